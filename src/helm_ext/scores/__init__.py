@@ -1,0 +1,31 @@
+"""Score functions that HELM does not have (or has wrong), by name.
+
+A score compares one gold text with one prediction. The row's value is the best over the accepted golds, as for
+HELM's own reference metrics. Each module of this package exports `SCORES`, a tuple of `Score`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Score", "get_scores"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A named score function and how a report presents it."""
+
+    name: str
+    function: Callable[[str, str], float]
+    """(gold, prediction) to a number; pure, offline, and defined for empty strings."""
+    display_name: str
+    description: str
+    lower_is_better: bool = False
+
+
+def get_scores() -> dict[str, Score]:
+    """Return every score of ours by name. Imported late: some modules load tokenizers."""
+    from helm_ext.scores import chat, ultraeval
+
+    return {score.name: score for module in (chat, ultraeval) for score in module.SCORES}
