@@ -11,13 +11,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from typing_extensions import NotRequired
+
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.scenarios.scenario import Instance
 
     from helm_ext.errors import Problem
 
-__all__ = ["EXTRA_KEY", "Decoding", "EvalSet", "Recorded", "RecordedState", "RowExtra", "Scoring", "row_extra"]
+__all__ = [
+    "EXTRA_KEY",
+    "Decoding",
+    "EvalSet",
+    "LeftOut",
+    "Recorded",
+    "RecordedState",
+    "RowExtra",
+    "Scoring",
+    "row_extra",
+]
 
 EXTRA_KEY = "helm_ext"
 """The key of ours in `Instance.extra_data`."""
@@ -54,6 +66,12 @@ class Recorded(TypedDict):
     """`not_run`: nothing usable is there (absent, empty, a placeholder); `failed`: `success` is false."""
     states: list[RecordedState]
     """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
+    skip: NotRequired[bool]
+    """True when `missing=skip` was asked for and the status is not ok: leave the row out of the score and count it."""
+
+
+LeftOut = Literal["not_run", "failed", "too_long"]
+"""Why a row has no score: nothing recorded, a recorded failure, or a question that does not fit the window."""
 
 
 class RowExtra(TypedDict, total=False):
@@ -76,6 +94,8 @@ class RowExtra(TypedDict, total=False):
     """Option text to number, for options that are worth a number instead of right or wrong (UltraEval target_scores)."""
     recorded: Recorded
     """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
+    left_out: LeftOut
+    """Set by `adaptation` on rows that a run cannot score. Metrics leave them out and count them."""
 
 
 def row_extra(instance: Instance) -> RowExtra:
@@ -96,6 +116,9 @@ class Scoring:
     """Regular expression applied to each prediction: first group of the last match, or "" (formats.md, section 1)."""
     strip: bool = False
     lower: bool = False
+    label_reading: Literal["forgiving", "exact"] = "forgiving"
+    """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
+    (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""
 
     def to_args(self) -> dict[str, Any]:
         """Return the JSON arguments that differ from the defaults, `metrics` always."""

@@ -1,0 +1,41 @@
+"""The `helm-ext` command.
+
+Exit codes: 0 fine, 1 problems found, 2 wrong usage. What a user can cause is a message, never a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from helm_ext.cli.preview import preview
+from helm_ext.cli.schema import schema, schema_path
+from helm_ext.cli.score import score
+from helm_ext.cli.validate import validate
+from helm_ext.errors import HelmExtError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="helm-ext",
+    help="Datasets for HELM: check them, see the prompts they make, re-score recorded completions.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(validate)
+app.command()(preview)
+app.command()(score)
+app.command()(schema)
+app.command("schema-path")(schema_path)
+
+
+def main() -> None:
+    """Run the command; entry point `helm-ext`."""
+    try:
+        app()
+    except HelmExtError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command's output
+        raise SystemExit(1) from None

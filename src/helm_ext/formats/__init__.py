@@ -1,0 +1,64 @@
+"""The three formats. Each is a front end: it reads its files and lowers them to an `EvalSet`.
+
+Every format module has `load(...) -> EvalSet` (raises DatasetError with all problems), `check(path, ...)` (returns
+problems and counts, raises nothing for bad data) and `json_schema()`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+__all__ = ["FORMATS", "Format", "detect"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: where its code is, and how a run entry names a file of it."""
+
+    name: str
+    """Also the name of its run entry."""
+    title: str
+    module_name: str
+    path_argument: str
+    """The run entry's argument that takes a file."""
+
+    @property
+    def module(self) -> ModuleType:
+        """The format's module, imported when first asked for."""
+        return importlib.import_module(self.module_name)
+
+
+FORMATS = {
+    format_.name: format_
+    for format_ in (
+        Format("adapter_spec", "adapter_spec + request_states", "helm_ext.formats.request_states", "path"),
+        Format("ultraeval", "UltraEval task set", "helm_ext.formats.ultraeval", "config"),
+        Format("innodata", "Innodata Dataset Hub bundle", "helm_ext.formats.innodata", "path"),
+    )
+}
+
+_LOOKED_AT = 65_536
+"""Bytes at the start of a file that decide its format."""
+
+
+def detect(path: str | Path) -> Format:
+    """Return the format that a file most likely is of. Content errors are the format's own business to report.
+
+    A ZIP is a bundle; a Python script, a folder, or JSON that names a `transform` is UltraEval; all else is
+    `adapter_spec`.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".zip" or (path.is_file() and zipfile.is_zipfile(path)):
+        return FORMATS["innodata"]
+    if path.suffix == ".py" or path.is_dir():
+        return FORMATS["ultraeval"]
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(_LOOKED_AT)
+        if b'"transform"' in start and b'"adapter_spec"' not in start:
+            return FORMATS["ultraeval"]
+    return FORMATS["adapter_spec"]

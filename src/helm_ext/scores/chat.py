@@ -1,8 +1,8 @@
 """Scores for chat replies: `expected` against what the model said, offline and in any script.
 
-HELM's own metrics stay available; these stand where HELM's fail on chat: its `quasi_exact_match` and `f1_score` follow
-SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no letters beyond ASCII, `bleu_*` downloads NLTK
-data at run time, and none of them knows a word in a script without spaces.
+HELM's own metrics stay available; these stand where HELM's fail on chat: `quasi_exact_match` and `f1_score` follow
+SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no letters beyond ASCII, `bleu_*` downloads
+NLTK data at run time, and none of them knows a word in a script without spaces.
 
 All texts are normalised to NFC. A *word* is what stands between spaces; in scripts that write no spaces (Han, kana,
 Thai, Lao, Khmer, Burmese) every character is a word. All scores are in 0..1 and defined for empty texts.
@@ -24,7 +24,8 @@ from helm_ext.scores import Score
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
 __all__ = ["REFUSALS_ENV", "SCORES", "read_refusal_patterns", "refuses", "words"]
 
@@ -218,7 +219,8 @@ def _rouge_l(gold: str, prediction: str) -> float:
 
 @lru_cache(maxsize=1)
 def _sacrebleu() -> tuple[BLEU, CHRF]:
-    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
     return BLEU(effective_order=True), CHRF()
 

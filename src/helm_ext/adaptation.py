@@ -1,0 +1,285 @@
+"""The one wrap around HELM: what a row needs and HELM's AdapterSpec cannot say.
+
+HELM chooses its adapter in a closed if/else (`AdapterFactory.get_adapter`). `install` wraps that one function; the
+adapter it returns decorates HELM's own:
+
+    prepare   rows that the run cannot use are taken out; demonstrations are fitted to the context window
+    adapt     HELM's adapter, unchanged
+    finish    each request gets its row's decoding parameters, stop sequences and answer mapping
+
+A recorded run makes no requests, so no adapter runs: its request states are rebuilt as they were recorded.
+Instances without our key in `extra_data` pass through untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
+from helm.benchmark.adaptation.adapters.adapter import Adapter
+from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Instance
+from helm.common.hierarchical_logger import hlog, hwarn
+
+from helm_ext import recorded
+from helm_ext.errors import RecordedError
+from helm_ext.evalset import EXTRA_KEY, LeftOut, RecordedState, RowExtra, row_extra
+
+if TYPE_CHECKING:
+    from helm.benchmark.window_services.tokenizer_service import TokenizerService
+    from helm.benchmark.window_services.window_service import WindowService
+
+__all__ = ["EvalSetAdapter", "install"]
+
+_SHOWN_IDS = 5
+
+
+def install() -> None:
+    """Wrap `AdapterFactory.get_adapter`, once. Cheap, and safe to call from every module that may be first."""
+    wrapped = AdapterFactory.get_adapter
+    if getattr(wrapped, "wrapped_by_helm_ext", False):
+        return
+
+    def get_adapter(adapter_spec: AdapterSpec, tokenizer_service: TokenizerService) -> Adapter:
+        return EvalSetAdapter(wrapped(adapter_spec, tokenizer_service))
+
+    get_adapter.wrapped_by_helm_ext = True  # type: ignore[attr-defined]
+    AdapterFactory.get_adapter = staticmethod(get_adapter)
+
+
+class EvalSetAdapter(Adapter):
+    """Decorates one of HELM's adapters. See the module's docstring for what it adds."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        # Not Adapter.__init__: it would build a second window service.
+        self.adapter = adapter
+        self.adapter_spec: AdapterSpec = adapter.adapter_spec
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is HELM's adapter's, so that code which looks at an adapter sees the one it knows."""
+        if name == "adapter":  # not yet set: pickle and copy ask before __init__
+            raise AttributeError(name)
+        return getattr(self.adapter, name)
+
+    def adapt(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
+        """Turn instances into request states.
+
+        Raises RecordedError when a recorded deployment meets rows without a usable recording.
+        """
+        is_recorded = recorded.is_recorded(self.adapter_spec.model_deployment)
+        if not any(EXTRA_KEY in (instance.extra_data or {}) for instance in instances):
+            if is_recorded and instances:
+                raise RecordedError(
+                    f"{self.adapter_spec.model_deployment} needs a dataset that holds completions, and this scenario "
+                    "holds none\n  hint: use adapter_spec:path=FILE with a file that holds them, or name a real model"
+                )
+            return self.adapter.adapt(instances, parallelism)
+        if is_recorded:
+            return rebuild_recorded(instances, self.adapter_spec)
+        return self._adapt_live(instances, parallelism)
+
+    def _adapt_live(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
+        prepared = [
+            prepare(instance, self.adapter_spec, self.adapter.window_service)
+            for instance in take_part(instances, "live")
+        ]
+        _log_ignored_recordings(instances)
+        originals = {id(ready.instance): ready for ready in prepared}
+        states = self.adapter.adapt([ready.instance for ready in prepared], parallelism)
+        return [finish(state, originals[id(state.instance)], self.adapter_spec) for state in states]
+
+
+# Live runs
+
+
+class Prepared:
+    """An instance as HELM's adapter sees it, and what its request states are given back afterwards."""
+
+    def __init__(self, instance: Instance, original: Instance, demonstrations: int | None = None) -> None:
+        self.instance = instance
+        self.original = original
+        """The instance without its recording: what metrics and reports see."""
+        self.demonstrations = demonstrations
+        """How many demonstrations were kept in a prompt of our own; None when HELM renders the prompt."""
+
+
+def take_part(instances: Iterable[Instance], kind: str) -> list[Instance]:
+    """Return the instances that take part in runs of this kind (`live` or `recorded`)."""
+    return [instance for instance in instances if row_extra(instance).get("only", kind) == kind]
+
+
+def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService) -> Prepared:
+    """Take the recording off, and put a prompt of our own, fitted to the window, where HELM's adapter looks."""
+    original = without_recording(instance)
+    parts = row_extra(instance).get("prompt")
+    if parts is None or instance.split == TRAIN_SPLIT:
+        return Prepared(original, original)
+    text, kept = fit_prompt(parts, instance, adapter_spec, window_service)
+    return Prepared(replace(original, input=replace(original.input, text=text)), original, kept)
+
+
+def fit_prompt(
+    parts: Sequence[str], instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService
+) -> tuple[str, int]:
+    """Join [head, demonstration, ..., question], dropping demonstrations from the front until it fits the window.
+
+    Where each reference is appended to the prompt, the longest one must fit too. The question is never cut here: when
+    it does not fit alone, HELM's adapter truncates and `finish` leaves the row out (formats.md, section 2).
+
+    Returns the text and the number of demonstrations kept.
+    """
+    head, *demonstrations, question = parts
+    appended = ""
+    if adapter_spec.method.startswith("multiple_choice_separate"):
+        appended = max((reference.output.text for reference in instance.references), key=len, default="")
+
+    def fits(first: int) -> bool:
+        text = "".join([head, *demonstrations[first:], question, appended])
+        return window_service.fits_within_context_window(
+            text=text, expected_completion_token_length=adapter_spec.max_tokens
+        )
+
+    first = 0
+    while first < len(demonstrations) and not fits(first):
+        first += 1
+    return "".join([head, *demonstrations[first:], question]), len(demonstrations) - first
+
+
+def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -> RequestState:
+    """Give a request state of HELM's what its row needs and AdapterSpec cannot say."""
+    extra = row_extra(prepared.original)
+    state = replace(state, instance=prepared.original)
+    if prepared.demonstrations is not None:
+        if state.prompt_truncated:
+            return leave_out(state, "too_long")
+        state = replace(state, num_train_instances=prepared.demonstrations)
+    changes: dict[str, Any] = {}
+    if not state.request.echo_prompt:  # nothing is sampled where a given text is scored
+        changes.update(extra.get("decoding", {}))
+        if adapter_spec.stop_sequences and not state.request.stop_sequences:
+            changes["stop_sequences"] = adapter_spec.stop_sequences  # HELM's joint adapter drops them
+    if changes:
+        state = replace(state, request=replace(state.request, **changes))
+    if "labels" in extra and state.reference_index is None:
+        state = replace(state, output_mapping=dict(extra["labels"]))
+    return state
+
+
+def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
+    """Send the request to no model and mark the row, so that metrics leave it out of the score and count it."""
+    request = {name: getattr(state.request, name) for name in state.request.__dataclass_fields__}
+    request["model_deployment"] = recorded.LEFT_OUT_DEPLOYMENT
+    return replace(
+        state,
+        instance=_with_extra(state.instance, {**row_extra(state.instance), "left_out": reason}),
+        request=recorded.make_recorded_request(request, recorded.empty_request_result()),
+    )
+
+
+def without_recording(instance: Instance) -> Instance:
+    """Return the instance without its recorded completions: they belong into the result, once."""
+    extra = row_extra(instance)
+    if "recorded" not in extra:
+        return instance
+    return _with_extra(instance, cast("RowExtra", {key: value for key, value in extra.items() if key != "recorded"}))
+
+
+def _with_extra(instance: Instance, extra: RowExtra) -> Instance:
+    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+
+
+def _log_ignored_recordings(instances: Sequence[Instance]) -> None:
+    count = sum(row_extra(instance).get("recorded", {}).get("status") == "ok" for instance in instances)
+    if count:
+        hwarn(
+            f"{count} rows carry recorded completions; this run asks the model again and leaves those unused. "
+            "To score them instead: model=recorded/NAME"
+        )
+
+
+# Recorded runs
+
+
+def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> list[RequestState]:
+    """Return the request states as they were recorded, in the order of the file; nothing is sampled or rendered.
+
+    Raises RecordedError for rows without a usable recording, unless they are to be skipped.
+    """
+    if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
+        raise RecordedError("recorded completions of the method language_modeling cannot be re-scored")
+    eval_splits = adapter_spec.eval_splits or EVAL_SPLITS
+    rows = [instance for instance in take_part(instances, "recorded") if instance.split in eval_splits]
+    _require_recordings(rows, adapter_spec)
+    return [state for instance in rows for state in _rebuild_row(instance, adapter_spec)]
+
+
+def _rebuild_row(instance: Instance, adapter_spec: AdapterSpec) -> list[RequestState]:
+    kept = without_recording(instance)
+    found = row_extra(instance).get("recorded")
+    if found is None or found["status"] != "ok":
+        reason: LeftOut = "failed" if found is not None and found["status"] == "failed" else "not_run"
+        blank = _rebuild_state(kept, {"result": {"completions": []}}, adapter_spec)
+        return [leave_out(blank, reason)]
+    return [_rebuild_state(kept, state, adapter_spec) for state in found["states"]]
+
+
+def _rebuild_state(instance: Instance, state: RecordedState, adapter_spec: AdapterSpec) -> RequestState:
+    request = {
+        # What the file says of all its requests, ...
+        "temperature": adapter_spec.temperature,
+        "max_tokens": adapter_spec.max_tokens,
+        "stop_sequences": adapter_spec.stop_sequences,
+        # ... then of this one. A prompt that was not recorded stays empty: we do not know what was sent.
+        **recorded.to_request_fields(state),
+        "model": adapter_spec.model,
+        "model_deployment": adapter_spec.model_deployment,
+    }
+    labels = row_extra(instance).get("labels")
+    return RequestState(
+        instance=instance,
+        reference_index=state.get("reference_index"),
+        request_mode=state.get("request_mode"),
+        train_trial_index=state.get("train_trial_index", 0),
+        output_mapping=state.get("output_mapping") or (dict(labels) if labels else None),
+        request=recorded.make_recorded_request(
+            request, recorded.to_request_result(state["result"]), recorded.unmeasured_stats(state)
+        ),
+        result=None,
+        num_train_instances=state.get("num_train_instances", 0),
+        prompt_truncated=state.get("prompt_truncated", False),
+    )
+
+
+def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
+    """Raise unless every row can be scored, or is to be skipped."""
+    unusable = [row for row in rows if row_extra(row).get("recorded", {}).get("status") != "ok"]
+    if rows and len(unusable) == len(rows):
+        raise RecordedError(
+            f"{adapter_spec.model_deployment}: none of the {len(rows)} rows holds a recorded completion\n"
+            "  hint: name a real model to run them, or add request.result.completions to the rows"
+        )
+    missing = [row for row in unusable if not row_extra(row).get("recorded", {}).get("skip")]
+    if missing:
+        failed = sum(row_extra(row).get("recorded", {}).get("status") == "failed" for row in missing)
+        ids = ", ".join(str(row.id) for row in missing[:_SHOWN_IDS])
+        more = f", ... ({len(missing) - _SHOWN_IDS} more)" if len(missing) > _SHOWN_IDS else ""
+        raise RecordedError(
+            f"{len(missing)} of {len(rows)} rows cannot be scored: {len(missing) - failed} not run, {failed} failed "
+            f"({ids}{more})\n  hint: missing=skip scores the rest and reports how many were left out"
+        )
+    last = max((s.get("train_trial_index", 0) for row in rows for s in _states(row)), default=0)
+    if last >= adapter_spec.num_train_trials:
+        raise RecordedError(
+            f"the file holds {last + 1} training trials, and this run is for {adapter_spec.num_train_trials}\n"
+            f"  hint: set adapter_spec.num_train_trials to {last + 1} in the file, or run with -t {last + 1}"
+        )
+
+
+def _states(row: Instance) -> list[RecordedState]:
+    found = row_extra(row).get("recorded")
+    return found["states"] if found else []
+
+

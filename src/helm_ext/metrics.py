@@ -1,0 +1,382 @@
+"""The metric of our runs: read completions as answers, hand rewritten request states to HELM's metrics, add ours.
+
+HELM's metrics compare the completion's text with the references. So every completion is first rewritten to the answer
+it means (extraction, label reading, postprocessing); HELM's metrics then score those texts as always. Score functions
+of our own stand beside them only where HELM has none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric, InstancesPerSplitMetric
+from helm.benchmark.metrics.metric import (
+    Metric,
+    MetricInterface,
+    MetricMetadata,
+    MetricResult,
+    PerInstanceStats,
+    add_context,
+)
+from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.metric_service import MetricService
+from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.common.request import GeneratedOutput, Token
+
+from helm_ext import parsing
+from helm_ext.evalset import Scoring, row_extra
+from helm_ext.recorded import is_recorded
+from helm_ext.scores import Score, get_scores, lists
+
+__all__ = ["EvalSetMetric", "read_answer"]
+
+LIST_METRICS: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
+    "exact_match": lists.exact_match,
+    "set_exact_match": lists.set_exact_match,
+    "list_f1": lists.list_f1,
+}
+"""Stats of `output_format: list` (formats.md, section 1). `exact_match` replaces HELM's stat of that name."""
+
+_LOGPROB_STATS = frozenset(
+    {"max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte"}
+)
+_TOKEN_STATS = frozenset({"num_prompt_tokens"})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a completion of one row means."""
+
+    text: str
+    """The option's text for a multiple-choice row, else the extracted and cleaned text."""
+    label: str | None = None
+    """The label that was read, for multiple-choice rows; None when nothing was."""
+
+
+def read_answer(text: str, state: RequestState, scoring: Scoring, pattern: str | None = None) -> Answer:
+    """Read one completion's text as the answer to the request state's row.
+
+    `pattern` is AdapterSpec's `output_mapping_pattern`, which overrides the reading of labels.
+    """
+    text = parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=scoring.lower)
+    labels = row_extra(state.instance).get("labels") or state.output_mapping
+    if labels is None:
+        return Answer(text)
+    if scoring.label_reading == "exact":
+        # HELM's own rule, evaluate_reference_metrics.compute_reference_metrics.
+        label: str | None = parsing.apply_pattern(text.strip(), pattern) if pattern else text.strip()
+        label = label if label in labels else None
+    else:
+        label = parsing.map_answer(text, labels, pattern)
+    return Answer("" if label is None else labels[label], label)
+
+
+class EvalSetMetric(MetricInterface):
+    """Scores a run of an EvalSet. The arguments are those of `Scoring`; the class path is public API."""
+
+    def __init__(self, metrics: Sequence[str], postprocess: dict[str, Any] | None = None, **scoring: Any) -> None:
+        self.scoring = Scoring(metrics=tuple(metrics), **scoring)
+        self.postprocess = postprocess
+        """Arguments of `helm_ext.formats.ultraeval.get_postprocess`, for tasks that name one."""
+        self.is_list = self.scoring.output_format == "list"
+        ours = get_scores()
+        self.scores = [ours[name] for name in metrics if name in ours]
+        self.list_metrics = [name for name in metrics if self.is_list and name in LIST_METRICS]
+        self.helm_metrics = [name for name in metrics if name not in ours and name not in self.list_metrics]
+
+    def evaluate(
+        self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
+    ) -> MetricResult:
+        """Score every request state but those of rows that were left out, which are counted."""
+        scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
+        post = self._get_postprocess()
+        rewritten = ScenarioState(
+            adapter_spec=scenario_state.adapter_spec,
+            request_states=[self._rewrite(state, scenario_state.adapter_spec, post) for state in scored],
+        )
+        metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
+        if any(state.reference_index is None for state in scored):
+            metrics.append(BasicGenerationMetric(names=self.helm_metrics))
+        if any(state.reference_index is not None for state in scored):
+            metrics.append(BasicReferenceMetric())
+        results = [m.evaluate(rewritten, metric_service, eval_cache_path, parallelism) for m in metrics]
+        own = _RowMetric(self, post)
+        results.append(
+            own.evaluate(replace(scenario_state, request_states=scored), metric_service, eval_cache_path, parallelism)
+        )
+        unmeasured = find_unmeasured(scenario_state.adapter_spec, scored)
+        aggregated = [s for r in results for s in r.aggregated_stats if s.name.name not in unmeasured]
+        return MetricResult(
+            aggregated_stats=aggregated + count_left_out(scenario_state),
+            per_instance_stats=[
+                replace(row, stats=[stat for stat in row.stats if stat.name.name not in unmeasured])
+                for row in merge_rows(results)
+            ],
+        )
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
+        described = {
+            metadata.name: metadata
+            for metric in (
+                BasicGenerationMetric(names=self.helm_metrics),
+                BasicReferenceMetric(),
+                InstancesPerSplitMetric(),
+            )
+            for metadata in metric.get_metadata()
+        }
+        described.update((name, _LIST_METADATA[name]) for name in self.list_metrics)
+        described.update((score.name, _score_metadata(score)) for score in self.scores)
+        described.update((metadata.name, metadata) for metadata in _REPORT_METADATA)
+        return list(described.values())
+
+    def _get_postprocess(self) -> Callable[[str], str] | None:
+        if self.postprocess is None:
+            return None
+        from helm_ext.formats import ultraeval
+
+        return ultraeval.get_postprocess(**self.postprocess)
+
+    def read(self, text: str, state: RequestState, adapter_spec: AdapterSpec, post: Callable[[str], str] | None) -> Answer:
+        """Postprocess, then read one completion of a request state."""
+        if post is not None:
+            text = post(text)
+        return read_answer(text, state, self.scoring, adapter_spec.output_mapping_pattern)
+
+    def _rewrite(
+        self, state: RequestState, adapter_spec: AdapterSpec, post: Callable[[str], str] | None
+    ) -> RequestState:
+        """Return the state as HELM's metrics should see it."""
+        if state.result is None:
+            return state
+        if state.reference_index is not None:
+            return collapse_reference(state, adapter_spec)
+        completions = [
+            replace(completion, text=self.read(completion.text, state, adapter_spec, post).text)
+            for completion in state.result.completions
+        ]
+        if self.is_list:
+            segments = parsing.list_prediction([completion.text for completion in completions])
+            completions = [replace(completions[0], text="; ".join(segments)), *completions[1:]]
+        return replace(
+            state,
+            result=replace(state.result, completions=keep_order(completions)),
+            output_mapping=None,  # applied above
+        )
+
+
+def keep_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
+    """Return the completions so that HELM scores the first one first: it sorts by falling log-probability.
+
+    The sort is stable, so one and the same value keeps the order (formats.md: no reordering).
+    """
+    return [replace(completion, logprob=completions[0].logprob) for completion in completions]
+
+
+def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> RequestState:
+    """Make HELM's BasicReferenceMetric right for a deployment without a tokenizer.
+
+    It sums the last N tokens, N being the number of tokens of " " + reference, and divides by N where the method is
+    not calibrated. Without a tokenizer N is 1 and the score is that of the last token. So the tokens that spell the
+    reference are found in the recorded ones and replaced by one, with the same score.
+    """
+    if state.result is None or state.reference_index is None or not _lacks_tokenizer(adapter_spec.model_deployment):
+        return state
+    completion = state.result.completions[0]
+    reference = state.instance.references[state.reference_index].output.text
+    count = count_reference_tokens([token.text for token in completion.tokens], reference)
+    logprob = sum(token.logprob for token in completion.tokens[len(completion.tokens) - count :])
+    if not adapter_spec.method.endswith("calibrated"):
+        logprob /= count
+    collapsed = replace(completion, tokens=[Token(text=reference, logprob=logprob)])
+    return replace(state, result=replace(state.result, completions=[collapsed]))
+
+
+def count_reference_tokens(tokens: Sequence[str], reference: str) -> int:
+    """Return how many of the last tokens spell `reference` (the space before it belongs to its first token).
+
+    Raises ValueError when the tokens do not end with it: the log-probability of this option is then unknown.
+    """
+    wanted = reference.strip()
+    tail = ""
+    for count, token in enumerate(reversed(tokens), start=1):
+        # SentencePiece writes its word boundary as U+2581.
+        tail = token.replace("▁", " ") + tail
+        if tail.strip() == wanted:
+            return count
+        if len(tail.strip()) > len(wanted):
+            break
+    raise ValueError(
+        f"the recorded tokens end with {''.join(tokens)[-40:]!r}, which is not the option {reference!r}: "
+        "its log-probability cannot be told"
+    )
+
+
+def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -> set[str]:
+    """Return the names of HELM's stats that would be made up in this run, so that no report shows them.
+
+    HELM counts one prompt token where there is no tokenizer, and takes a log-probability of 0 for a probability of 1.
+    """
+    names: set[str] = set()
+    for state in states:
+        names |= getattr(state.request, "unmeasured", frozenset())
+    if not is_recorded(adapter_spec.model_deployment) and _lacks_tokenizer(adapter_spec.model_deployment):
+        names |= _TOKEN_STATS
+    generated = [state for state in states if state.reference_index is None and state.result is not None]
+    if not all(any(c.logprob for c in state.result.completions) for state in generated if state.result):
+        names |= _LOGPROB_STATS
+    return names
+
+
+def _lacks_tokenizer(model_deployment: str) -> bool:
+    return get_model_deployment(model_deployment).tokenizer_name is None
+
+
+def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
+    """Return `num_left_out`, and one stat for each reason that occurred, per split. Always there: 0 is a statement."""
+    reasons: dict[MetricContext, Counter[str]] = {}
+    seen: set[tuple[str | None, Any]] = set()
+    for state in scenario_state.request_states:
+        key = (state.instance.id, state.instance.perturbation)
+        if key in seen:
+            continue
+        seen.add(key)
+        counts = reasons.setdefault(MetricContext.from_instance(state.instance), Counter({"left_out": 0}))
+        reason = row_extra(state.instance).get("left_out")
+        if reason:
+            counts.update(("left_out", reason))
+    return [
+        add_context(Stat(MetricName(f"num_{reason}")).add(count), context)
+        for context, counts in reasons.items()
+        for reason, count in sorted(counts.items())
+    ]
+
+
+def merge_rows(results: Sequence[MetricResult]) -> list[PerInstanceStats]:
+    """Return one PerInstanceStats a row and trial, with the stats of all results in order."""
+    merged: dict[tuple[str, Any, int], PerInstanceStats] = {}
+    for result in results:
+        for row in result.per_instance_stats:
+            key = (row.instance_id, row.perturbation, row.train_trial_index)
+            known = merged.get(key)
+            merged[key] = row if known is None else replace(known, stats=[*known.stats, *row.stats])
+    return list(merged.values())
+
+
+class _RowMetric(Metric):
+    """Our own stats of a row. HELM's Metric does the contexts, trials and means."""
+
+    def __init__(self, parent: EvalSetMetric, post: Callable[[str], str] | None) -> None:
+        self.parent = parent
+        self.post = post
+
+    def evaluate_generation(
+        self,
+        adapter_spec: AdapterSpec,
+        request_state: RequestState,
+        metric_service: MetricService,  # noqa: ARG002 - HELM's signature
+        eval_cache_path: str,  # noqa: ARG002
+    ) -> list[Stat]:
+        if request_state.result is None:
+            return []
+        parent = self.parent
+        answers = [
+            parent.read(completion.text, request_state, adapter_spec, self.post)
+            for completion in request_state.result.completions
+        ]
+        golds = [reference.output.text for reference in request_state.instance.references if reference.is_correct]
+        values: dict[str, float] = {}
+        if row_extra(request_state.instance).get("labels") or request_state.output_mapping:
+            values["unmapped"] = float(answers[0].label is None)
+        if parent.list_metrics and golds:
+            predicted = parsing.list_prediction([answer.text for answer in answers])
+            wanted = [parsing.split_segments(gold) for gold in golds]
+            for name in parent.list_metrics:
+                values[name] = max(LIST_METRICS[name](gold, predicted) for gold in wanted)
+        for score in parent.scores:
+            if golds:
+                values[score.name] = max(score.function(gold, answers[0].text) for gold in golds)
+        return [Stat(MetricName(name)).add(value) for name, value in values.items()]
+
+
+def _score_metadata(score: Score) -> MetricMetadata:
+    return MetricMetadata(
+        name=score.name,
+        display_name=score.display_name,
+        description=score.description,
+        lower_is_better=score.lower_is_better,
+        group="accuracy",
+    )
+
+
+_LIST_METADATA = {
+    "exact_match": MetricMetadata(
+        name="exact_match",
+        display_name="Exact match",
+        short_display_name="EM",
+        description="Fraction of rows whose list of segments equals the gold list, in order.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    "set_exact_match": MetricMetadata(
+        name="set_exact_match",
+        display_name="Set exact match",
+        short_display_name="Set EM",
+        description="Fraction of rows whose segments are the gold segments, in any order.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    "list_f1": MetricMetadata(
+        name="list_f1",
+        display_name="List F1",
+        description="F1 over an optimal one-to-one matching of segments; a pair counts by its token F1.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+}
+
+_REPORT_METADATA = [
+    MetricMetadata(
+        name="unmapped",
+        display_name="Unmapped answers",
+        short_display_name="Unmapped",
+        description="Fraction of multiple-choice rows whose completion names none of the options; they count as wrong.",
+        lower_is_better=True,
+        group="accuracy",
+    ),
+    MetricMetadata(
+        name="num_left_out",
+        display_name="# left out",
+        description="Number of rows that are not part of any score of this run.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
+        name="num_not_run",
+        display_name="# not run",
+        description="Rows left out because no completion is recorded for them.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
+        name="num_failed",
+        display_name="# failed",
+        description="Rows left out because the recorded request failed.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
+        name="num_too_long",
+        display_name="# too long",
+        description="Rows left out because the question alone does not fit the model's context window.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+]
