@@ -6,8 +6,9 @@ HELM's own reference metrics. Each module of this package exports `SCORES`, a tu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Score", "get_scores"]
 
@@ -22,6 +23,9 @@ class Score:
     display_name: str
     description: str
     lower_is_better: bool = False
+    row_function: Callable[[Mapping[str, Any], Sequence[str], str], float] | None = None
+    """(row, all golds, prediction) to a number: used instead of `function` where it is given, for rules that need the
+    row (`RowExtra["data"]`) or all accepted golds at once."""
 
 
 def get_scores() -> dict[str, Score]:

@@ -1,0 +1,96 @@
+"""Running code that a model wrote, for metrics such as UltraEval's `function_execution` (HumanEval, MBPP).
+
+The program runs in a process of its own: isolated mode, an empty temporary folder, an empty environment, no input,
+limits on time, memory, processes and file size. This stops accidents, not attacks: there is no sandbox, and the code
+runs with the user's rights. It runs only where the user allowed it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from helm_ext.errors import DatasetIntegrityError
+
+__all__ = ["make_program", "passes"]
+
+TIMEOUT_SECONDS = 3.0
+"""Upstream's limit for one answer."""
+
+MEMORY_BYTES = 1 << 30
+FILE_BYTES = 1 << 20
+
+# The limits are set by the child itself, before it reads the program: `preexec_fn` is not safe in a threaded parent.
+_LAUNCHER = f"""
+import resource, sys
+def limit(kind, wanted):
+    soft, hard = resource.getrlimit(kind)
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(kind, (wanted, wanted))
+limit(resource.RLIMIT_AS, {MEMORY_BYTES})
+limit(resource.RLIMIT_FSIZE, {FILE_BYTES})
+limit(resource.RLIMIT_CORE, 0)
+limit(resource.RLIMIT_CPU, {int(TIMEOUT_SECONDS) + 1})
+program = sys.stdin.read()
+sys.stdin.close()
+exec(compile(program, "<model>", "exec"), {{"__name__": "__main__"}})
+print("\\n" + sys.argv[1], flush=True)
+"""
+
+
+def make_program(row: Mapping[str, Any], completion: str) -> str:
+    """Return the program that checks `completion`: HumanEval's rows have `prompt`, `test` and `entry_point`, MBPP's
+    have `text` and `test_list`.
+
+    Raises DatasetIntegrityError for rows of another kind.
+    """
+    if {"prompt", "test", "entry_point"} <= row.keys():
+        return f"{row['prompt']}{completion}\n{row['test']}\ncheck({row['entry_point']})"
+    if {"text", "test_list"} <= row.keys():
+        return f"{completion}\n" + "\n".join(row["test_list"])
+    raise DatasetIntegrityError(
+        "function_execution needs rows with `prompt`, `test` and `entry_point` (HumanEval) or with `text` and "
+        f"`test_list` (MBPP); this one has {', '.join(sorted(row)) or 'no keys'}"
+    )
+
+
+def passes(program: str, timeout: float = TIMEOUT_SECONDS) -> bool:
+    """Return whether `program` runs to its end within `timeout` seconds and the limits above.
+
+    A program that leaves early (`sys.exit(0)`) has not passed: the end is told by a word that it cannot know.
+    """
+    word = os.urandom(16).hex()
+    with tempfile.TemporaryDirectory(prefix="helm_ext_") as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _LAUNCHER, word],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env={"PATH": os.defpath, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(program.encode("utf-8", "surrogatepass"), timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            _end(process)
+    return process.returncode == 0 and output.rstrip().endswith(word.encode())
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and whatever it started: it leads a process group of its own."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
