@@ -1,0 +1,43 @@
+# make demo   a first look: environment, real runs, reports, the leaderboard
+# make test   all tests, real processes included (minutes)
+# make check  lint, types, layers, unit tests (seconds)
+# make bench  the benchmark table (docs/speed.md)
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: demo test check unit format bench clean
+
+demo: $(VENV)/.ready
+	$(BIN)/python tools/demo.py
+
+test: $(VENV)/.ready check
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report= -m slow tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term:skip-covered -m "not slow" tests
+
+check: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/unit
+
+format: $(VENV)/.ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m benchmarks
+
+# torchvision is HELM's dependency, for images. Where the registry has it only for another build of torch it does not
+# import, and transformers then fails to load any model; without it, text models load.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -c "import torchvision" 2>/dev/null || $(BIN)/python -m pip uninstall --quiet --yes torchvision
+	touch $@
+
+clean:
+	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .coverage .coverage.* htmlcov

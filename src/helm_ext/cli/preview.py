@@ -1,0 +1,116 @@
+"""`helm-ext preview`: the prompts that HELM will send."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from helm_ext.cli.session import make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.validate import FormatName
+from helm_ext.errors import HelmExtError
+from helm_ext.formats import FORMATS, detect
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
+
+__all__ = ["preview"]
+
+PREVIEW_DEPLOYMENT = "helm-ext/preview"
+"""Stands for a model whose window fits everything and that rewrites nothing."""
+
+
+def preview(
+    file: Annotated[Path, typer.Argument(help="A dataset file; any of the three formats.")],
+    count: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 2,
+    model: Annotated[
+        str, typer.Option(help="Fit to this model's context window and apply HELM's rewriting for it.")
+    ] = PREVIEW_DEPLOYMENT,
+    arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
+    kind: Annotated[FormatName | None, typer.Option("--as", help="Read the file as this format.")] = None,
+    local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
+) -> None:
+    """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer."""
+    with Console(stderr=True).status("starting HELM"):
+        start_helm(local_path, verbose=False)
+        _register_preview_deployment()
+        format_ = FORMATS[kind.value] if kind else detect(file)
+        run_spec = make_run_spec(format_, file, {"model": model}, parse_arguments(arg or []))
+        states = adapt(run_spec, count)
+    typer.echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")
+    for state in states:
+        typer.echo(render(state))
+
+
+def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
+    """Return the request states of the first `count` rows, made by HELM's own adapter as `helm-run` makes them.
+
+    Raises HelmExtError when the model's tokenizer cannot be loaded.
+    """
+    from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
+    from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, create_scenario
+    from helm.benchmark.window_services.tokenizer_service import TokenizerService
+    from helm.common.local_context import LocalContext
+
+    instances = create_scenario(run_spec.scenario_spec).get_instances("")
+    train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
+    rows = [instance for instance in instances if instance.split != TRAIN_SPLIT]
+    wanted = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"][:count]
+    with tempfile.TemporaryDirectory() as folder:
+        adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(LocalContext(folder)))
+        try:
+            return adapter.adapt(train + wanted, parallelism=1)
+        except HelmExtError:
+            raise
+        except Exception as error:
+            # Tokenizers are loaded from many libraries, each with its own exceptions.
+            raise HelmExtError(
+                f"{run_spec.adapter_spec.model_deployment}: its tokenizer cannot be used here: {error}\n"
+                "  hint: leave out --model to see the prompt before it is fitted to a window"
+            ) from error
+
+
+def render(state: RequestState) -> str:
+    """Return one request state as text; the prompt stands between two lines of its own, to the byte."""
+    request = state.request
+    which = "" if state.reference_index is None else f", option {state.reference_index} ({state.request_mode})"
+    lines = [f"──── row {state.instance.id} ({state.instance.split}{which})"]
+    if request.messages:
+        lines += [f"[{message['role']}] {message['content']}" for message in request.messages]
+    else:
+        lines.append(request.prompt)
+    lines.append("──── end of prompt")
+    if state.prompt_truncated:
+        lines.append("warning: the prompt was truncated to fit the window")
+    sampled = {
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+        "num_completions": request.num_completions,
+        "stop_sequences": request.stop_sequences,
+        "top_p": request.top_p,
+        "top_k_per_token": request.top_k_per_token,
+        "frequency_penalty": request.frequency_penalty,
+        "presence_penalty": request.presence_penalty,
+        "random": request.random,
+    }
+    lines.append("request: " + ", ".join(f"{key}={value!r}" for key, value in sampled.items() if value is not None))
+    lines.append(f"demonstrations: {state.num_train_instances}")
+    golds = [reference.output.text for reference in state.instance.references if reference.is_correct]
+    labels = [label for label, text in (state.output_mapping or {}).items() if text in golds]
+    lines.append(
+        "expected: " + " or ".join(map(repr, labels or golds)) + (f" = {' or '.join(map(repr, golds))}" if labels else "")
+    )
+    return "\n".join(lines)
+
+
+def _register_preview_deployment() -> None:
+    from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, register_model_deployment
+
+    register_model_deployment(
+        # The client is never made: preview stops before requests are sent.
+        ModelDeployment(name=PREVIEW_DEPLOYMENT, client_spec=ClientSpec("helm.clients.simple_client.SimpleClient"))
+    )

@@ -1,0 +1,113 @@
+"""`helm-ext score`: re-score recorded completions in one command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from helm_ext.cli.session import make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.validate import FormatName
+from helm_ext.formats import FORMATS, detect
+
+if TYPE_CHECKING:
+    from helm.benchmark.run_spec import RunSpec
+
+__all__ = ["score"]
+
+RUNNER = "helm.benchmark.runner.Runner"
+
+# Stats that describe the run instead of the answers; they are in stats.json.
+_NOT_SHOWN = ("finish_reason_", "training_", "num_train_trials", "num_references", "batch_size")
+
+
+def score(
+    file: Annotated[Path, typer.Argument(help="A dataset file that holds completions; any of the three formats.")],
+    model: Annotated[str, typer.Option(help="The model's name in the report: NAME or ORGANIZATION/NAME.")],
+    arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
+    missing: Annotated[str, typer.Option(help="Rows without a usable completion: error, or skip.")] = "error",
+    output_path: Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")] = (
+        Path("benchmark_output")
+    ),
+    suite: Annotated[str, typer.Option(help="HELM's suite.")] = "score",
+    kind: Annotated[FormatName | None, typer.Option("--as", help="Read the file as this format.")] = None,
+    local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")] = False,
+) -> None:
+    """Re-score recorded completions, print the table, and leave a finished HELM run behind.
+
+    The run is the one that `helm-run` makes of the same file; helm-summarize and helm-server work on it.
+    """
+    arguments = parse_arguments(arg or [])
+    if missing != "error":
+        arguments["missing"] = missing
+    with Console(stderr=True).status("scoring"):
+        start_helm(local_path, verbose=verbose)
+        format_ = FORMATS[kind.value] if kind else detect(file)
+        run_spec = make_run_spec(format_, file, deployment_of(model), arguments)
+        folder = run(run_spec, output_path, suite, local_path)
+    for warning in _warnings(run_spec, folder):
+        typer.echo(warning, err=True)
+    Console(width=None if Console().is_terminal else 120).print(make_table(run_spec, folder))
+    typer.echo(f"written to {folder}")
+
+
+def deployment_of(model: str) -> dict[str, str]:
+    """Return the run entry's model arguments for a model's name."""
+    name = model.removeprefix("recorded/")
+    return {"model": name, "model_deployment": f"recorded/{name}"} if "/" in name else {"model": f"recorded/{name}"}
+
+
+def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> Path:
+    """Run one RunSpec as `helm-run` would; returns the run's folder. Raises what the run raises."""
+    from helm.benchmark.executor import ExecutionSpec
+    from helm.benchmark.runner import set_benchmark_output_path
+    from helm.common.authentication import Authentication
+    from helm.common.object_spec import get_class_by_name
+
+    set_benchmark_output_path(str(output_path))
+    output_path.mkdir(parents=True, exist_ok=True)
+    runner = get_class_by_name(RUNNER)(
+        execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
+        output_path=str(output_path),
+        suite=suite,
+        skip_instances=False,
+        cache_instances=False,
+        cache_instances_only=False,
+        skip_completed_runs=False,
+        exit_on_error=True,
+    )
+    runner.run_one(run_spec)
+    return output_path / "runs" / suite / run_spec.name
+
+
+def read_stats(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the run's stats of its evaluation split by name: `{name: {mean, count, ...}}`."""
+    with (folder / "stats.json").open(encoding="utf-8") as file:
+        stats = json.load(file)
+    plain = [s for s in stats if "perturbation" not in s["name"] and s["name"].get("split") != "train"]
+    return {s["name"]["name"]: s for s in plain if s.get("count") and "sub_split" not in s["name"]}
+
+
+def make_table(run_spec: RunSpec, folder: Path) -> Table:
+    """Return the table of a run: its main metric first."""
+    stats = read_stats(folder)
+    main = str(run_spec.scenario_spec.args["main_metric"])
+    table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")
+    table.add_column("metric")
+    table.add_column("value", justify="right")
+    rest = sorted(name for name in stats if name != main and not name.startswith(_NOT_SHOWN))
+    for name in [main, *rest]:
+        if name in stats:
+            table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}")
+    return table
+
+
+def _warnings(run_spec: RunSpec, folder: Path) -> list[str]:
+    stats = read_stats(folder)
+    main = run_spec.scenario_spec.args["main_metric"]
+    return [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
