@@ -1,0 +1,15 @@
+"""Fixtures of all tests."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def live_deployment() -> str:
+    """A deployment without tokenizer and without recordings; its client is never made."""
+    from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, register_model_deployment
+
+    name = "test/live"
+    register_model_deployment(ModelDeployment(name, ClientSpec("helm.clients.simple_client.SimpleClient")))
+    return name

@@ -1,0 +1,60 @@
+"""Real helm-run, helm-summarize and helm-server processes, for the integration tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def command(folder: Path, *arguments: str, check: bool = True, env: dict[str, str] | None = None):
+    """Run one installed command in `folder`; return the finished process with its output as text."""
+    done = subprocess.run(
+        [str(BIN / arguments[0]), *arguments[1:]],
+        cwd=folder,
+        env={**os.environ, **OFFLINE, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    if check and done.returncode:
+        raise AssertionError(f"{' '.join(arguments)} exited {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+    return done
+
+
+def helm_run(folder: Path, *entries: str, suite: str = "s", options: tuple[str, ...] = (), **kwargs):
+    """helm-run the entries with a high `-m` and no cache, unless the options say otherwise."""
+    limit = () if "-m" in options or "--max-eval-instances" in options else ("-m", "100000")
+    return command(
+        folder, "helm-run", "--suite", suite, "--disable-cache", *limit, *options, "--run-entries", *entries, **kwargs
+    )
+
+
+def run_folders(folder: Path, suite: str = "s") -> dict[str, Path]:
+    """Return the suite's finished runs by name."""
+    runs = folder / "benchmark_output" / "runs" / suite
+    return {path.parent.name: path.parent for path in sorted(runs.glob("*/stats.json"))}
+
+
+def only_run(folder: Path, suite: str = "s") -> Path:
+    (path,) = run_folders(folder, suite).values()
+    return path
+
+
+def load(path: Path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def stat_means(run: Path, split: str = "test") -> dict[str, float]:
+    """Return the means of the run's stats of one split, unperturbed, by name."""
+    return {
+        stat["name"]["name"]: stat["mean"]
+        for stat in load(run / "stats.json")
+        if stat["name"].get("split") == split and "perturbation" not in stat["name"] and "mean" in stat
+    }

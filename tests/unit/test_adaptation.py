@@ -1,0 +1,215 @@
+import dataclasses
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
+from helm.benchmark.window_services.no_tokenizer_window_service import NoTokenizerWindowService
+
+from helm_ext import adaptation, plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.errors import RecordedError
+from helm_ext.evalset import EXTRA_KEY, row_extra
+
+
+def row(text="2+2?", options=("4",), correct=0, split="test", id="r1", **extra):
+    references = [
+        Reference(Output(option), [CORRECT_TAG] if index == correct else []) for index, option in enumerate(options)
+    ]
+    return Instance(Input(text), references, split=split, id=id, extra_data={EXTRA_KEY: extra})
+
+
+def spec(deployment, method="generation", **fields):
+    defaults = {"max_train_instances": 0, "num_outputs": 1, "temperature": 0.0, "model": deployment}
+    return AdapterSpec(method=method, model_deployment=deployment, **{**defaults, **fields})
+
+
+def adapt(adapter_spec, *rows):
+    return AdapterFactory.get_adapter(adapter_spec, None).adapt(list(rows), parallelism=1)
+
+
+def recorded_row(*states, status="ok", **kwargs):
+    return row(recorded={"status": status, "states": list(states)}, **kwargs)
+
+
+def answered(text, **state):
+    return {"result": {"completions": [{"text": text}]}, **state}
+
+
+def test_the_wrap_is_put_on_once():
+    before = AdapterFactory.get_adapter
+    adaptation.install()
+    assert AdapterFactory.get_adapter is before
+
+
+class TestLive:
+    def test_a_foreign_instance_passes_untouched(self, live_deployment):
+        foreign = Instance(Input("a"), [Reference(Output("b"), [CORRECT_TAG])], split="test", id="x")
+        (state,) = adapt(spec(live_deployment, stop_sequences=["\n"]), foreign)
+        assert state.instance is foreign
+        assert state.output_mapping is None
+        assert state.request.top_p == 1
+
+    def test_decoding_parameters_reach_the_request(self, live_deployment):
+        decoding = {"top_p": 0.9, "top_k_per_token": 40, "frequency_penalty": 0.5, "presence_penalty": -0.5}
+        (state,) = adapt(spec(live_deployment, random="7"), row(decoding=decoding))
+        assert {name: getattr(state.request, name) for name in decoding} == decoding
+        assert state.request.random == "7"
+
+    def test_stop_sequences_reach_joint_multiple_choice(self, live_deployment):
+        adapter_spec = spec(live_deployment, "multiple_choice_joint", stop_sequences=["\n"], reference_prefix="A. ")
+        (state,) = adapt(adapter_spec, row(options=("3", "4"), correct=1, labels={"A": "3", "B": "4"}))
+        assert state.request.stop_sequences == ["\n"]
+
+    def test_nothing_is_changed_where_a_given_text_is_scored(self, live_deployment):
+        adapter_spec = spec(live_deployment, "multiple_choice_separate_original", stop_sequences=["\n"])
+        first, second = adapt(adapter_spec, row(options=("3", "4"), decoding={"top_p": 0.5}, labels={"A": "3", "B": "4"}))
+        assert (first.reference_index, second.reference_index) == (0, 1)
+        assert first.request.stop_sequences == []
+        assert first.request.top_p == 1
+        assert first.output_mapping is None
+
+    def test_the_answer_mapping_is_on_the_state_for_generation(self, live_deployment):
+        (state,) = adapt(spec(live_deployment), row(labels={"甲": "3", "乙": "4"}))
+        assert state.output_mapping == {"甲": "3", "乙": "4"}
+
+    def test_recordings_are_taken_off_and_rows_of_the_other_kind_left_out(self, live_deployment):
+        states = adapt(
+            spec(live_deployment),
+            recorded_row(answered("4"), id="kept"),
+            recorded_row(answered("4"), id="demonstration", only="recorded"),
+        )
+        assert [state.instance.id for state in states] == ["kept"]
+        assert "recorded" not in row_extra(states[0].instance)
+
+
+class CountingWindow(NoTokenizerWindowService):
+    """A window of so many characters."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def fits_within_context_window(self, text, expected_completion_token_length=0):
+        return len(text) + expected_completion_token_length <= self.size
+
+    def truncate_from_right(self, text, expected_completion_token_length=0):
+        return text[: self.size - expected_completion_token_length]
+
+
+class TestPromptOfOurOwn:
+    PLAIN = {"input_prefix": "", "input_suffix": "", "output_prefix": "", "output_suffix": "", "instance_prefix": ""}
+
+    def adapt(self, deployment, size, method="generation", max_tokens=5, options=("4",)):
+        adapter_spec = spec(deployment, method, max_tokens=max_tokens, **self.PLAIN)
+        adapter = AdapterFactory.get_adapter(adapter_spec, None)
+        adapter.adapter.window_service = CountingWindow(size)
+        prompt = ["HEAD\n", "demo one\n", "demo two\n", "question "]  # 5, 9, 9, 9 characters
+        return adapter.adapt([row("question ", options, prompt=prompt)], parallelism=1)
+
+    def test_everything_fits(self, live_deployment):
+        (state,) = self.adapt(live_deployment, 5 + 9 + 9 + 9 + 5)
+        # HELM itself strips the end of the output prefix, never of the input: the final space stays.
+        assert state.request.prompt == "HEAD\ndemo one\ndemo two\nquestion "
+        assert state.num_train_instances == 2
+        assert state.instance.input.text == "question "
+
+    def test_demonstrations_go_from_the_front(self, live_deployment):
+        (state,) = self.adapt(live_deployment, 5 + 9 + 9 + 9 + 5 - 1)
+        assert state.request.prompt == "HEAD\ndemo two\nquestion "
+        assert state.num_train_instances == 1
+
+    def test_a_question_that_does_not_fit_is_left_out_not_cut(self, live_deployment):
+        (state,) = self.adapt(live_deployment, 5 + 9 + 5 - 1)
+        assert row_extra(state.instance)["left_out"] == "too_long"
+        assert state.request.model_deployment == "recorded/left-out"
+        assert state.request.result.completions[0].text == ""
+
+    def test_the_longest_option_must_fit_too(self, live_deployment):
+        size = 5 + 9 + 9 + 9 + len(" longest") + 5
+        states = self.adapt(live_deployment, size, "multiple_choice_separate_original", options=(" a", " longest"))
+        assert [state.request.prompt for state in states] == [
+            "HEAD\ndemo one\ndemo two\nquestion  a",
+            "HEAD\ndemo one\ndemo two\nquestion  longest",
+        ]
+        shorter = self.adapt(live_deployment, size - 1, "multiple_choice_separate_original", options=(" a", " longest"))
+        assert [state.num_train_instances for state in shorter] == [1, 1]
+
+
+class TestRecorded:
+    def test_states_are_rebuilt_as_they_were_recorded(self):
+        recorded_request = {"prompt": "Q: 2+2?\nA:", "temperature": 0.7, "num_completions": 2}
+        state = answered("4", request=recorded_request, num_train_instances=3, prompt_truncated=True)
+        (rebuilt,) = adapt(spec("recorded/x", stop_sequences=["\n"]), recorded_row(state))
+        assert rebuilt.request.prompt == "Q: 2+2?\nA:"
+        assert (rebuilt.request.temperature, rebuilt.request.num_completions) == (0.7, 2)
+        assert rebuilt.request.stop_sequences == ["\n"]
+        assert rebuilt.request.model_deployment == "recorded/x"
+        assert (rebuilt.num_train_instances, rebuilt.prompt_truncated) == (3, True)
+        assert rebuilt.request.result.completions[0].text == "4"
+        assert "recorded" not in row_extra(rebuilt.instance)
+
+    def test_a_prompt_that_was_not_recorded_is_not_made_up(self):
+        (rebuilt,) = adapt(spec("recorded/x", global_prefix="[NLG]"), recorded_row(answered("4")))
+        assert rebuilt.request.prompt == ""
+
+    def test_labels_become_the_output_mapping(self):
+        (rebuilt,) = adapt(spec("recorded/x"), recorded_row(answered("B"), labels={"A": "3", "B": "4"}))
+        assert rebuilt.output_mapping == {"A": "3", "B": "4"}
+
+    def test_separate_requests_share_one_instance(self):
+        states = [answered("x 3", reference_index=0, request_mode="original")]
+        states += [answered("x 4", reference_index=1, request_mode="original")]
+        rebuilt = adapt(spec("recorded/x", "multiple_choice_separate_original"), recorded_row(*states, options=("3", "4")))
+        assert [state.reference_index for state in rebuilt] == [0, 1]
+        assert rebuilt[0].instance is rebuilt[1].instance
+
+    def test_train_rows_and_live_copies_take_no_part(self):
+        states = adapt(
+            spec("recorded/x"),
+            row(split="train", id="train"),
+            row(only="live", id="demo"),
+            recorded_row(answered("4"), id="kept", only="recorded"),
+        )
+        assert [state.instance.id for state in states] == ["kept"]
+
+    def test_missing_rows_are_an_error_that_counts_and_names_them(self):
+        rows = [recorded_row(answered("4"), id="ok")]
+        rows += [recorded_row(status="not_run", id=f"n{i}") for i in range(6)] + [recorded_row(status="failed", id="f")]
+        with pytest.raises(RecordedError) as caught:
+            adapt(spec("recorded/x"), *rows)
+        assert str(caught.value) == (
+            "7 of 8 rows cannot be scored: 6 not run, 1 failed (n0, n1, n2, n3, n4, ... (2 more))\n"
+            "  hint: missing=skip scores the rest and reports how many were left out"
+        )
+
+    def test_skipped_rows_are_kept_and_marked(self):
+        skipped = row(recorded={"status": "failed", "states": [], "skip": True}, id="f")
+        ok, left_out = adapt(spec("recorded/x"), recorded_row(answered("4"), id="ok"), skipped)
+        assert "left_out" not in row_extra(ok.instance)
+        assert row_extra(left_out.instance)["left_out"] == "failed"
+
+    def test_a_file_without_recordings(self):
+        with pytest.raises(RecordedError, match="recorded/x: none of the 2 rows holds a recorded completion"):
+            adapt(spec("recorded/x"), row(id="a"), row(id="b"))
+
+    def test_a_scenario_of_another_kind(self):
+        foreign = Instance(Input("a"), [], split="test", id="x")
+        with pytest.raises(RecordedError, match="recorded/x needs a dataset that holds completions"):
+            adapt(spec("recorded/x"), foreign)
+
+    def test_trials_that_metrics_would_not_look_at_are_an_error(self):
+        states = [answered("4", train_trial_index=0), answered("5", train_trial_index=1)]
+        with pytest.raises(RecordedError, match="the file holds 2 training trials, and this run is for 1"):
+            adapt(spec("recorded/x"), recorded_row(*states))
+        assert len(adapt(spec("recorded/x", num_train_trials=2), recorded_row(*states))) == 2
+
+    def test_language_modeling_is_refused(self):
+        with pytest.raises(RecordedError, match="language_modeling cannot be re-scored"):
+            adapt(spec("recorded/x", "language_modeling"), recorded_row(answered("4")))
+
+
+def test_the_adapter_looks_like_the_one_it_decorates(live_deployment):
+    adapter = AdapterFactory.get_adapter(spec(live_deployment), None)
+    assert adapter.window_service is adapter.adapter.window_service
+    with pytest.raises(AttributeError):
+        adapter.no_such_thing
+    assert dataclasses.is_dataclass(adapter.adapter_spec)

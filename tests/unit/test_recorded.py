@@ -1,0 +1,101 @@
+import dataclasses
+import pickle
+
+import pytest
+from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.common.request import Request
+
+from helm_ext import plugin, recorded  # noqa: F401 - the plugin registers the deployment generator
+from helm_ext.errors import RecordedError
+
+
+def result(text="yes"):
+    return recorded.to_request_result({"completions": [{"text": text}]})
+
+
+def test_any_name_is_a_deployment_and_real_models_keep_their_name(live_deployment):
+    mine = get_model_deployment("recorded/mine")
+    assert (mine.name, mine.model_name, mine.tokenizer_name) == ("recorded/mine", "recorded/mine", None)
+    real = get_model_deployment("recorded/openai/gpt-4-0613")
+    assert real.model_name == "openai/gpt-4-0613"
+    assert recorded.is_recorded("recorded/openai/gpt-4-0613")
+    assert not recorded.is_recorded(live_deployment)
+
+
+def test_the_request_hands_back_its_result_and_is_written_as_a_plain_request():
+    request = recorded.make_recorded_request({"prompt": "2+2?"}, result("4"))
+    answer = recorded.RecordedClient().make_request(request)
+    assert [completion.text for completion in answer.completions] == ["4"]
+    assert dataclasses.asdict(request) == dataclasses.asdict(Request(prompt="2+2?"))
+
+
+def test_the_result_survives_pickling():
+    # HELM's multi-GPU runner sends requests between processes.
+    request = pickle.loads(pickle.dumps(recorded.make_recorded_request({}, result("4"), frozenset({"x"}))))
+    assert request.result.completions[0].text == "4"
+    assert request.unmeasured == {"x"}
+
+
+def test_a_request_that_carries_nothing_is_refused():
+    with pytest.raises(RecordedError, match=r"recorded/x only hands back completions that a file holds"):
+        recorded.RecordedClient().make_request(Request(model_deployment="recorded/x"))
+    # dataclasses.replace makes a new request, which has lost its answer: an error, never an empty completion.
+    copied = dataclasses.replace(recorded.make_recorded_request({}, result()), prompt="other")
+    with pytest.raises(RecordedError):
+        recorded.RecordedClient().make_request(copied)
+
+
+def test_a_full_result_is_kept_as_it_is():
+    made = recorded.to_request_result(
+        {
+            "success": True,
+            "completions": [
+                {
+                    "text": " office",
+                    "logprob": -1.4,
+                    "tokens": [{"text": " office", "logprob": -1.4}],
+                    "finish_reason": {"reason": "stop"},
+                    "thinking": {"text": "hm"},
+                },
+                {"text": "b", "logprob": None, "tokens": None},
+            ],
+            "cached": True,
+            "request_time": 1.622053623199463,
+            "request_datetime": 1669584580,
+        }
+    )
+    assert (made.success, made.cached, made.request_time, made.request_datetime) == (
+        True,
+        True,
+        1.622053623199463,
+        1669584580,
+    )
+    first, second = made.completions
+    assert (first.text, first.logprob, first.tokens[0].logprob) == (" office", -1.4, -1.4)
+    assert first.finish_reason == {"reason": "stop"}
+    assert first.thinking.text == "hm"
+    assert (second.logprob, second.tokens) == (0.0, [])
+
+
+def test_only_what_a_text_request_has_is_taken_from_a_recorded_request():
+    fields = recorded.to_request_fields(
+        {"request": {"prompt": "p", "model": "a/b", "model_deployment": "c/d", "zzz": 1, "top_p": None}, "result": {}}
+    )
+    assert fields == {"prompt": "p"}
+
+
+def test_unmeasured_stats():
+    bare = {"result": {"completions": [{"text": "a"}]}}
+    assert recorded.unmeasured_stats(bare) == {
+        "num_prompt_tokens",
+        "num_output_tokens",
+        "num_completion_tokens",
+        "num_train_instances",
+        "prompt_truncated",
+    }
+    full = {
+        "result": {"completions": [{"text": "a", "tokens": [{"text": "a"}]}]},
+        "num_train_instances": 5,
+        "prompt_truncated": False,
+    }
+    assert recorded.unmeasured_stats(full) == {"num_prompt_tokens", "num_output_tokens"}
