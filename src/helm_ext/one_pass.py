@@ -1,0 +1,263 @@
+"""The frame of a metric that is computed in one pass: contexts, trials, sums, means, worst cases.
+
+`helm.benchmark.metrics.metric.Metric.evaluate` builds some 25 `Stat`s a row, copies each into its context, merges
+each into a sum behind a hash of its name, and does it once more for worst cases among perturbations that are not there.
+Here a `Stat` is made once for each value and shared by the rows that have it, and the sums are plain numbers. Names,
+values and order are HELM's: numbers are added in the same sequence, so that not even the last bit differs.
+
+Shared `Stat`s must not be changed by whoever receives them; HELM's own code copies before it merges.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
+from helm.benchmark.augmentations.perturbation_description import PERTURBATION_WORST, PerturbationDescription
+from helm.benchmark.metrics.metric import (
+    MetricInterface,
+    MetricResult,
+    PerInstanceStats,
+    add_context,
+    compute_worst_case_metrics,
+)
+from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.statistic import Stat, merge_stat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.scenarios.scenario import Instance
+
+__all__ = ["Context", "OnePassMetric"]
+
+SHARED_FLOATS = 2_000
+"""How many different floats of one stat are remembered: scores repeat, times and log-probabilities do not."""
+
+Row = list[Stat]
+
+
+class Context:
+    """Makes the Stats of one (split, sub-split, perturbation); equal values give the same object."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.metric_context = MetricContext.from_instance(instance)
+        self._shared: dict[str, tuple[MetricName, dict[Any, Stat]]] = {}
+
+    def stat(self, name: str, value: float | None) -> Stat:
+        """Return a Stat of one value (none at all for None, as in `Stat.add`)."""
+        slot = self._shared.get(name)
+        if slot is None:
+            slot = self._shared[name] = self._new_slot(name)
+        metric_name, shared = slot
+        kind = type(value)
+        if kind is int or kind is bool or value is None:  # True is added as 1, and is equal to 1
+            stat = shared.get(value)
+            if stat is None:
+                stat = shared[value] = Stat(metric_name).add(value)
+            return stat
+        # 1.0 must not become the 1 of another row, nor 0.0 be -0.0.
+        key = (value, kind) if value else (str(value), kind)
+        stat = shared.get(key)
+        if stat is None:
+            stat = Stat(metric_name).add(value)
+            if len(shared) < SHARED_FLOATS:
+                shared[key] = stat
+        return stat
+
+    def stat_of_many(self, name: str, values: tuple[float | None, ...]) -> Stat:
+        """Return a Stat of several values, added one after the other."""
+        slot = self._shared.get(name)
+        if slot is None:
+            slot = self._shared[name] = self._new_slot(name)
+        metric_name, shared = slot
+        exact = all(type(value) is int or type(value) is bool or value is None for value in values)
+        stat = shared.get(values) if exact else None
+        if stat is None:
+            stat = Stat(metric_name)
+            for value in values:
+                stat.add(value)
+            if exact and len(shared) < SHARED_FLOATS:
+                shared[values] = stat
+        return stat
+
+    def _new_slot(self, name: str) -> tuple[MetricName, dict[Any, Stat]]:
+        context = self.metric_context
+        return MetricName(name, context.split, context.sub_split, context.perturbation), {}
+
+
+class _Sum:
+    """Adds up Stats of one name in the order they come, as `merge_stat` does, without a mean at each step."""
+
+    __slots__ = ("context", "count", "max", "min", "name", "several", "sum", "sum_squared")
+
+    def __init__(self, stat: Stat, context: Context) -> None:
+        self.name: MetricName = stat.name
+        self.context = context
+        self.count: int = stat.count
+        self.sum: float = stat.sum
+        self.sum_squared: float = stat.sum_squared
+        self.min: float | None = stat.min
+        self.max: float | None = stat.max
+        self.several = stat.count > 1
+        """Whether a row brought more than one value: its worst case is then not its value."""
+
+    def to_stat(self, name: MetricName | None = None) -> Stat:
+        stat = Stat(name or self.name, self.count, self.sum, self.sum_squared, self.min, self.max)
+        stat._update_mean_variance_stddev()  # noqa: SLF001 - HELM's own arithmetic, once instead of once a row
+        return stat
+
+
+class _Trial:
+    """What one trial's rows add up to."""
+
+    def __init__(self, instances: Sequence[Instance], rows: Sequence[Row], contexts: Sequence[Context]) -> None:
+        self.instances = instances
+        self.rows = rows
+        self.contexts = contexts
+        self.sums: dict[int, _Sum] = {}
+        """By the id of the name, of which each context has one. In order of first appearance."""
+        self.counted: list[_Sum] = []
+        """The sums in the order in which they got their first value."""
+        for row, context in zip(rows, contexts, strict=True):
+            self._add(row, context)
+
+    def _add(self, row: Row, context: Context) -> None:
+        sums = self.sums
+        for stat in row:
+            total = sums.get(id(stat.name))
+            count = stat.count
+            if total is None:
+                total = sums[id(stat.name)] = _Sum(stat, context)
+                if count:
+                    self.counted.append(total)
+                continue
+            if not count:
+                continue
+            if not total.count:
+                self.counted.append(total)
+            if count > 1:
+                total.several = True
+            total.count += count
+            total.sum += stat.sum
+            total.sum_squared += stat.sum_squared
+            low, high = stat.min, stat.max
+            # Written so that NaN behaves as in min(total, stat) and max(total, stat).
+            if total.min is None or low < total.min:
+                total.min = low
+            if total.max is None or high > total.max:
+                total.max = high
+
+    def worst_cases(self) -> list[Stat]:
+        """Return what `compute_worst_case_metrics` returns: HELM's own result where there is a perturbation.
+
+        Without any, the worst case of a row is the row itself, for "robustness" and "fairness" alike.
+        """
+        ids = {instance.id for instance in self.instances}
+        if len(ids) < len(self.instances) or any(instance.perturbation is not None for instance in self.instances):
+            return compute_worst_case_metrics(dict(zip(self.instances, self.rows, strict=True)))
+        worst: list[Stat] = []
+        for total in self.counted:
+            lowest = self._sum_of_minima(total.name) if total.several else total
+            worst.extend(
+                lowest.to_stat(replace(total.name, perturbation=description)) for description in _WORST_DESCRIPTIONS
+            )
+        return worst
+
+    def _sum_of_minima(self, name: MetricName) -> _Sum:
+        minima = [Stat(name).add(stat.min) for row in self.rows for stat in row if stat.name is name and stat.count]
+        trial = _Trial((), [[stat] for stat in minima], [self.contexts[0]] * len(minima))
+        return trial.counted[0]
+
+
+_WORST_DESCRIPTIONS = (
+    PerturbationDescription(name="robustness", robustness=True, computed_on=PERTURBATION_WORST),
+    PerturbationDescription(name="fairness", fairness=True, computed_on=PERTURBATION_WORST),
+)
+
+
+class OnePassMetric(MetricInterface):
+    """Computes all rows' Stats in one loop in one thread: nothing in it waits for anything."""
+
+    def evaluate(
+        self,
+        scenario_state: ScenarioState,
+        metric_service: MetricService,
+        eval_cache_path: str,  # noqa: ARG002 - HELM's signature
+        parallelism: int,  # noqa: ARG002
+    ) -> MetricResult:
+        """Return HELM's result: means over trials, and the Stats of each row.
+
+        Raises ValueError for instances without an id, and what `prepare` and its function raise.
+        """
+        adapter_spec = scenario_state.adapter_spec
+        if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
+            raise ValueError(f"{type(self).__name__} cannot score the method {ADAPT_LANGUAGE_MODELING}")
+        compute_row = self.prepare(adapter_spec, metric_service)
+        known: dict[tuple[Any, ...], Context] = {}
+        contexts: list[Context] = []
+        for instance in scenario_state.instances:
+            if instance.id is None:
+                raise ValueError(f"an instance has no id: {instance.input.text[:80]!r}")
+            key = (instance.split, instance.sub_split, instance.perturbation)
+            context = known.get(key)
+            if context is None:
+                context = known[key] = Context(instance)
+            contexts.append(context)
+
+        global_stats: dict[MetricName, Stat] = {}
+        per_instance: list[PerInstanceStats] = []
+        for index in range(adapter_spec.num_train_trials):
+            rows: list[Row] = []
+            for instance, context in zip(scenario_state.instances, contexts, strict=True):
+                states = self.select(scenario_state, index, instance)
+                row = compute_row(states, context) if states else []
+                rows.append(row)
+                if row:
+                    per_instance.append(PerInstanceStats(str(instance.id), instance.perturbation, index, row))
+            for stat in self._sum_up(_Trial(scenario_state.instances, rows, contexts)):
+                merge_stat(global_stats, stat.take_mean())
+        return MetricResult(list(global_stats.values()), per_instance)
+
+    def _sum_up(self, trial: _Trial) -> list[Stat]:
+        by_name: dict[MetricName, Stat] = {}
+        by_context: dict[MetricContext, dict[MetricName, Stat]] = defaultdict(dict)
+        for total in trial.sums.values():
+            by_name[total.name] = by_context[total.context.metric_context][total.name] = total.to_stat()
+        for context, stats in by_context.items():
+            for stat in self.derive(stats):
+                merge_stat(by_name, add_context(stat, context))
+        rows_by_context: dict[MetricContext, dict[Instance, Row]] = defaultdict(dict)
+        for instance, row, row_context in zip(trial.instances, trial.rows, trial.contexts, strict=True):
+            if row:
+                rows_by_context[row_context.metric_context][instance] = row
+        for context, rows in rows_by_context.items():
+            for stat in self.derive_from_rows(by_context[context], rows):
+                merge_stat(by_name, add_context(stat, context))
+        for stat in trial.worst_cases():
+            merge_stat(by_name, stat)
+        return list(by_name.values())
+
+    @abstractmethod
+    def prepare(
+        self, adapter_spec: AdapterSpec, metric_service: MetricService
+    ) -> Callable[[Sequence[RequestState], Context], Row]:
+        """Do what is done once a run; return the function that makes one instance's Stats, each name once."""
+
+    @abstractmethod
+    def select(self, scenario_state: ScenarioState, trial: int, instance: Instance) -> list[RequestState]:
+        """Return the request states of one instance and trial that this metric is about."""
+
+    def derive(self, stats: dict[MetricName, Stat]) -> list[Stat]:  # noqa: ARG002
+        """Return stats made of one context's sums. HELM: `Metric.derive_stats`."""
+        return []
+
+    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Row]) -> list[Stat]:  # noqa: ARG002
+        """Return stats made of one context's rows. HELM: `Metric.derive_per_instance_stats`."""
+        return []

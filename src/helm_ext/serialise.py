@@ -1,0 +1,219 @@
+"""HELM's dataclasses as JSON, written piece by piece.
+
+HELM writes a run with `json.dumps(asdict_without_nones(everything), indent=2)`: a copy of all objects, then one string
+of the whole file. Here each element of the big lists is encoded by orjson and written at once. What comes out parses to
+the same values (helm/common/general.py, `asdict_without_nones`):
+
+- a dataclass field that is None is left out; None inside lists and dicts stays null;
+- only dataclass fields are written, of subclasses too; attributes that are no fields are not;
+- NaN and infinities are written as Python's json writes them (orjson would write null);
+- everything is ASCII, two spaces a level, so that files are read alike under any locale.
+
+What orjson refuses (integers beyond 64 bits, keys that are no strings, lone surrogates) is written by `json`, for that
+element alone. Bytes differ from HELM's only in the exponent of very large and very small floats (`1e-5`, `1e-05`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import fields
+from itertools import islice
+from json.encoder import encode_basestring_ascii
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+from helm.common.hierarchical_logger import hwarn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from helm.benchmark.metrics.statistic import Stat
+
+__all__ = ["StatRenderer", "dumps", "write_array", "write_object"]
+
+CHUNK = 256
+"""Elements encoded in one call: large enough to amortise the call, small enough to stay out of the memory's peak."""
+
+_OPTIONS = (
+    orjson.OPT_INDENT_2
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+)
+_NULL = re.compile(rb"(?:: |\n *|\[)null[,\n\]}]|^null$")
+_NOT_PLAIN = re.compile("[^\\x00-\\x7e]+")
+
+_to_dict: dict[type, Callable[[Any], Any]] = {}
+
+
+def _fields_getter(cls: type) -> Callable[[Any], dict[str, Any]]:
+    names = tuple(field.name for field in fields(cls))
+
+    def get_fields(value: Any) -> dict[str, Any]:
+        attributes = value.__dict__
+        if tuple(attributes) == names:  # nearly always: fields only, in order
+            return {name: item for name, item in attributes.items() if item is not None}
+        return {name: item for name in names if (item := getattr(value, name)) is not None}
+
+    def get_slots(value: Any) -> dict[str, Any]:
+        return {name: item for name in names if (item := getattr(value, name)) is not None}
+
+    return get_fields if getattr(cls, "__dictoffset__", 0) else get_slots
+
+
+def _default(value: Any) -> Any:
+    """Turn what orjson does not know into what it does: dataclasses, and subclasses of JSON's own types."""
+    cls = type(value)
+    encode = _to_dict.get(cls)
+    if encode is None:
+        encode = _to_dict[cls] = _choose_encoder(cls)
+    return encode(value)
+
+
+def _choose_encoder(cls: type) -> Callable[[Any], Any]:
+    if hasattr(cls, "__dataclass_fields__"):
+        return _fields_getter(cls)
+    for base, convert in (
+        (str, str.__str__),
+        (bool, bool),
+        (int, int.__int__),
+        (float, float.__float__),
+        (dict, dict),
+        (list, list),
+        (tuple, list),
+    ):
+        if issubclass(cls, base):
+            return convert
+    raise TypeError(f"Object of type {cls.__name__} is not JSON serializable")
+
+
+def to_plain(value: Any) -> Any:
+    """Return `value` as `asdict_without_nones` would leave it: dicts, lists and scalars."""
+    cls = type(value)
+    if hasattr(cls, "__dataclass_fields__"):
+        return {name: to_plain(item) for name, item in _default(value).items()}
+    if isinstance(value, dict):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def _has_nonfinite(value: Any) -> bool:
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(map(_has_nonfinite, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_nonfinite, value))
+    if hasattr(type(value), "__dataclass_fields__"):
+        return _has_nonfinite(_default(value))
+    return False
+
+
+def _to_ascii(data: bytes) -> bytes:
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    return _NOT_PLAIN.sub(lambda found: encode_basestring_ascii(found[0])[1:-1], data.decode()).encode("ascii")
+
+
+def _encode(value: Any) -> bytes:
+    """Encode one value, by orjson where that is exact and by json where it is not.
+
+    Raises TypeError for what json cannot write either.
+    """
+    try:
+        data = orjson.dumps(value, _default, _OPTIONS)
+    except TypeError:  # orjson.JSONEncodeError is one
+        return json.dumps(to_plain(value), indent=2).encode("ascii")
+    if b"null" in data and _NULL.search(data) and _has_nonfinite(value):
+        return json.dumps(to_plain(value), indent=2).encode("ascii")
+    return _to_ascii(data)
+
+
+def dumps(value: Any, depth: int = 0) -> bytes:
+    """Return `value` as JSON bytes, its lines after the first indented by `depth` levels."""
+    data = _encode(value)
+    return data.replace(b"\n", b"\n" + b"  " * depth) if depth else data
+
+
+def _encode_elements(items: list[Any], depth: int) -> bytes:
+    """Encode the elements of a list that stands `depth` levels deep: indented, joined by commas, without brackets."""
+    nested: Any = items
+    for _ in range(depth):
+        nested = [nested]  # so that orjson indents them
+    try:
+        data = orjson.dumps(nested, _default, _OPTIONS)
+    except TypeError:
+        data = b"null"
+    if b"null" in data and _NULL.search(data):  # one of them needs json: find out which
+        indent = b"  " * (depth + 1)
+        return b",\n".join(indent + dumps(item, depth + 1) for item in items)
+    brackets = sum(2 * level + 2 for level in range(depth + 1))  # "[\n", "  [\n", ...; the same length at the end
+    return _to_ascii(data[brackets:-brackets])
+
+
+def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
+    iterator = iter(items)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
+
+
+def write_array(file: IO[bytes], items: Iterable[Any], depth: int = 0) -> int:
+    """Write `items` as a JSON array that stands `depth` levels deep. Returns the number of elements."""
+    count = 0
+    for chunk in _chunks(items):
+        file.write(b"[\n" if not count else b",\n")
+        file.write(_encode_elements(chunk, depth))
+        count += len(chunk)
+    file.write(b"\n" + b"  " * depth + b"]" if count else b"[]")
+    return count
+
+
+def write_object(file: IO[bytes], value: Any, streamed: str) -> None:
+    """Write a dataclass instance as a JSON object; its field `streamed`, a list, element by element."""
+    separator = b"{\n  "
+    for name, item in _default(value).items():
+        file.write(separator + orjson.dumps(name) + b": ")
+        if name == streamed:
+            write_array(file, item, depth=1)
+        else:
+            file.write(dumps(item, depth=1))
+        separator = b",\n  "
+    file.write(b"\n}" if separator != b"{\n  " else b"{}")
+
+
+class StatRenderer:
+    """Writes `PerInstanceStats` with stats that are NaN left out, as HELM's runner does.
+
+    Metrics of ours share one Stat between all rows that have the same value. Such a Stat is encoded once.
+    """
+
+    CACHED = 20_000
+    """How many Stats are remembered. Shared ones are met early; the rest would only fill the memory."""
+
+    def __init__(self) -> None:
+        # The Stat is kept beside its text, so that its id cannot be reused.
+        self._known: dict[int, tuple[Stat, orjson.Fragment]] = {}
+
+    def render(self, row: Any) -> dict[str, Any]:
+        """Return a row (a PerInstanceStats) as what `write_array` encodes at depth 0."""
+        known = self._known
+        plain = _default(row)
+        rendered: list[Any] = []
+        for stat in row.stats:
+            cached = known.get(id(stat))
+            if cached is not None:
+                rendered.append(cached[1])
+            elif math.isnan(stat.sum):
+                hwarn(f"Removing stat {stat.name.name} because its value is NaN")
+            elif len(known) < self.CACHED:
+                fragment = orjson.Fragment(dumps(stat, depth=3))
+                known[id(stat)] = (stat, fragment)
+                rendered.append(fragment)
+            else:
+                rendered.append(stat)
+        plain["stats"] = rendered
+        return plain
