@@ -94,6 +94,8 @@ class RowExtra(TypedDict, total=False):
     """Option text to number, for options that are worth a number instead of right or wrong (UltraEval target_scores)."""
     recorded: Recorded
     """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
+    attributes: dict[str, str]
+    """The row's values of `EvalSet.attributes`, the dataset's own included."""
     left_out: LeftOut
     """Set by `adaptation` on rows that a run cannot score. Metrics leave them out and count them."""
 
@@ -152,6 +154,9 @@ class EvalSet:
     warnings: tuple[Problem, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """What was counted on the way: `rows`, `train`, `eval`, `recorded`, `not_run`, `failed`, ..."""
+
+    attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""
 
     @property
     def short_digest(self) -> str:
