@@ -6,8 +6,8 @@
     │   ├── DatasetSyntaxError      not JSON, not UTF-8, truncated, not a ZIP
     │   ├── DatasetSchemaError      JSON, but not of the format's shape
     │   ├── DatasetIntegrityError   the right shape, but it contradicts itself (digests, sizes, splits, labels)
-    │   └── DatasetChangedError     other bytes than the ones that the run was planned with
-    ├── TransformError          a user's transform script failed or returned the wrong thing
+    │   ├── DatasetChangedError     other bytes than the ones that the run was planned with
+    │   └── TransformError          a user's transform script failed or returned the wrong thing
     ├── HubError                the dataset hub refused
     ├── RecordedError           recorded completions are missing, or were asked for where there are none
     └── RunEntryError           (also a ValueError) the arguments of a run entry make no sense
@@ -152,7 +152,7 @@ class DatasetChangedError(DatasetError):
     """The bytes are not the ones that the run was planned with."""
 
 
-class TransformError(HelmExtError, ValueError):
+class TransformError(DatasetError):
     """A transform script (UltraEval) is missing, cannot be loaded, raised, or returned the wrong thing."""
 
 

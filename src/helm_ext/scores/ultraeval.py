@@ -1,4 +1,5 @@
-"""UltraEval's metrics for generated answers, by upstream's names and rules (formats.md, section 2).
+"""
+UltraEval's metrics for generated answers, by upstream's names and rules (formats.md, section 2).
 
 Upstream's names are also HELM's, with other rules (`exact_match`, `f1_score`), so every score here is called
 `ultraeval_<upstream's name>`; `score_name` translates. All compare the *postprocessed* completion with each accepted
@@ -9,10 +10,12 @@ have a `row_function`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.scores import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["EXECUTING", "PREFIX", "SCORES", "score_name"]
 
@@ -26,7 +29,8 @@ BLEU_TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 
 
 def score_name(upstream: str, arguments: Mapping[str, Any] | None = None) -> str:
-    """Return our name for a metric of upstream's config, `{"type": upstream, **arguments}`.
+    """
+    Return our name for a metric of upstream's config, `{"type": upstream, **arguments}`.
 
     >>> score_name("exact_match")
     'ultraeval_exact_match'
@@ -68,7 +72,8 @@ def qa_match(gold: str, prediction: str) -> float:
 
 
 def row_qa_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
-    """Return 1.0 if the first option label of the first line is gold, or the answer stands there in full.
+    """
+    Return 1.0 if the first option label of the first line is gold, or the answer stands there in full.
 
     A label is "(A)" or "A", with or without a full stop, for as many letters as the row has options. The full answer
     counts where the prediction begins with it, after a repetition of the question.
@@ -96,7 +101,8 @@ def _first_label(prediction: str, count: int) -> str:
 
 
 def gaokaobench_match(gold: str, prediction: str) -> float:
-    """Return the share of the gold letters that the prediction has at the same place.
+    """
+    Return the share of the gold letters that the prediction has at the same place.
 
     A prediction "X[SEP]Y" holds two readings of one completion: X counts if it has the right length, else Y.
     """
@@ -117,7 +123,7 @@ def chrf(gold: str, prediction: str) -> float:
 
 
 def row_chrf(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:  # noqa: ARG001
-    """chrF over several references at once, as upstream hands them to sacrebleu."""
+    """ChrF over several references at once, as upstream hands them to sacrebleu."""
     return _chrf(golds, prediction)
 
 

@@ -1,0 +1,111 @@
+"""
+A user's checkout of UltraEval, importable as `UltraEval` without being on `sys.path`.
+
+On `sys.path`, the checkout's folder `datasets` would hide Hugging Face's package of that name. So the package names
+that its scripts use are put into `sys.modules`, and only while a script of that checkout runs: two checkouts can be
+used in one process, and nothing else ever sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+import threading
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from helm_ext.errors import Location, Problem, TransformError
+
+__all__ = ["ALIASES", "Checkout", "find_checkout", "open_checkout"]
+
+ALIASES = ("UltraEval", "seereval")
+"""Names under which scripts import their checkout: today's, and the project's earlier one."""
+
+POSTPROCESS_FILE = Path("tasks") / "postprocess.py"
+
+_lock = threading.RLock()
+
+
+class Checkout:
+    """The packages of one checkout. `with checkout:` makes them importable; `used` says whether any was."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._modules = {name: _package(name, root) for name in ALIASES}
+        self._hidden: dict[str, ModuleType] = {}
+        self._depth = 0
+
+    @property
+    def used(self) -> bool:
+        """Whether a module of the checkout has been imported."""
+        modules = sys.modules if self._depth else self._modules
+        return any(name.split(".", 1)[0] in ALIASES and "." in name for name in modules)
+
+    def __enter__(self) -> Checkout:  # noqa: PYI034 - typing.Self is of Python 3.11
+        _lock.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            self._hidden = _take_out()
+            sys.modules.update(self._modules)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._modules = _take_out()
+            sys.modules.update(self._hidden)
+        _lock.release()
+
+    def load_postprocess(self) -> Any:
+        """Return the module `tasks/postprocess.py`. Raises TransformError if it cannot be loaded."""
+        try:
+            with self:
+                return importlib.import_module(f"{ALIASES[0]}.tasks.postprocess")
+        except (Exception, SystemExit) as error:
+            path = self.root / POSTPROCESS_FILE
+            message = f"the checkout's postprocess module could not be loaded: {type(error).__name__}: {error}"
+            problem = Problem(message, Location(str(path)), code="postprocess-raised", kind=TransformError)
+            raise TransformError([problem]) from error
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the postprocess module's bytes."""
+        return hashlib.sha256((self.root / POSTPROCESS_FILE).read_bytes()).hexdigest()
+
+
+def _package(name: str, root: Path) -> ModuleType:
+    package = ModuleType(name)
+    package.__path__ = [str(root)]
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(root)]
+    package.__spec__ = spec
+    return package
+
+
+def _take_out() -> dict[str, ModuleType]:
+    names = [name for name in sys.modules if name.split(".", 1)[0] in ALIASES]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+def find_checkout(start: Path) -> Path | None:
+    """Return the nearest folder above `start` that holds `tasks/postprocess.py`, or None."""
+    return next((folder for folder in start.resolve().parents if (folder / POSTPROCESS_FILE).is_file()), None)
+
+
+def open_checkout(root: Path | None, script: Path | None) -> Checkout | None:
+    """
+    Return the checkout at `root` if one is named, else the one that `script` lies in, else None.
+
+    Raises TransformError if `root` is no folder.
+    """
+    if root is not None:
+        if not root.is_dir():
+            problem = Problem("root: no such folder", Location(str(root)), code="no-root", kind=TransformError)
+            raise TransformError([problem])
+        return Checkout(root.resolve()) if (root / POSTPROCESS_FILE).is_file() else None
+    found = find_checkout(script) if script is not None else None
+    return Checkout(found) if found is not None else None

@@ -1,0 +1,218 @@
+"""
+From a completion to the answer in it: upstream's postprocessing by name (formats.md, section 2).
+
+A name is looked up in the user's checkout first, so that a task is scored by the very code it was written for. Without
+a checkout the rules below stand in for the common ones; `first_line`, `last_number`, `boxed` and `option_letter` are
+ours.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import RunEntryError, did_you_mean
+from helm_ext.formats.ultraeval.checkout import Checkout, open_checkout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["OURS", "get_postprocess", "known_names"]
+
+NONE = ("", "none", "general_torch")
+"""Names of "leave the completion as it is"."""
+
+
+def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
+    """
+    Return the function that turns a raw completion into the answer to be scored.
+
+    Raises RunEntryError for an unknown name, TransformError if the checkout at `root` cannot be used.
+    """
+    checkout = open_checkout(Path(root), None) if root else None
+    if name in NONE:
+        return _unchanged
+    if checkout is not None:
+        registry = _registry(checkout)
+        if name in registry:
+            return _from_checkout(checkout, registry[name])
+    if name in OURS:
+        return OURS[name]
+    known = known_names(checkout)
+    where = f"in {checkout.root / 'tasks' / 'postprocess.py'} or among ours" if checkout else "among ours"
+    hint = did_you_mean(name, known) or f"known: {', '.join(sorted(known))}"
+    if checkout is None:
+        hint += "; root=FOLDER names the UltraEval checkout that has it"
+    raise RunEntryError(f"postprocess={name}: no such postprocessing {where}\n  hint: {hint}")
+
+
+def known_names(checkout: Checkout | None) -> set[str]:
+    """Return every name that `get_postprocess` would find."""
+    return set(OURS) | ({str(name) for name in _registry(checkout)} if checkout else set())
+
+
+def comes_from_checkout(name: str, checkout: Checkout | None) -> bool:
+    """Whether the checkout's own code would be used."""
+    return checkout is not None and name not in NONE and name in _registry(checkout)
+
+
+def _registry(checkout: Checkout) -> dict[str, Any]:
+    registry = getattr(checkout.load_postprocess(), "POSTPROCESS_REGISTRY", {})
+    return registry if isinstance(registry, dict) else {}
+
+
+def _from_checkout(
+    checkout: Checkout, factory: Callable[[], Callable[[list[str], list[str]], Any]]
+) -> Callable[[str], str]:
+    """Call upstream's object as upstream does, with lists of one: (raw, processed) to (raw, processed)."""
+
+    def postprocess(text: str) -> str:
+        with checkout:
+            _, processed = factory()([text], [text])
+        answer = processed if isinstance(processed, str) else processed[0]
+        return "" if answer is None else str(answer)
+
+    return postprocess
+
+
+def _unchanged(text: str) -> str:
+    return text
+
+
+def first_line(text: str) -> str:
+    """Return the first line of the stripped text, stripped (upstream's `until_return_post`)."""
+    return text.strip().split("\n")[0].strip()
+
+
+def short_answer(text: str) -> str:
+    """
+    Return the short answer of the first line, in lower case (upstream's `exact_match_post`).
+
+    What follows the last "answer is" or "答案是", cut at the first full stop or comma, without
+    punctuation and articles.
+    """
+    text = text.split("\n", maxsplit=1)[0].lower()
+    for marker in ("answer is", "答案是"):
+        if marker in text:
+            text = text.rsplit(marker, 1)[1].strip()
+    text = re.split(r"[\n.,]", text, maxsplit=1)[0]
+    text = re.sub(r"[^\w\s]", "", text)
+    text = re.sub(r"\b(?:a|an|the)\b", "", text, flags=re.IGNORECASE)
+    return " ".join(text.split())
+
+
+def gsm8k(text: str) -> str:
+    """
+    Return the final number of a worked solution (upstream's `gsm8k_post`).
+
+    The number after "#### "; else the first word after the last ">>"; else after the last "="; else the last word that
+    is all digits; else the first word.
+    """
+    marked = re.search(r"#### (-?[0-9.,]+)", text)
+    if marked:
+        return marked.group(1).strip().replace(",", "")
+    for marker in (">>", "="):
+        words = text.rsplit(marker, 1)[1].split() if marker in text else []
+        if words:
+            return words[0].strip("$").replace(",", "").rstrip(".").strip()
+    words = text.split()
+    return next((word for word in reversed(words) if word.isdigit()), words[0] if words else "")
+
+
+def after_equals(text: str) -> str:
+    """Return what stands after the last "=" (upstream's `arithmetic_post`)."""
+    return text.strip().rsplit("=", 1)[-1].strip()
+
+
+def after_answer_is(text: str) -> str:
+    """Return the word after the first "answer is", without punctuation around it (upstream's `theoremqa_post`)."""
+    text = text.strip()
+    found = re.search(r"answer is (\S+)", text)
+    return found.group(1).strip(".,?!\"';:") if found else text
+
+
+def first_block(text: str) -> str:
+    """Return the text before the first blank line (upstream's `mbpp_post`)."""
+    return text.split("\n\n", maxsplit=1)[0]
+
+
+def function_body(text: str) -> str:
+    """Return the completion up to the next top-level statement (upstream's `humaneval_post`)."""
+    for end in ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "<|endoftext|>"):
+        text = text.split(end, maxsplit=1)[0]
+    return text
+
+
+def from_first_letter(text: str) -> str:
+    """Return the text from its first A, B, C or D on (upstream's `hellaswag_post`)."""
+    found = re.search("[ABCD]", text)
+    return text[found.start() :] if found else text
+
+
+def last_letter(text: str) -> str:
+    """Return the last A, B, C or D, or "" (upstream's `gaokao_single_choice_post`)."""
+    return next((character for character in reversed(text) if character in "ABCD"), "")
+
+
+def answer_letter(text: str) -> str:
+    """
+    Return the letter after "answer is" or "答案是", else the first of A to F.
+
+    Upstream's `agieval_single_answer_post`.
+    """
+    for pattern in ("answer is .*?([A-G])", "答案是.*?([A-G])"):
+        found = re.search(pattern, text)
+        if found:
+            return found.group(1)
+    return next((character for character in text if character in "ABCDEF"), "")
+
+
+def all_letters(text: str) -> str:
+    """Return all letters A to F, in order (upstream's `agieval_multiple_answer_post`)."""
+    return "".join(re.findall("[A-F]", text))
+
+
+def last_number(text: str) -> str:
+    """Return the last number of the text, without thousands separators, or ""."""
+    numbers = re.findall(r"-?\d+(?:,\d{3})*(?:\.\d+)?", text)
+    return numbers[-1].replace(",", "") if numbers else ""
+
+
+def boxed(text: str) -> str:
+    r"""Return what stands in the last `\boxed{...}`, braces matched, or ""."""
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        return ""
+    depth = 0
+    for position in range(start + len("\\boxed"), len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
+        if depth == 0:
+            return text[start + len("\\boxed{") : position].strip()
+    return ""
+
+
+def option_letter(text: str) -> str:
+    """Return the label "(A)", "(B)", ... that the completion names, or ""."""
+    found = re.search(r"\(([A-Z])\)", text) or re.search(r"\b([A-Z])\b(?!\s+[a-z])", text)
+    return f"({found.group(1)})" if found else ""
+
+
+OURS: dict[str, Callable[[str], str]] = {
+    "until_return_post": first_line,
+    "exact_match_post": short_answer,
+    "gsm8k_post": gsm8k,
+    "arithmetic_post": after_equals,
+    "theoremqa_post": after_answer_is,
+    "mbpp_post": first_block,
+    "humaneval_post": function_body,
+    "hellaswag_post": from_first_letter,
+    "gaokao_single_choice_post": last_letter,
+    "agieval_single_answer_post": answer_letter,
+    "agieval_multiple_answer_post": all_letters,
+    "first_line": first_line,
+    "last_number": last_number,
+    "boxed": boxed,
+    "option_letter": option_letter,
+}
+"""Upstream's names with the same rule, and ours. Upstream's longer ones (`math_post`, ...) need the checkout."""
