@@ -24,7 +24,9 @@ def command(folder: Path, *arguments: str, check: bool = True, env: dict[str, st
         check=False,
     )
     if check and done.returncode:
-        raise AssertionError(f"{' '.join(arguments)} exited {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+        raise AssertionError(
+            f"{' '.join(arguments)} exited {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+        )
     return done
 
 

@@ -22,7 +22,7 @@ from helm.benchmark.adaptation.adapters.adapter import Adapter
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Instance
-from helm.common.hierarchical_logger import hlog, hwarn
+from helm.common.hierarchical_logger import hwarn
 
 from helm_ext import recorded
 from helm_ext.errors import RecordedError
@@ -281,5 +281,3 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
 def _states(row: Instance) -> list[RecordedState]:
     found = row_extra(row).get("recorded")
     return found["states"] if found else []
-
-

@@ -91,7 +91,7 @@ class RowExtra(TypedDict, total=False):
     """A prompt that HELM's adapters cannot express: [head, demonstration, ..., question]. Joined as it stands,
     demonstrations dropped from the front until it fits the window (UltraEval)."""
     score: dict[str, float]
-    """Option text to number, for options that are worth a number instead of right or wrong (UltraEval target_scores)."""
+    """Option text to number, where options are worth a number instead of right or wrong (UltraEval)."""
     recorded: Recorded
     """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
     attributes: dict[str, str]

@@ -16,14 +16,7 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric, InstancesPerSplitMetric
-from helm.benchmark.metrics.metric import (
-    Metric,
-    MetricInterface,
-    MetricMetadata,
-    MetricResult,
-    PerInstanceStats,
-    add_context,
-)
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
@@ -32,6 +25,7 @@ from helm.common.request import GeneratedOutput, Token
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
+from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.recorded import is_recorded
 from helm_ext.scores import Score, get_scores, lists
 
@@ -96,29 +90,18 @@ class EvalSetMetric(MetricInterface):
     ) -> MetricResult:
         """Score every request state but those of rows that were left out, which are counted."""
         scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
-        post = self._get_postprocess()
-        rewritten = ScenarioState(
-            adapter_spec=scenario_state.adapter_spec,
-            request_states=[self._rewrite(state, scenario_state.adapter_spec, post) for state in scored],
-        )
-        metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
-        if any(state.reference_index is None for state in scored):
-            metrics.append(BasicGenerationMetric(names=self.helm_metrics))
-        if any(state.reference_index is not None for state in scored):
-            metrics.append(BasicReferenceMetric())
-        results = [m.evaluate(rewritten, metric_service, eval_cache_path, parallelism) for m in metrics]
-        own = _RowMetric(self, post)
-        results.append(
-            own.evaluate(replace(scenario_state, request_states=scored), metric_service, eval_cache_path, parallelism)
-        )
+        rewritten, own_stats = self._rewrite(scored, scenario_state.adapter_spec)
+        state = ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=rewritten)
         unmeasured = find_unmeasured(scenario_state.adapter_spec, scored)
-        aggregated = [s for r in results for s in r.aggregated_stats if s.name.name not in unmeasured]
+        metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
+        if any(s.reference_index is None for s in scored):
+            metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, lambda s: own_stats[id(s)]))
+        if any(s.reference_index is not None for s in scored):
+            metrics.append(FastReferenceMetric(unmeasured))
+        results = [m.evaluate(state, metric_service, eval_cache_path, parallelism) for m in metrics]
         return MetricResult(
-            aggregated_stats=aggregated + count_left_out(scenario_state),
-            per_instance_stats=[
-                replace(row, stats=[stat for stat in row.stats if stat.name.name not in unmeasured])
-                for row in merge_rows(results)
-            ],
+            aggregated_stats=[s for r in results for s in r.aggregated_stats] + count_left_out(scenario_state),
+            per_instance_stats=[row for r in results for row in r.per_instance_stats],
         )
 
     def get_metadata(self) -> list[MetricMetadata]:
@@ -144,32 +127,54 @@ class EvalSetMetric(MetricInterface):
 
         return ultraeval.get_postprocess(**self.postprocess)
 
-    def read(self, text: str, state: RequestState, adapter_spec: AdapterSpec, post: Callable[[str], str] | None) -> Answer:
-        """Postprocess, then read one completion of a request state."""
-        if post is not None:
-            text = post(text)
-        return read_answer(text, state, self.scoring, adapter_spec.output_mapping_pattern)
-
     def _rewrite(
-        self, state: RequestState, adapter_spec: AdapterSpec, post: Callable[[str], str] | None
-    ) -> RequestState:
-        """Return the state as HELM's metrics should see it."""
-        if state.result is None:
-            return state
-        if state.reference_index is not None:
-            return collapse_reference(state, adapter_spec)
-        completions = [
-            replace(completion, text=self.read(completion.text, state, adapter_spec, post).text)
-            for completion in state.result.completions
-        ]
+        self, states: Sequence[RequestState], adapter_spec: AdapterSpec
+    ) -> tuple[list[RequestState], dict[int, dict[str, float]]]:
+        """Return the states as HELM's metrics should see them, and our own stats of each by the new state's `id`."""
+        post = self._get_postprocess()
+        rewritten: list[RequestState] = []
+        own_stats: dict[int, dict[str, float]] = {}
+        for state in states:
+            if state.result is None or state.reference_index is not None:
+                new = collapse_reference(state, adapter_spec)
+            else:
+                texts = [completion.text for completion in state.result.completions]
+                if post is not None:
+                    texts = [post(text) for text in texts]
+                pattern = adapter_spec.output_mapping_pattern
+                answers = [read_answer(text, state, self.scoring, pattern) for text in texts]
+                new = self._with_answers(state, answers)
+                own_stats[id(new)] = self._own_stats(state, answers)
+            rewritten.append(new)
+        return rewritten, own_stats
+
+    def _with_answers(self, state: RequestState, answers: Sequence[Answer]) -> RequestState:
+        completions = [replace(c, text=a.text) for c, a in zip(state.result.completions, answers, strict=True)]
         if self.is_list:
-            segments = parsing.list_prediction([completion.text for completion in completions])
-            completions = [replace(completions[0], text="; ".join(segments)), *completions[1:]]
+            segments = parsing.list_prediction([answer.text for answer in answers])
+            completions[0] = replace(completions[0], text="; ".join(segments))
         return replace(
             state,
             result=replace(state.result, completions=keep_order(completions)),
-            output_mapping=None,  # applied above
+            output_mapping=None,  # applied already
         )
+
+    def _own_stats(self, state: RequestState, answers: Sequence[Answer]) -> dict[str, float]:
+        """Return the stats of one row that HELM does not have."""
+        golds = [reference.output.text for reference in state.instance.references if reference.is_correct]
+        stats: dict[str, float] = {}
+        if row_extra(state.instance).get("labels") or state.output_mapping:
+            stats["unmapped"] = float(answers[0].label is None)
+        if not golds:
+            return stats
+        if self.list_metrics:
+            predicted = parsing.list_prediction([answer.text for answer in answers])
+            wanted = [parsing.split_segments(gold) for gold in golds]
+            for name in self.list_metrics:
+                stats[name] = max(LIST_METRICS[name](gold, predicted) for gold in wanted)
+        for score in self.scores:
+            stats[score.name] = max(score.function(gold, answers[0].text) for gold in golds)
+        return stats
 
 
 def keep_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
@@ -219,7 +224,7 @@ def count_reference_tokens(tokens: Sequence[str], reference: str) -> int:
     )
 
 
-def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -> set[str]:
+def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -> frozenset[str]:
     """Return the names of HELM's stats that would be made up in this run, so that no report shows them.
 
     HELM counts one prompt token where there is no tokenizer, and takes a log-probability of 0 for a probability of 1.
@@ -232,7 +237,7 @@ def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -
     generated = [state for state in states if state.reference_index is None and state.result is not None]
     if not all(any(c.logprob for c in state.result.completions) for state in generated if state.result):
         names |= _LOGPROB_STATS
-    return names
+    return frozenset(names)
 
 
 def _lacks_tokenizer(model_deployment: str) -> bool:
@@ -257,53 +262,6 @@ def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
         for context, counts in reasons.items()
         for reason, count in sorted(counts.items())
     ]
-
-
-def merge_rows(results: Sequence[MetricResult]) -> list[PerInstanceStats]:
-    """Return one PerInstanceStats a row and trial, with the stats of all results in order."""
-    merged: dict[tuple[str, Any, int], PerInstanceStats] = {}
-    for result in results:
-        for row in result.per_instance_stats:
-            key = (row.instance_id, row.perturbation, row.train_trial_index)
-            known = merged.get(key)
-            merged[key] = row if known is None else replace(known, stats=[*known.stats, *row.stats])
-    return list(merged.values())
-
-
-class _RowMetric(Metric):
-    """Our own stats of a row. HELM's Metric does the contexts, trials and means."""
-
-    def __init__(self, parent: EvalSetMetric, post: Callable[[str], str] | None) -> None:
-        self.parent = parent
-        self.post = post
-
-    def evaluate_generation(
-        self,
-        adapter_spec: AdapterSpec,
-        request_state: RequestState,
-        metric_service: MetricService,  # noqa: ARG002 - HELM's signature
-        eval_cache_path: str,  # noqa: ARG002
-    ) -> list[Stat]:
-        if request_state.result is None:
-            return []
-        parent = self.parent
-        answers = [
-            parent.read(completion.text, request_state, adapter_spec, self.post)
-            for completion in request_state.result.completions
-        ]
-        golds = [reference.output.text for reference in request_state.instance.references if reference.is_correct]
-        values: dict[str, float] = {}
-        if row_extra(request_state.instance).get("labels") or request_state.output_mapping:
-            values["unmapped"] = float(answers[0].label is None)
-        if parent.list_metrics and golds:
-            predicted = parsing.list_prediction([answer.text for answer in answers])
-            wanted = [parsing.split_segments(gold) for gold in golds]
-            for name in parent.list_metrics:
-                values[name] = max(LIST_METRICS[name](gold, predicted) for gold in wanted)
-        for score in parent.scores:
-            if golds:
-                values[score.name] = max(score.function(gold, answers[0].text) for gold in golds)
-        return [Stat(MetricName(name)).add(value) for name, value in values.items()]
 
 
 def _score_metadata(score: Score) -> MetricMetadata:

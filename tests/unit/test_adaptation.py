@@ -62,7 +62,9 @@ class TestLive:
 
     def test_nothing_is_changed_where_a_given_text_is_scored(self, live_deployment):
         adapter_spec = spec(live_deployment, "multiple_choice_separate_original", stop_sequences=["\n"])
-        first, second = adapt(adapter_spec, row(options=("3", "4"), decoding={"top_p": 0.5}, labels={"A": "3", "B": "4"}))
+        first, second = adapt(
+            adapter_spec, row(options=("3", "4"), decoding={"top_p": 0.5}, labels={"A": "3", "B": "4"})
+        )
         assert (first.reference_index, second.reference_index) == (0, 1)
         assert first.request.stop_sequences == []
         assert first.request.top_p == 1
@@ -158,7 +160,9 @@ class TestRecorded:
     def test_separate_requests_share_one_instance(self):
         states = [answered("x 3", reference_index=0, request_mode="original")]
         states += [answered("x 4", reference_index=1, request_mode="original")]
-        rebuilt = adapt(spec("recorded/x", "multiple_choice_separate_original"), recorded_row(*states, options=("3", "4")))
+        rebuilt = adapt(
+            spec("recorded/x", "multiple_choice_separate_original"), recorded_row(*states, options=("3", "4"))
+        )
         assert [state.reference_index for state in rebuilt] == [0, 1]
         assert rebuilt[0].instance is rebuilt[1].instance
 

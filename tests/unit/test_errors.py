@@ -62,7 +62,11 @@ def test_did_you_mean(word, expected):
 
 
 def test_raise_for_raises_all_problems_with_the_class_of_the_first_error():
-    found = [problem(severity="warning"), problem(kind=DatasetIntegrityError), problem("second", kind=DatasetSchemaError)]
+    found = [
+        problem(severity="warning"),
+        problem(kind=DatasetIntegrityError),
+        problem("second", kind=DatasetSchemaError),
+    ]
     with pytest.raises(DatasetIntegrityError) as caught:
         raise_for(found)
     assert caught.value.problems == tuple(found)

@@ -102,7 +102,9 @@ def render(state: RequestState) -> str:
     golds = [reference.output.text for reference in state.instance.references if reference.is_correct]
     labels = [label for label, text in (state.output_mapping or {}).items() if text in golds]
     lines.append(
-        "expected: " + " or ".join(map(repr, labels or golds)) + (f" = {' or '.join(map(repr, golds))}" if labels else "")
+        "expected: "
+        + " or ".join(map(repr, labels or golds))
+        + (f" = {' or '.join(map(repr, golds))}" if labels else "")
     )
     return "\n".join(lines)
 

@@ -1,0 +1,214 @@
+"""EvalSetMetric against values worked out by hand."""
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
+from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+
+from helm_ext import plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.evalset import EXTRA_KEY, Scoring
+from helm_ext.metrics import EvalSetMetric, count_reference_tokens, read_answer
+
+LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
+
+
+def state(*texts, golds=("Paris",), wrong=(), id="r1", logprobs=None, method_state=None, **extra):
+    references = [Reference(Output(gold), [CORRECT_TAG]) for gold in golds]
+    references += [Reference(Output(text), []) for text in wrong]
+    instance = Instance(Input("?"), references, split="test", id=id, extra_data={EXTRA_KEY: extra})
+    completions = [
+        GeneratedOutput(text, logprob, [Token(text, logprob)] if logprob else [])
+        for text, logprob in zip(texts, logprobs or [0.0] * len(texts), strict=True)
+    ]
+    fields = {
+        "reference_index": None,
+        "request_mode": None,
+        "output_mapping": extra.get("labels"),
+        "request": Request(model_deployment="recorded/x"),
+        "result": RequestResult(success=True, embedding=[], completions=completions, cached=False),
+        **(method_state or {}),
+    }
+    return RequestState(instance=instance, train_trial_index=0, num_train_instances=0, prompt_truncated=False, **fields)
+
+
+def evaluate(*states, method="generation", deployment="recorded/x", num_outputs=1, **scoring):
+    metric = EvalSetMetric(**{"metrics": ["exact_match"], **scoring})
+    spec = AdapterSpec(method=method, model="x", model_deployment=deployment, num_outputs=num_outputs)
+    result = metric.evaluate(ScenarioState(spec, list(states)), None, "", parallelism=1)
+    return result, {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+
+
+def test_every_way_to_write_a_label_scores_and_what_names_none_is_counted():
+    rows = [
+        state(text, id=f"r{i}", labels=LABELS, wrong=("Rome", "Oslo"))
+        for i, text in enumerate(["A", "(A)", "The answer is A.", "Paris", "B", "I am not sure", ""])
+    ]
+    _, stats = evaluate(*rows)
+    assert stats["exact_match"] == pytest.approx(4 / 7)
+    assert stats["unmapped"] == pytest.approx(2 / 7)
+    assert stats["num_instances"] == 7
+
+
+def test_helms_own_label_rule():
+    rows = [state(text, id=text, labels=LABELS, wrong=("Rome", "Oslo")) for text in ["A", " A\n", "A.", "a", "Paris"]]
+    _, stats = evaluate(*rows, label_reading="exact")
+    assert stats["exact_match"] == pytest.approx(2 / 5)
+    assert stats["unmapped"] == pytest.approx(3 / 5)
+
+
+def test_output_mapping_pattern_overrides_the_reading():
+    row = state("I pick <C>, not A", labels=LABELS)
+    assert read_answer("I pick <C>, not A", row, Scoring(), pattern=r"<(\w)>").label == "C"
+    assert read_answer("<C>", row, Scoring(label_reading="exact"), pattern=r"<(\w)>").text == "Oslo"
+
+
+def test_the_first_recorded_completion_is_scored_whatever_its_log_probability():
+    # HELM would score the second one: it sorts by falling log-probability.
+    row = state("Rome", "Paris", logprobs=[-9.0, -0.1])
+    _, stats = evaluate(row, num_outputs=2)
+    assert stats["exact_match"] == 0
+    assert stats["exact_match@2"] == 1
+
+
+def test_extract_strip_lower():
+    row = state("Let us see. So the answer is: PARIS \n", golds=("paris",))
+    _, stats = evaluate(row, extract=r"So the answer is:(.*)", lower=True, strip=True)
+    assert stats["exact_match"] == 1
+
+
+def test_list_output_from_one_completion():
+    rows = [
+        state("red; green; blue", golds=("red; green; blue",), id="equal"),
+        state("blue;red;green", golds=("red; green; blue",), id="permuted"),
+        state("red", golds=("red; green",), id="half"),
+    ]
+    _, stats = evaluate(*rows, metrics=["exact_match", "set_exact_match", "list_f1"], output_format="list")
+    assert stats["exact_match"] == pytest.approx(1 / 3)
+    assert stats["set_exact_match"] == pytest.approx(2 / 3)
+    # "half": precision 1/1, recall 1/2, F1 = 2/3.
+    assert stats["list_f1"] == pytest.approx((1 + 1 + 2 / 3) / 3)
+
+
+def test_list_output_from_several_completions_in_recorded_order():
+    row = state("red", " green", golds=("red; green",), logprobs=[-5.0, -0.1])
+    _, stats = evaluate(row, metrics=["exact_match", "set_exact_match"], output_format="list", num_outputs=2)
+    assert (stats["exact_match"], stats["set_exact_match"]) == (1, 1)
+
+
+def test_the_best_of_several_gold_lists_counts():
+    row = state("b;a", golds=("x;y", "a;b"), wrong=())
+    _, stats = evaluate(row, metrics=["set_exact_match"], output_format="list")
+    assert stats["set_exact_match"] == 1
+
+
+def test_rows_that_were_left_out_are_not_scored_but_counted():
+    result, stats = evaluate(
+        state("Paris", id="good"),
+        state("Rome", id="bad"),
+        state("", id="none", left_out="not_run"),
+        state("", id="failed", left_out="failed"),
+    )
+    assert stats["exact_match"] == 0.5
+    assert stats["num_instances"] == 2
+    assert (stats["num_left_out"], stats["num_not_run"], stats["num_failed"]) == (2, 1, 1)
+    assert [row.instance_id for row in result.per_instance_stats] == ["good", "bad"]
+
+
+def test_when_nothing_is_left_out_the_report_says_so():
+    _, stats = evaluate(state("Paris"))
+    assert stats["num_left_out"] == 0
+
+
+def test_stats_that_nobody_measured_are_not_reported():
+    _, stats = evaluate(state("Paris"))
+    # HELM would say: probability 1 (log-probability 0).
+    assert not {"max_prob", "logprob", "num_perplexity_tokens"} & set(stats)
+    _, measured = evaluate(state("Paris", logprobs=[-0.5]))
+    assert measured["logprob"] == -0.5
+
+
+def test_one_row_without_a_measurement_is_enough_to_leave_the_mean_out():
+    _, stats = evaluate(state("Paris", logprobs=[-0.5], id="a"), state("Paris", id="b"))
+    assert "logprob" not in stats
+
+
+def test_a_row_has_its_stats_of_all_metrics_once():
+    result, _ = evaluate(state("A", labels=LABELS, wrong=("Rome", "Oslo")))
+    (row,) = result.per_instance_stats
+    names = [stat.name.name for stat in row.stats]
+    assert {"exact_match", "unmapped"} <= set(names)
+    assert len(names) == len(set(names))
+
+
+def test_our_own_scores_by_name():
+    _, stats = evaluate(state("rome and Paris"), metrics=["exact_match", "expected_contains"])
+    assert stats["exact_match"] == 0
+    assert stats["expected_contains"] == 1
+
+
+def separate(index, mode, tokens, references=("Paris", "New York")):
+    completion = GeneratedOutput("".join(text for text, _ in tokens), 0.0, [Token(t, lp) for t, lp in tokens])
+    return {
+        "reference_index": index,
+        "request_mode": mode,
+        "result": RequestResult(success=True, embedding=[], completions=[completion], cached=False),
+    }
+
+
+def with_instance(first, *others):
+    """HELM's separate methods make several requests for one and the same instance."""
+    import dataclasses
+
+    return [first, *(dataclasses.replace(other, instance=first.instance) for other in others)]
+
+
+def test_separate_original_scores_the_mean_of_the_references_tokens():
+    # Paris: -3 / 1 token. New York: (-2 + -2) / 2 tokens = -2: New York wins, although its sum (-4) is smaller.
+    paris = state(
+        golds=("Paris",), wrong=("New York",), method_state=separate(0, "original", [("Q:", -1.0), (" Paris", -3.0)])
+    )
+    york = state(method_state=separate(1, "original", [("Q:", -1.0), (" New", -2.0), (" York", -2.0)]))
+    _, stats = evaluate(*with_instance(paris, york), method="multiple_choice_separate_original")
+    assert stats["exact_match"] == 0
+    assert stats["predicted_index"] == 1
+
+
+def test_separate_calibrated_scores_the_difference_of_sums():
+    # Paris: -3 - -1 = -2. New York: -4 - -3.5 = -0.5: New York wins.
+    one = {"golds": ("Paris",), "wrong": ("New York",)}
+    states = with_instance(
+        state(**one, method_state=separate(0, "original", [(" Paris", -3.0)])),
+        state(method_state=separate(0, "calibration", [(" Paris", -1.0)])),
+        state(method_state=separate(1, "original", [(" New", -2.0), (" York", -2.0)])),
+        state(method_state=separate(1, "calibration", [(" New", -1.5), (" York", -2.0)])),
+    )
+    _, stats = evaluate(*states, method="multiple_choice_separate_calibrated")
+    assert stats["predicted_index"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reference", "count"),
+    [
+        (["Answer", ":", " Paris"], "Paris", 1),
+        (["Answer", ":", " New", " York"], "New York", 2),
+        (["▁Answer", ":", "▁New", "▁York"], "New York", 2),
+        (["a", " b", "c"], "bc", 2),
+        (["x", " Paris", ""], "Paris", 2),
+    ],
+)
+def test_the_tokens_that_spell_the_reference(tokens, reference, count):
+    assert count_reference_tokens(tokens, reference) == count
+
+
+def test_tokens_that_do_not_spell_the_reference_are_an_error_not_a_guess():
+    with pytest.raises(ValueError, match="which is not the option 'Paris'"):
+        count_reference_tokens(["Answer", ": Par", "is"], "Paris")
+
+
+def test_metadata_describes_every_stat_and_the_main_metric():
+    described = {m.name for m in EvalSetMetric(["exact_match", "expected_contains"]).get_metadata()}
+    assert {"exact_match", "expected_contains", "unmapped", "num_left_out", "num_instances", "max_prob"} <= described
+    lists = {m.name: m for m in EvalSetMetric(["set_exact_match", "list_f1"], output_format="list").get_metadata()}
+    assert lists["set_exact_match"].lower_is_better is False
