@@ -187,9 +187,10 @@ def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ..
             refuse(f"member {show(name)}: occurs {count} times", "duplicate-member")
         if name not in names:
             inner = name.rsplit("/", 1)[-1]
-            nested = inner in names or name.endswith("/")
-            refuse(f"member {show(name)}: unexpected", "unexpected-member",
-                   "put the files at the top of the archive, in no folder" if nested else f"exactly {wanted}")  # fmt: skip
+            hint = f"a bundle has exactly {wanted}"
+            if inner in names or name.endswith("/"):
+                hint = "put the files at the top of the archive, in no folder"
+            refuse(f"member {show(name)}: unexpected", "unexpected-member", hint)
     for name in names:
         if name not in counts:
             refuse(f"member {show(name)}: missing", "missing-member", f"a bundle has exactly {wanted}")

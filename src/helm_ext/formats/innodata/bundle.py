@@ -19,8 +19,8 @@ from typing import IO, BinaryIO, cast
 import numpy as np
 
 from helm_ext.errors import (
-    DatasetError,
     DatasetChangedError,
+    DatasetError,
     DatasetIntegrityError,
     DatasetNotFoundError,
     DatasetSyntaxError,
@@ -91,7 +91,7 @@ class Bundle:
         path = f"{self.path}/{MEMBERS[split]}"
         try:
             with self.open_split(split) as file:
-                yield from check_split(cast(BinaryIO, file), path, problems, counted)
+                yield from check_split(cast("BinaryIO", file), path, problems, counted)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
             counted.unreadable = True
             problems.add(f"cannot be decompressed: {error or 'cut off'}", Location(path), code="damaged-member",
@@ -213,7 +213,7 @@ def _read_archive(
 
 
 def _check_name(meta: Meta, path: str, stem: str, expected: str | None, problems: ProblemList) -> None:
-    """Compare the dataset's name with the file's. On direct load from a path a different file name is a warning only."""
+    """Compare the dataset's name with the file's. Without an expected name a different file name is a warning only."""
     location = Location(f"{path}/{META_NAME}", None, "name")
     if expected is not None and meta.name != expected:
         hint = f"rename the file to {meta.name}.zip, or pack it again as {expected}" if is_valid_name(expected) else (

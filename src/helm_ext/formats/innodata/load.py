@@ -24,7 +24,7 @@ from helm_ext.errors import (
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
 from helm_ext.formats.innodata.bundle import Bundle, check_records, open_bundle
 from helm_ext.formats.innodata.meta import REQUIRED_KEYS, Meta, Split
-from helm_ext.formats.innodata.records import ProblemList, Record, read_json_object, read_lines
+from helm_ext.formats.innodata.records import Message, ProblemList, Record, read_json_object, read_lines
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -82,13 +82,13 @@ def load(
     _check_options(dataset, path, version, split, render, limit)
     warnings: list[Problem] = []
     if dataset is not None:
-        from helm_ext import hub as hubs
+        from helm_ext.hub import open_version, resolve
 
-        resolved = hubs.resolve(dataset, version, hub)
+        resolved = resolve(dataset, version, hub)
         if resolved.notice:
             where = Location(f"{dataset}@{resolved.version}")
             warnings.append(Problem(resolved.notice, where, severity="warning", code="newer-version"))
-        with hubs.open_version(resolved, hub) as bundle:
+        with open_version(resolved, hub) as bundle:
             records = list(bundle.records(split))
             meta, digest = bundle.meta, bundle.digest
         number: int | None = resolved.version
@@ -214,7 +214,7 @@ def _to_instance(
     if answers is not None:
         extra["recorded"] = answers.get(record.id, {"status": "not_run", "states": []})
     if render == "chat":
-        shown = Input(messages=[dict(message) for message in record.messages])
+        shown = Input(messages=[{"role": m["role"], "content": m["content"]} for m in record.messages])
     else:
         shown = Input(text=render_text(record.messages))
     return Instance(
@@ -226,7 +226,7 @@ def _to_instance(
     )
 
 
-def render_text(messages: Iterable[Mapping[str, str]]) -> str:
+def render_text(messages: Iterable[Message]) -> str:
     """Write a conversation as a text prompt that ends where the assistant's reply begins."""
     turns = [f"{_ROLE_TITLES[message['role']]}: {message['content']}" for message in messages]
     return "\n\n".join([*turns, "Assistant:"])

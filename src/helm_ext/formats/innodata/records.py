@@ -1,4 +1,4 @@
-"""Records of an Innodata dataset: one JSON object a line, a conversation and the expected reply (formats.md, section 3).
+"""Records of an Innodata dataset: one JSON object a line, a conversation and the expected reply (formats.md, 3).
 
 {"id": "1", "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"}
 """
@@ -82,7 +82,7 @@ class ProblemList:
 
 
 def read_lines(file: BinaryIO, hashes: Any = None) -> Iterator[tuple[int, bytes | None]]:
-    """Yield (number, line) for each line, split on b"\\n" only, without its line end (LF or CRLF).
+    """Yield (number, line) for each line, split at line feeds only, without its line end (LF or CRLF).
 
     `hashes` (a hashlib object) is fed the bytes as they are. A line longer than MAX_LINE_BYTES is yielded as None.
     """
