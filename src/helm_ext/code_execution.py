@@ -1,5 +1,4 @@
-"""
-Running code that a model wrote, for metrics such as UltraEval's `function_execution` (HumanEval, MBPP).
+"""Running code that a model wrote, for metrics such as UltraEval's `function_execution` (HumanEval, MBPP).
 
 The program runs in a process of its own: isolated mode, an empty temporary folder, an empty environment, no input,
 limits on time, memory, processes and file size. This stops accidents, not attacks: there is no sandbox, and the code
@@ -51,8 +50,7 @@ os.write(answer, word)
 
 
 def make_program(row: Mapping[str, Any], completion: str) -> str:
-    """
-    Return the program that checks `completion`: HumanEval's rows have `prompt`, `test` and `entry_point`, MBPP's
+    """Return the program that checks `completion`: HumanEval's rows have `prompt`, `test` and `entry_point`, MBPP's
     have `text` and `test_list`.
 
     Raises DatasetIntegrityError for rows of another kind.
@@ -68,8 +66,7 @@ def make_program(row: Mapping[str, Any], completion: str) -> str:
 
 
 def passes(program: str, timeout: float = TIMEOUT_SECONDS) -> bool:
-    """
-    Return whether `program` runs to its end within `timeout` seconds and the limits above.
+    """Return whether `program` runs to its end within `timeout` seconds and the limits above.
 
     A program that leaves early (`sys.exit(0)`) has not passed: the end is told by a word that the program is not given.
     """

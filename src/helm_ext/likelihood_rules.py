@@ -1,5 +1,4 @@
-"""
-How log-probabilities of a row's options become its score: pure functions (formats.md, section 2).
+"""How log-probabilities of a row's options become its score: pure functions (formats.md, section 2).
 
 The input of a row is one list of token log-probabilities for each option: those of the *whole* string (prompt + option)
 but its first token.
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["MAIN_STATS", "RULES", "argmin", "common_prefix", "mc2", "ppl", "ppl_norm"]
+__all__ = ["MAIN_STATS", "RULES", "argmin", "common_prefix", "common_tokens", "mc2", "ppl", "ppl_norm"]
 
 MAIN_STATS = {"ppl": "ppl_accuracy", "ppl_norm": "ppl_norm_accuracy", "mc2": "mc2"}
 """Rule to the stat on the leaderboard."""
@@ -29,8 +28,7 @@ def ppl(options: Logprobs) -> list[float]:
 
 
 def common_prefix(options: Logprobs, tokens: Sequence[Sequence[str]] | None = None) -> int:
-    """
-    Return how many leading tokens all options have in common.
+    """Return how many leading tokens all options have in common.
 
     Upstream compares log-probabilities and nothing else. The same tokens after the same tokens have the same
     log-probability, but computed in two requests it can differ in the last digits: so the same token counts as well.
@@ -44,6 +42,11 @@ def common_prefix(options: Logprobs, tokens: Sequence[Sequence[str]] | None = No
     return length
 
 
+def common_tokens(tokens: Sequence[Sequence[str]]) -> int:
+    """Return how many leading tokens all options have in common, by their text."""
+    return next((n for n, texts in enumerate(zip(*tokens, strict=False)) if len(set(texts)) > 1), min(map(len, tokens)))
+
+
 def ppl_norm(options: Logprobs, tokens: Sequence[Sequence[str]] | None = None) -> list[float]:
     """Return the mean negative log-probability of each option's tokens beyond the common prefix."""
     prefix = common_prefix(options, tokens)
@@ -51,8 +54,7 @@ def ppl_norm(options: Logprobs, tokens: Sequence[Sequence[str]] | None = None) -
 
 
 def mc2(negative_logprobs: Sequence[float], worth: Sequence[float]) -> float:
-    """
-    Return the share of the probability of all options that lies on those worth more than 0.
+    """Return the share of the probability of all options that lies on those worth more than 0.
 
     Computed with log-sum-exp: the probabilities themselves are far below the smallest float. NaN is no probability.
     """
@@ -66,8 +68,7 @@ def mc2(negative_logprobs: Sequence[float], worth: Sequence[float]) -> float:
 
 
 def argmin(values: Sequence[float]) -> int | None:
-    """
-    Return the index of the lowest value; NaN counts as +inf, None if all are NaN.
+    """Return the index of the lowest value; NaN counts as +inf, None if all are NaN.
 
     Ties are broken as upstream does: by the SHA-256 of the values' bytes, so that the choice is arbitrary but the same
     in every run.

@@ -1,5 +1,4 @@
-"""
-UltraEval's metrics for generated answers, by upstream's names and rules (formats.md, section 2).
+"""UltraEval's metrics for generated answers, by upstream's names and rules (formats.md, section 2).
 
 Upstream's names are also HELM's, with other rules (`exact_match`, `f1_score`), so every score here is called
 `ultraeval_<upstream's name>`; `score_name` translates. All compare the *postprocessed* completion with each accepted
@@ -29,8 +28,7 @@ BLEU_TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 
 
 def score_name(upstream: str, arguments: Mapping[str, Any] | None = None) -> str:
-    """
-    Return our name for a metric of upstream's config, `{"type": upstream, **arguments}`.
+    """Return our name for a metric of upstream's config, `{"type": upstream, **arguments}`.
 
     >>> score_name("exact_match")
     'ultraeval_exact_match'
@@ -72,8 +70,7 @@ def qa_match(gold: str, prediction: str) -> float:
 
 
 def row_qa_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
-    """
-    Return 1.0 if the first option label of the first line is gold, or the answer stands there in full.
+    """Return 1.0 if the first option label of the first line is gold, or the answer stands there in full.
 
     A label is "(A)" or "A", with or without a full stop, for as many letters as the row has options. The full answer
     counts where the prediction begins with it, after a repetition of the question.
@@ -101,8 +98,7 @@ def _first_label(prediction: str, count: int) -> str:
 
 
 def gaokaobench_match(gold: str, prediction: str) -> float:
-    """
-    Return the share of the gold letters that the prediction has at the same place.
+    """Return the share of the gold letters that the prediction has at the same place.
 
     A prediction "X[SEP]Y" holds two readings of one completion: X counts if it has the right length, else Y.
     """

@@ -1,5 +1,4 @@
-"""
-UltraEval task sets (formats.md, section 2): data, transform script, optional config, lowered to an EvalSet.
+"""UltraEval task sets (formats.md, section 2): data, transform script, optional config, lowered to an EvalSet.
 
     GEN   one request a row: the prompt; `processed_output` are the accepted answers
     PPL   one request an option: prompt + key of `target_scores`; the likeliest whole string wins
@@ -73,8 +72,7 @@ def load(
     allow_code: bool = False,
     name: str | None = None,
 ) -> EvalSet:
-    """
-    Read a task and run its transform script on every row that is asked for.
+    """Read a task and run its transform script on every row that is asked for.
 
     Raises RunEntryError for arguments, DatasetError for files (TransformError: the script), with all problems at once.
     """
@@ -141,8 +139,7 @@ def tasks(config: str | Path) -> list[str]:
 
 
 def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
-    """
-    Return every problem of a task and its counts, running the script on all rows unless `execute` is false.
+    """Return every problem of a task and its counts, running the script on all rows unless `execute` is false.
 
     The arguments are those of `load`. Raises RunEntryError where they name no task.
     """
@@ -158,7 +155,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     for path in (found.data, found.demos):
         try:
             read.append(read_rows(path) if path is not None else None)
-        except DatasetError as error:  # noqa: PERF203 - two files
+        except DatasetError as error:
             problems.extend(error.problems or [Problem(str(error), Location(str(path)))])
             read.append(None)
     rows, demonstrations = read

@@ -1,5 +1,4 @@
-"""
-A user's checkout of UltraEval, importable as `UltraEval` without being on `sys.path`.
+"""A user's checkout of UltraEval, importable as `UltraEval` without being on `sys.path`.
 
 On `sys.path`, the checkout's folder `datasets` would hide Hugging Face's package of that name. So the package names
 that its scripts use are put into `sys.modules`, and only while a script of that checkout runs: two checkouts can be
@@ -97,8 +96,7 @@ def find_checkout(start: Path) -> Path | None:
 
 
 def open_checkout(root: Path | None, script: Path | None) -> Checkout | None:
-    """
-    Return the checkout at `root` if one is named, else the one that `script` lies in, else None.
+    """Return the checkout at `root` if one is named, else the one that `script` lies in, else None.
 
     Raises TransformError if `root` is no folder.
     """

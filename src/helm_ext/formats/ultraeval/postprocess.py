@@ -1,5 +1,4 @@
-"""
-From a completion to the answer in it: upstream's postprocessing by name (formats.md, section 2).
+"""From a completion to the answer in it: upstream's postprocessing by name (formats.md, section 2).
 
 A name is looked up in the user's checkout first, so that a task is scored by the very code it was written for. Without
 a checkout the rules below stand in for the common ones; `first_line`, `last_number`, `boxed` and `option_letter` are
@@ -25,8 +24,7 @@ NONE = ("", "none", "general_torch")
 
 
 def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
-    """
-    Return the function that turns a raw completion into the answer to be scored.
+    """Return the function that turns a raw completion into the answer to be scored.
 
     Raises RunEntryError for an unknown name, TransformError if the checkout at `root` cannot be used.
     """
@@ -86,8 +84,7 @@ def first_line(text: str) -> str:
 
 
 def short_answer(text: str) -> str:
-    """
-    Return the short answer of the first line, in lower case (upstream's `exact_match_post`).
+    """Return the short answer of the first line, in lower case (upstream's `exact_match_post`).
 
     What follows the last "answer is" or "答案是", cut at the first full stop or comma, without
     punctuation and articles.
@@ -103,8 +100,7 @@ def short_answer(text: str) -> str:
 
 
 def gsm8k(text: str) -> str:
-    """
-    Return the final number of a worked solution (upstream's `gsm8k_post`).
+    """Return the final number of a worked solution (upstream's `gsm8k_post`).
 
     The number after "#### "; else the first word after the last ">>"; else after the last "="; else the last word that
     is all digits; else the first word.
@@ -156,8 +152,7 @@ def last_letter(text: str) -> str:
 
 
 def answer_letter(text: str) -> str:
-    """
-    Return the letter after "answer is" or "答案是", else the first of A to F.
+    """Return the letter after "answer is" or "答案是", else the first of A to F.
 
     Upstream's `agieval_single_answer_post`.
     """

@@ -1,5 +1,4 @@
-r"""
-Demonstrations and prompt of a question, exactly as upstream makes them (formats.md, section 2).
+r"""Demonstrations and prompt of a question, exactly as upstream makes them (formats.md, section 2).
 
     description + "\\n\\n"            if there is one
     input + output + "\\n\\n"         each demonstration
@@ -48,8 +47,7 @@ class Failure:
 
 
 def draw(rng: random.Random, pool: Sequence[Any], row: Any, count: int, *, is_own_file: bool) -> list[int]:
-    """
-    Return the indices in `pool` of at most `count` demonstrations for `row`.
+    """Return the indices in `pool` of at most `count` demonstrations for `row`.
 
     The pool must hold count + 1 rows, or `count` where it is another file, so that the row need not be among them.
     """

@@ -36,8 +36,7 @@ _NOT_SENT = ("batch_size", "logprobs", "prompt_logprobs", "skip_special_tokens")
 def read_sampling(
     params: str, root: Path | None, *, max_tokens: int | None, temperature: float | None
 ) -> tuple[Sampling, list[Path], list[Problem]]:
-    """
-    Return the sampling parameters, the files they came from, and warnings. Arguments win over the file.
+    """Return the sampling parameters, the files they came from, and warnings. Arguments win over the file.
 
     Raises RunEntryError for arguments, DatasetError for the file.
     """

@@ -1,5 +1,4 @@
-"""
-Transform scripts: loading a user's script, calling it on a row, checking what it returns (formats.md, section 2).
+"""Transform scripts: loading a user's script, calling it on a row, checking what it returns (formats.md, section 2).
 
 A script is the user's own code and runs with the user's rights, in this process. It is compiled with annotations left
 alone (`dataset_name: string` without `import string` is upstream's own example), executed once under a module name of
@@ -86,8 +85,7 @@ class Script:
 
 
 def load_script(path: Path, checkout: Checkout | None) -> Script:
-    """
-    Execute a transform script under a module name of its own.
+    """Execute a transform script under a module name of its own.
 
     Raises TransformError if there is no such file, it does not compile, raises, or has no function `transform`.
     """

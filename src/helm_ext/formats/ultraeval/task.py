@@ -1,5 +1,4 @@
-"""
-Which task is run: from a run entry's arguments, or upstream's config, to files that exist and rules that are known.
+"""Which task is run: from a run entry's arguments, or upstream's config, to files that exist and rules that are known.
 
 Three ways to name a task (formats.md, section 2):
 
@@ -64,8 +63,7 @@ class Task:
 
 
 def script_version(script: Path) -> str:
-    """
-    Return the version in a script's name.
+    """Return the version in a script's name.
 
     >>> script_version(Path("transform_gen_v0.py")), script_version(Path("transform.py"))
     ('v0', '')
@@ -92,8 +90,7 @@ def resolve(
     max_tokens: int | None = None,
     temperature: float | None = None,
 ) -> Task:
-    """
-    Return the task that the arguments name.
+    """Return the task that the arguments name.
 
     Raises RunEntryError for arguments, DatasetError (DatasetNotFoundError among them) for files.
     """

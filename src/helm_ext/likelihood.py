@@ -1,0 +1,367 @@
+"""The metric of UltraEval's PPL tasks: which option makes the whole string likeliest (formats.md, section 2).
+
+HELM's own metric for one request an option looks at the last N tokens, N being the number of tokens of " " + option,
+and divides by N: other strings, other winners. Here the score of an option is the negative log-likelihood of
+prompt + option without the first token, which no model predicts.
+
+Stats of a row, beside HELM's usual ones (tokens, time, truncation):
+
+    ppl_accuracy | ppl_norm_accuracy | mc2    the rule's own: what the leaderboard shows
+    predicted_index                           the winner, by which helm-server shows the chosen option
+    acc                                       1 if the likeliest string is a right option
+    acc_norm, acc_norm_char                   likewise, by the option's log-probability per UTF-8 byte, per character
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.metrics.basic_metrics import (
+    InstancesPerSplitMetric,
+    compute_request_state_metrics,
+    get_request_state_metrics_metadata,
+)
+from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.reference_metric import ReferenceMetric
+from helm.benchmark.metrics.statistic import Stat, merge_stat
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean, show
+from helm_ext.evalset import row_extra
+from helm_ext.likelihood_rules import MAIN_STATS, RULES, argmin, common_tokens, mc2, ppl, ppl_norm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.common.request import Token
+
+__all__ = ["LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "gives_prompt_logprobs", "require_logprobs"]
+
+_GIVES = (
+    "huggingface_client.HuggingFaceClient",
+    "vllm_client.VLLMClient",
+    "openai_client.OpenAILegacyCompletionsClient",
+    "together_client.TogetherClient",
+    "anthropic_client.AnthropicLegacyClient",
+    "aleph_alpha_client.AlephAlphaClient",
+    "ai21_client.AI21Client",
+    "cohere_client.CohereClient",
+)
+"""Read in HELM 0.5.16: for `echo_prompt` and `max_tokens=0` they return every token of the prompt with its value."""
+
+_GIVES_NOT = (
+    "openai_client.OpenAIClient",
+    "azure_openai_client.AzureOpenAIClient",
+    "openai_responses_client.OpenAIResponseClient",
+    "openrouter_client.OpenRouterClient",
+    "grok_client.GrokChatClient",
+    "vllm_client.VLLMChatClient",
+    "anthropic_client.AnthropicClient",
+    "anthropic_client.AnthropicMessagesClient",
+    "bedrock_client.BedrockNovaClient",
+    "bedrock_client.BedrockTitanClient",
+    "bedrock_client.BedrockMistralClient",
+    "bedrock_client.BedrockLlamaClient",
+    "cohere_client.CohereChatClient",
+    "google_genai_client.GoogleGenAIClient",
+    "huggingface_inference_providers_client.HuggingFaceInferenceProvidersClient",
+    "huggingface_pipeline_client.HuggingFacePipelineClient",
+    "litellm_client.LiteLLMCompletionClient",
+    "lit_gpt_client.LitGPTClient",
+    "megatron_client.MegatronClient",
+    "mistral_client.MistralAIClient",
+    "palmyra_client.PalmyraClient",
+    "reka_client.RekaClient",
+    "simple_client.SimpleClient",
+    "together_client.TogetherChatClient",
+    "together_client.TogetherCompletionClient",
+    "vertexai_client.VertexAITextClient",
+    "vertexai_client.VertexAIChatClient",
+    "writer_client.WriterClient",
+)
+"""Read in HELM 0.5.16: they return no tokens, tokens of 0.0, the answer's tokens only, or refuse `echo_prompt`."""
+
+PROMPT_LOGPROBS: dict[str, bool] = {
+    **{f"helm.clients.{name}": True for name in _GIVES},
+    **{f"helm.clients.{name}": False for name in _GIVES_NOT},
+}
+"""Client class to whether it gives log-probabilities of the prompt."""
+
+
+class LogprobsMissingError(HelmExtError, ValueError):
+    """A deployment returned no log-probabilities for the prompt, so that options cannot be compared."""
+
+
+def gives_prompt_logprobs(client_class: str) -> bool | None:
+    """Return whether HELM's client of this class gives log-probabilities of the prompt; None if that is not known."""
+    return PROMPT_LOGPROBS.get(client_class)
+
+
+def explain_missing(deployment: str) -> str:
+    """Return what is wrong with a deployment without log-probabilities of the prompt, and what to use instead."""
+    return (
+        f"{deployment} returned no log-probabilities for the prompt, and PPL compares nothing else\n"
+        "  hint: use a deployment whose client gives them (Hugging Face, vLLM, legacy completions), "
+        "or the dataset's GEN script: method=gen"
+    )
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a row, as the model saw it."""
+
+    text: str
+    """The option: a key of `target_scores`."""
+    context: str
+    """The prompt before it."""
+    tokens: tuple[str, ...]
+    """The tokens of context + text, but the first."""
+    logprobs: tuple[float, ...]
+    """Their log-probabilities."""
+    first_token: str
+
+    def option_logprob(self, common: int) -> float:
+        """Return the log-probability of the option alone.
+
+        It begins with the first token that reaches beyond the context. Where the tokens' texts do not add up to the
+        string (characters split over several tokens), it begins after the `common` tokens that all options share.
+        """
+        return sum(self.logprobs[self._start(common) :])
+
+    def _start(self, common: int) -> int:
+        whole = "".join((self.first_token, *self.tokens))
+        if not whole.endswith(self.context[-1:] + self.text):
+            return common
+        # What a tokenizer puts before the string (a begin-of-text token, a space) stands in the context's part.
+        limit = len(whole) - len(self.text)
+        end = len(self.first_token)
+        for index, token in enumerate(self.tokens):
+            end += len(token)
+            if end > limit:
+                return index
+        return len(self.tokens)
+
+
+def require_logprobs(state: RequestState) -> Option:
+    """Return the option that a request state asked for.
+
+    Raises LogprobsMissingError if its result has no tokens, or 0.0 for all of them: several of HELM's clients return
+    that where they know nothing, and all options would tie.
+    """
+    request, result = state.request, state.result
+    if result is None or not result.completions or state.reference_index is None:
+        raise LogprobsMissingError(f"{state.instance.id}: {explain_missing(request.model_deployment)}")
+    tokens = result.completions[0].tokens
+    scored = tokens[1:]
+    if not tokens or (scored and all(token.logprob == 0.0 for token in scored)) or not _covers(tokens, request.prompt):
+        raise LogprobsMissingError(f"{state.instance.id}: {explain_missing(request.model_deployment)}")
+    text = state.instance.references[state.reference_index].output.text
+    return Option(
+        text=text,
+        context=request.prompt.removesuffix(text),
+        tokens=tuple(token.text for token in scored),
+        logprobs=tuple(math.nan if token.logprob is None else float(token.logprob) for token in scored),
+        first_token=tokens[0].text,
+    )
+
+
+def _covers(tokens: Sequence[Token], prompt: str) -> bool:
+    """Return whether the tokens can be those of the prompt, not of an answer to it.
+
+    Tokenizers may drop spaces and split characters, so only the length without white space is compared, generously.
+    """
+    spelled = sum(len("".join(token.text.split())) for token in tokens)
+    return 2 * spelled >= len("".join(prompt.split()))
+
+
+def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence[bool], rule: str) -> dict[str, float]:
+    """Return the stats of one row: its options in order, what each is worth, and which are right."""
+    logprobs = [option.logprobs for option in options]
+    tokens = [option.tokens for option in options]
+    whole = ppl(logprobs)
+    values: dict[str, float] = {}
+    winner = argmin(ppl_norm(logprobs, tokens) if rule == "ppl_norm" else whole)
+    if rule == "mc2":
+        values[MAIN_STATS[rule]] = mc2(whole, worth)
+    else:
+        values[MAIN_STATS[rule]] = worth[winner] if winner is not None else 0.0
+    if winner is not None:
+        values["predicted_index"] = winner
+    common = common_tokens(tokens)
+    alone = [-option.option_logprob(common) for option in options]
+    lengths = {
+        "acc_norm": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],
+        "acc_norm_char": [len(option.text) for option in options],
+    }
+    chosen = {"acc": argmin(whole)} | {name: argmin(_per(alone, length)) for name, length in lengths.items()}
+    values.update((name, float(index is not None and right[index])) for name, index in chosen.items())
+    return values
+
+
+def _per(values: Sequence[float], lengths: Sequence[int]) -> list[float]:
+    """Divide; an empty option has no value per byte."""
+    return [value / length if length else math.nan for value, length in zip(values, lengths, strict=True)]
+
+
+class SentenceLikelihoodMetric(MetricInterface):
+    """Scores a PPL run; `rule` is one of `helm_ext.likelihood_rules.RULES`. The class path is public API."""
+
+    def __init__(self, rule: str = "ppl") -> None:
+        if rule not in RULES:
+            raise RunEntryError(f"rule={rule}: unknown\n  hint: {did_you_mean(rule, RULES) or ', '.join(RULES)}")
+        self.rule = rule
+
+    def evaluate(
+        self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
+    ) -> MetricResult:
+        """Score every row but those that were left out, which are counted. Raises LogprobsMissingError."""
+        from helm_ext.metrics import count_left_out, find_unmeasured
+
+        adapter_spec = scenario_state.adapter_spec
+        scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
+        state = ScenarioState(adapter_spec=adapter_spec, request_states=scored)
+        unmeasured = find_unmeasured(adapter_spec, scored)
+        results = [
+            metric.evaluate(state, metric_service, eval_cache_path, parallelism)
+            for metric in (InstancesPerSplitMetric(), _RowMetric(self.rule, unmeasured))
+        ]
+        return MetricResult(
+            aggregated_stats=[s for r in results for s in r.aggregated_stats] + count_left_out(scenario_state),
+            per_instance_stats=[row for r in results for row in r.per_instance_stats],
+        )
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
+        from helm_ext.metrics import EvalSetMetric
+
+        left_out = [m for m in EvalSetMetric(metrics=()).get_metadata() if m.name in _LEFT_OUT]
+        return [
+            _MAIN_METADATA[self.rule],
+            *_ROW_METADATA,
+            *get_request_state_metrics_metadata(EfficiencyMetric()),
+            *InstancesPerSplitMetric().get_metadata(),
+            *left_out,
+        ]
+
+
+class _RowMetric(ReferenceMetric):
+    """The stats of a row. HELM's ReferenceMetric groups request states by row and does contexts, trials and means."""
+
+    def __init__(self, rule: str, unmeasured: frozenset[str]) -> None:
+        self.rule = rule
+        self.unmeasured = unmeasured
+        self.efficiency_metric = EfficiencyMetric()
+
+    def evaluate_references(
+        self,
+        adapter_spec: AdapterSpec,
+        reference_request_states: list[RequestState],
+        metric_service: MetricService,
+        eval_cache_path: str,  # noqa: ARG002 - HELM's signature
+    ) -> list[Stat]:
+        states = sorted(reference_request_states, key=lambda state: state.reference_index or 0)
+        options = [require_logprobs(state) for state in states]
+        if not any(option.tokens for option in options):  # one token each: nothing was predicted, all would tie
+            raise LogprobsMissingError(f"{states[0].instance.id}: {explain_missing(adapter_spec.model_deployment)}")
+        _warn_of_additions(states[0])
+        references = states[0].instance.references
+        right = [reference.is_correct for reference in references]
+        scores = row_extra(states[0].instance).get("score", {})
+        worth = [scores.get(r.output.text, float(is_right)) for r, is_right in zip(references, right, strict=True)]
+        usual: dict[MetricName, Stat] = {}
+        for state in states:
+            for stat in compute_request_state_metrics(self.efficiency_metric, adapter_spec, state, metric_service):
+                merge_stat(usual, stat)
+        own = [Stat(MetricName(name)).add(value) for name, value in score_row(options, worth, right, self.rule).items()]
+        return [stat for stat in usual.values() if stat.name.name not in self.unmeasured] + own
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        return []
+
+
+_warned: set[str] = set()
+
+
+def _warn_of_additions(state: RequestState) -> None:
+    """Warn, once a deployment, where more was scored than the prompt: most often a chat template around it."""
+    deployment, prompt = state.request.model_deployment, state.request.prompt
+    text = state.result.completions[0].text if state.result else ""
+    _, found, after = text.rpartition(prompt)
+    if found and prompt and after.strip() and deployment not in _warned:
+        _warned.add(deployment)
+        hwarn(
+            f"{deployment} scored text that is not in the prompt: {show(after)} after it. If that is a chat template, "
+            "set apply_chat_template: false in the deployment's client_spec.args"
+        )
+
+
+_LEFT_OUT = ("num_left_out", "num_not_run", "num_failed", "num_too_long")
+
+_MAIN_METADATA = {
+    "ppl": MetricMetadata(
+        name=MAIN_STATS["ppl"],
+        display_name="PPL accuracy",
+        short_display_name="PPL acc",
+        description="Worth of the option that makes the whole string likeliest (UltraEval's log_prob).",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    "ppl_norm": MetricMetadata(
+        name=MAIN_STATS["ppl_norm"],
+        display_name="PPL accuracy (normalised)",
+        short_display_name="PPL acc (norm)",
+        description="Worth of the option whose tokens beyond the common prefix are likeliest on average "
+        "(UltraEval's general_torch_ppl_norm).",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    "mc2": MetricMetadata(
+        name=MAIN_STATS["mc2"],
+        display_name="MC2",
+        description="Share of the probability of all options that lies on the right ones (UltraEval's log_prob_mc2).",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+}
+
+_ROW_METADATA = [
+    MetricMetadata(
+        name="predicted_index",
+        display_name="Predicted index",
+        description="Index of the option that won, from 0.",
+        lower_is_better=None,
+        group=None,
+    ),
+    MetricMetadata(
+        name="acc",
+        display_name="Accuracy",
+        short_display_name="acc",
+        description="Fraction of rows whose likeliest string ends in a right option.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    MetricMetadata(
+        name="acc_norm",
+        display_name="Accuracy (per byte)",
+        short_display_name="acc_norm",
+        description="Likewise, by the option's log-probability divided by its length in UTF-8 bytes.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    MetricMetadata(
+        name="acc_norm_char",
+        display_name="Accuracy (per character)",
+        short_display_name="acc_norm_char",
+        description="Likewise, by the option's log-probability divided by its length in characters.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+]
