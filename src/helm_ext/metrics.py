@@ -8,7 +8,7 @@ of our own stand beside them only where HELM has none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric, InstancesPerSplitMetric
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, add_context
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, PerInstanceStats, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
@@ -24,6 +24,7 @@ from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.request import GeneratedOutput, Token
 
 from helm_ext import parsing
+from helm_ext.breakdown import break_down, describe_breakdown
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.recorded import is_recorded
@@ -75,10 +76,18 @@ def read_answer(text: str, state: RequestState, scoring: Scoring, pattern: str |
 class EvalSetMetric(MetricInterface):
     """Scores a run of an EvalSet. The arguments are those of `Scoring`; the class path is public API."""
 
-    def __init__(self, metrics: Sequence[str], postprocess: dict[str, Any] | None = None, **scoring: Any) -> None:
+    def __init__(
+        self,
+        metrics: Sequence[str],
+        postprocess: dict[str, Any] | None = None,
+        attributes: Mapping[str, Sequence[str]] | None = None,
+        **scoring: Any,
+    ) -> None:
         self.scoring = Scoring(metrics=tuple(metrics), **scoring)
         self.postprocess = postprocess
         """Arguments of `helm_ext.formats.ultraeval.get_postprocess`, for tasks that name one."""
+        self.attributes = attributes or {}
+        """`EvalSet.attributes`: the main metric is also reported for each of their values."""
         self.is_list = self.scoring.output_format == "list"
         ours = get_scores()
         self.scores = [ours[name] for name in metrics if name in ours]
@@ -99,9 +108,14 @@ class EvalSetMetric(MetricInterface):
         if any(s.reference_index is not None for s in scored):
             metrics.append(FastReferenceMetric(unmeasured))
         results = [m.evaluate(state, metric_service, eval_cache_path, parallelism) for m in metrics]
+        rows = [row for r in results for row in r.per_instance_stats]
         return MetricResult(
-            aggregated_stats=[s for r in results for s in r.aggregated_stats] + count_left_out(scenario_state),
-            per_instance_stats=[row for r in results for row in r.per_instance_stats],
+            aggregated_stats=[
+                *(s for r in results for s in r.aggregated_stats),
+                *break_down(self.scoring.main_metric, self.attributes, rows, state.instances),
+                *count_left_out(scenario_state),
+            ],
+            per_instance_stats=rows,
         )
 
     def get_metadata(self) -> list[MetricMetadata]:
@@ -117,7 +131,8 @@ class EvalSetMetric(MetricInterface):
         }
         described.update((name, _LIST_METADATA[name]) for name in self.list_metrics)
         described.update((score.name, _score_metadata(score)) for score in self.scores)
-        described.update((metadata.name, metadata) for metadata in _REPORT_METADATA)
+        described.update((metadata.name, metadata) for metadata in REPORT_METADATA)
+        described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
 
     def _get_postprocess(self) -> Callable[[str], str] | None:
@@ -173,7 +188,11 @@ class EvalSetMetric(MetricInterface):
             for name in self.list_metrics:
                 stats[name] = max(LIST_METRICS[name](gold, predicted) for gold in wanted)
         for score in self.scores:
-            stats[score.name] = max(score.function(gold, answers[0].text) for gold in golds)
+            if score.row_function is not None:
+                row = row_extra(state.instance).get("data", {})
+                stats[score.name] = score.row_function(row, golds, answers[0].text)
+            else:
+                stats[score.name] = max(score.function(gold, answers[0].text) for gold in golds)
         return stats
 
 
@@ -264,6 +283,17 @@ def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
     ]
 
 
+def merge_rows(results: Sequence[MetricResult]) -> list[PerInstanceStats]:
+    """Return one PerInstanceStats a row and trial, with the stats of all results in order."""
+    merged: dict[tuple[str, Any, int], PerInstanceStats] = {}
+    for result in results:
+        for row in result.per_instance_stats:
+            key = (row.instance_id, row.perturbation, row.train_trial_index)
+            known = merged.get(key)
+            merged[key] = row if known is None else replace(known, stats=[*known.stats, *row.stats])
+    return list(merged.values())
+
+
 def _score_metadata(score: Score) -> MetricMetadata:
     return MetricMetadata(
         name=score.name,
@@ -300,7 +330,7 @@ _LIST_METADATA = {
     ),
 }
 
-_REPORT_METADATA = [
+REPORT_METADATA = [
     MetricMetadata(
         name="unmapped",
         display_name="Unmapped answers",

@@ -57,6 +57,83 @@ def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
     return make_run_spec("adapter_spec", AdapterSpecScenario, evalset, found | scenario_options, found | options)
 
 
+ULTRAEVAL_ARGUMENTS = (
+    "config", "task", "data", "transform", "dataset", "method", "version", "fewshot", "seed", "limit", "demos",
+    "postprocess", "metric", "root", "dataset_name", "max_tokens", "allow_code",
+)  # fmt: skip
+
+
+def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
+    """`ultraeval:config=FILE[,task=]|dataset=NAME,method=gen|ppl[,version=]|data=FILE,transform=SCRIPT[,...]`.
+
+    Raises RunEntryError for arguments, DatasetError for files.
+    """
+    from helm_ext.formats import ultraeval
+    from helm_ext.scenarios import UltraEvalScenario
+
+    _require_known("ultraeval", arguments, ULTRAEVAL_ARGUMENTS)
+    options = {
+        key: _short_path(value) if key in ("config", "data", "transform", "demos", "root") else value
+        for key, value in arguments.items()
+    }
+    if "metric" in options:
+        options["metric"] = str(options["metric"]).split("+")
+    if "allow_code" in options:
+        options["allow_code"] = _parse_bool("allow_code", options["allow_code"])
+    evalset = ultraeval.load(**options)
+    tags = dict(tag.split("=", 1) for tag in evalset.tags)
+    named = options | {key: tags[key] for key in ("script", "script_sha", "data_sha")}
+    if evalset.adapter_spec.method == "generation":
+        args = evalset.scoring.to_args()
+        if "postprocess" in tags:
+            args["postprocess"] = {"name": tags["postprocess"]} | ({"root": tags["root"]} if "root" in tags else {})
+        metric_spec = MetricSpec(class_name="helm_ext.metrics.EvalSetMetric", args=args)
+    else:
+        metric_spec = MetricSpec(class_name="helm_ext.likelihood.SentenceLikelihoodMetric", args={"rule": tags["rule"]})
+    return make_run_spec(
+        "ultraeval", UltraEvalScenario, evalset, options | {"name": evalset.name}, named, [metric_spec]
+    )
+
+
+INNODATA_ARGUMENTS = (
+    "dataset", "path", "version", "split", "hub", "render", "replies", "metrics", "main_metric", "max_tokens", "limit",
+    "missing", "extract", "strip", "lower",
+)  # fmt: skip
+
+
+def get_innodata_run_spec(**arguments: Any) -> RunSpec:
+    """`innodata:dataset=NAME[,version=N][,split=]|path=FILE.zip[,render=text][,replies=FILE]...`.
+
+    Raises RunEntryError for arguments, DatasetError for the bundle, HubError for the hub.
+    """
+    from helm_ext import hub
+    from helm_ext.formats import innodata
+    from helm_ext.scenarios import InnodataScenario
+
+    _require_known("innodata", arguments, INNODATA_ARGUMENTS)
+    where = _one_of("innodata", arguments, "dataset", "path")
+    options = {
+        key: _short_path(value) if key in ("path", "replies") else value
+        for key, value in arguments.items()
+        if key not in _SCORING_ONLY
+    }
+    scoring = _parse_options({key: value for key, value in arguments.items() if key in _SCORING_ONLY})
+    missing = options.pop("missing", "error")
+    evalset = innodata.load(**options, **scoring)
+    found = dict(options)
+    if where == "dataset":
+        # Frozen here: the run says for ever which version it was, also when it was asked for "the newest".
+        found["version"] = hub.resolve(str(options["dataset"]), options.get("version"), options.get("hub")).version
+    if missing != "error":
+        found["missing"] = missing
+    named = found | scoring
+    args = evalset.scoring.to_args()
+    if evalset.attributes:
+        args["attributes"] = {key: list(values) for key, values in evalset.attributes.items()}
+    metric_spec = MetricSpec(class_name="helm_ext.metrics.EvalSetMetric", args=args)
+    return make_run_spec("innodata", InnodataScenario, evalset, found, named, [metric_spec])
+
+
 def make_run_spec(
     entry: str,
     scenario_class: type[EvalSetScenario],

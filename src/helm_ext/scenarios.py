@@ -173,4 +173,4 @@ class InnodataScenario(EvalSetScenario):
     def load(self) -> EvalSet:
         from helm_ext.formats import innodata
 
-        return innodata.load(**self.arguments)
+        return innodata.load(**{key: value for key, value in self.arguments.items() if key != "missing"})

@@ -1,0 +1,48 @@
+import pytest
+from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.scenarios.scenario import Input, Instance
+
+from helm_ext.breakdown import break_down, describe_breakdown
+from helm_ext.evalset import EXTRA_KEY
+
+ATTRIBUTES = {"severity": ("high", "low")}
+
+
+def row(id, value, trial=0):
+    other = Stat(MetricName("other", split="test")).add(9)
+    return PerInstanceStats(id, None, trial, [Stat(MetricName("main", split="test")).add(value), other])
+
+
+def instance(id, **attributes):
+    return Instance(Input(""), [], split="test", id=id, extra_data={EXTRA_KEY: {"attributes": attributes}})
+
+
+def means(rows, instances):
+    return {(s.name.name, s.name.split): s.mean for s in break_down("main", ATTRIBUTES, rows, instances)}
+
+
+def test_the_mean_over_the_rows_of_each_value():
+    rows = [row("a", 1), row("b", 0), row("c", 0.5), row("d", 1)]
+    instances = [instance("a", severity="high"), instance("b", severity="high"), instance("c", severity="low"), instance("d")]
+    assert means(rows, instances) == {("main@severity=high", "test"): 0.5, ("main@severity=low", "test"): 0.5}
+
+
+def test_trials_are_averaged_after_their_rows_as_in_helm():
+    rows = [row("a", 1, 0), row("b", 0, 0), row("a", 0, 1)]
+    instances = [instance("a", severity="high"), instance("b", severity="high")]
+    # Trial 0: 1/2; trial 1: 0. The mean of trials is 1/4, the mean of rows would be 1/3.
+    assert means(rows, instances) == {("main@severity=high", "test"): pytest.approx(0.25)}
+
+
+def test_without_attributes_there_is_nothing():
+    assert break_down("main", {}, [row("a", 1)], [instance("a")]) == []
+
+
+def test_metadata_stands_in_a_group_of_its_own():
+    described = {"main": MetricMetadata("main", display_name="Main", lower_is_better=True)}
+    high, low = describe_breakdown(described, "main", ATTRIBUTES)
+    assert (high.name, high.group, high.lower_is_better) == ("main@severity=high", "by_severity", True)
+    assert low.display_name == "Main, severity low"
+    assert describe_breakdown({}, "main", ATTRIBUTES)[0].lower_is_better is None
