@@ -90,8 +90,9 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
         metric_spec = MetricSpec(class_name="helm_ext.metrics.EvalSetMetric", args=args)
     else:
         metric_spec = MetricSpec(class_name="helm_ext.likelihood.SentenceLikelihoodMetric", args={"rule": tags["rule"]})
+    groups = (f"UltraEval {tags['dataset']}",)
     return make_run_spec(
-        "ultraeval", UltraEvalScenario, evalset, options | {"name": evalset.name}, named, [metric_spec]
+        "ultraeval", UltraEvalScenario, evalset, options | {"name": evalset.name}, named, [metric_spec], groups
     )
 
 
@@ -131,7 +132,7 @@ def get_innodata_run_spec(**arguments: Any) -> RunSpec:
     if evalset.attributes:
         args["attributes"] = {key: list(values) for key, values in evalset.attributes.items()}
     metric_spec = MetricSpec(class_name="helm_ext.metrics.EvalSetMetric", args=args)
-    return make_run_spec("innodata", InnodataScenario, evalset, found, named, [metric_spec])
+    return make_run_spec("innodata", InnodataScenario, evalset, found, named, [metric_spec], evalset.tags)
 
 
 def make_run_spec(
