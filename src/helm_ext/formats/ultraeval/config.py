@@ -6,21 +6,19 @@ upstream's `make_config.py` writes.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from helm_ext.errors import (
-    DatasetNotFoundError,
     DatasetSchemaError,
-    DatasetSyntaxError,
     Location,
     Problem,
     did_you_mean,
     raise_for,
     show,
 )
+from helm_ext.sources import parse_json, read_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,17 +140,8 @@ def _differ_in_method(configs: list[TaskConfig], name: str) -> bool:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file. Raises DatasetError."""
-    try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise DatasetNotFoundError(f"{path}: no such file") from None
-    except OSError as error:
-        raise DatasetNotFoundError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DatasetSyntaxError([Problem("not UTF-8", Location(str(path)), code="not-utf8")]) from None
-    except json.JSONDecodeError as error:
-        place = Location(str(path), error.lineno)
-        raise DatasetSyntaxError([Problem(f"not JSON: {error.msg}", place, code="not-json")]) from None
+    source = read_source(path)
+    return parse_json(source.data, source.path)
 
 
 def schema() -> dict[str, Any]:

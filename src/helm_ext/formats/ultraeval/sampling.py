@@ -52,8 +52,8 @@ def read_sampling(
         if path.is_file():
             files.append(path)
             values, warnings = _read(path)
-        elif max_tokens is None or temperature is None:
-            hint = "root=FOLDER names the checkout; or give max_tokens=... and temperature=... in its place"
+        elif max_tokens is None:
+            hint = "root=FOLDER names the checkout; or give max_tokens=N in its place"
             problem = Problem("generate.params: no such file", Location(str(path)), hint, code="no-params")
             raise DatasetNotFoundError([problem])
     decoding = Decoding()
