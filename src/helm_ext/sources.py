@@ -38,6 +38,7 @@ __all__ = [
     "MAX_LINE_BYTES",
     "LineSource",
     "Source",
+    "canonical_json",
     "iter_json_lines",
     "locate",
     "parse_json",
@@ -71,7 +72,12 @@ _SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
 def _problem(
-    path: str, message: str, hint: str = "", line: int | None = None, code: str = "syntax", kind: type[DatasetError] = DatasetSyntaxError
+    path: str,
+    message: str,
+    hint: str = "",
+    line: int | None = None,
+    code: str = "syntax",
+    kind: type[DatasetError] = DatasetSyntaxError,
 ) -> Problem:
     return Problem(message, Location(path, line), hint, code=code, kind=kind)
 
@@ -92,7 +98,11 @@ def open_raw(path: str | Path) -> BinaryIO:
         status = os.stat(path)  # noqa: PTH116 - works for str and Path alike
         if stat.S_ISDIR(status.st_mode):
             raise _stop(
-                shown, "this is a folder, not a file", "name the file inside it", code="not-a-file", kind=DatasetNotFoundError
+                shown,
+                "this is a folder, not a file",
+                "name the file inside it",
+                code="not-a-file",
+                kind=DatasetNotFoundError,
             )
         if not stat.S_ISREG(status.st_mode):
             raise _stop(
@@ -103,12 +113,16 @@ def open_raw(path: str | Path) -> BinaryIO:
             raise _stop(shown, "the file is empty (0 bytes)", code="empty-file")
         return Path(path).open("rb")
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _stop(shown, "no such file", _near_files(Path(path)), code="not-found", kind=DatasetNotFoundError) from error
+        raise _stop(
+            shown, "no such file", _near_files(Path(path)), code="not-found", kind=DatasetNotFoundError
+        ) from error
     except (OSError, ValueError) as error:
         if isinstance(error, DatasetError):
             raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _stop(shown, f"the file cannot be read: {reason}", code="unreadable", kind=DatasetNotFoundError) from error
+        raise _stop(
+            shown, f"the file cannot be read: {reason}", code="unreadable", kind=DatasetNotFoundError
+        ) from error
 
 
 def _near_files(path: Path) -> str:
@@ -180,7 +194,9 @@ def _zstd_chunks(raw: _Hashing) -> Callable[[], bytes]:
 class _Reader:
     """Decompressed chunks of a file, with errors that name it and limits on what comes out."""
 
-    def __init__(self, path: str | Path, *, max_ratio: int = MAX_RATIO, ratio_free_bytes: int = RATIO_FREE_BYTES) -> None:
+    def __init__(
+        self, path: str | Path, *, max_ratio: int = MAX_RATIO, ratio_free_bytes: int = RATIO_FREE_BYTES
+    ) -> None:
         self.path = str(path)
         self._file = open_raw(path)
         self._raw = _Hashing(self._file)
@@ -202,7 +218,9 @@ class _Reader:
         try:
             data = self._next()
         except EOFError as error:
-            raise self._broken("the compressed data is truncated", "the file was not copied or written completely") from error
+            raise self._broken(
+                "the compressed data is truncated", "the file was not copied or written completely"
+            ) from error
         except OSError as error:
             if isinstance(error, gzip.BadGzipFile):
                 raise self._broken(f"this is no valid {self.compression} file") from error
@@ -440,7 +458,11 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         value = json.loads(text, object_pairs_hook=pairs_to_dict, parse_constant=constant)
     except json.JSONDecodeError as error:
         raise _stop(
-            path, f"not JSON: {_json_message(error)} (column {error.colno})", _json_hint(error), line + error.lineno - 1, code="not-json"
+            path,
+            f"not JSON: {_json_message(error)} (column {error.colno})",
+            _json_hint(error),
+            line + error.lineno - 1,
+            code="not-json",
         ) from None
     except RecursionError:
         raise _stop(path, "not usable JSON: nested too deeply", line=line, code="not-json") from None
@@ -524,8 +546,16 @@ def _json_hint(error: json.JSONDecodeError) -> str:
     if error.msg == "Extra data" and error.doc[error.pos : error.pos + 1] == "{":
         return "one record per line is JSON Lines: name the file .jsonl"
     if error.msg == "Invalid control character at":
-        return 'write \\n for a line break inside a string'
+        return "write \\n for a line break inside a string"
     return ""
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return JSON bytes that are equal for equal values, keys sorted: for hashing and comparing."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer of more than 64 bits
+        return json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8")
 
 
 # JSON with comments, trailing commas and the rest of JSON5
@@ -624,7 +654,9 @@ def locate(text: str, paths: Iterable[tuple[str | int, ...]]) -> dict[tuple[str 
             stack.append([token, 0, place if place in prefixes else None])
             expect_key = token == "{"
     for path in wanted:
-        wanted[path] = next(found[path[:length]] for length in range(len(path), -1, -1) if path[:length] in found) if found else 1
+        wanted[path] = (
+            next(found[path[:length]] for length in range(len(path), -1, -1) if path[:length] in found) if found else 1
+        )
     return wanted
 
 

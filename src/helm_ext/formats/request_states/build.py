@@ -1,0 +1,207 @@
+"""Rows become HELM Instances: ids, splits, what each carries for the adapter and the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
+
+from helm_ext.evalset import EXTRA_KEY
+from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.adapter import JOINT, JOINT_COT
+from helm_ext.formats.request_states.recorded import combine
+from helm_ext.formats.request_states.rows import CORRECT, LABELLED_METHODS, Row, known_keys
+from helm_ext.sources import canonical_json
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+
+    from helm_ext.evalset import Decoding, Recorded, RowExtra
+
+__all__ = ["Builder", "assign_ids"]
+
+_INSTANCE_KEYS = known_keys(models.InstanceModel)
+_INPUT_KEYS = known_keys(models.InputModel)
+_REFERENCE_KEYS = known_keys(models.ReferenceModel)
+
+DEMO_SUFFIX = "-demo"
+
+
+def assign_ids(rows: Iterable[Row]) -> None:
+    """Give every row an id that HELM can use: a string, unique but for perturbations of one row, the same every time.
+
+    The first row with an id keeps it, the next get `-2`, `-3`, ...; rows without one are `id<position>`, as HELM
+    numbers them.
+    """
+    taken: set[Any] = set()
+    waiting: list[Row] = []
+    for row in rows:
+        given = row.instance.get("id")
+        name = "" if given is None else str(given)
+        key = _id_key(name, row)
+        if name and key not in taken:
+            taken.add(key)
+            row.helm_id = name
+        else:
+            waiting.append(row)
+    names = {key[0] if isinstance(key, tuple) else key for key in taken}
+    last: dict[str, int] = {}
+    for row in waiting:
+        given = row.instance.get("id")
+        base = f"id{row.index}" if given is None or given == "" else str(given)
+        number = last.get(base, 1)
+        name = base
+        while name in names:
+            number += 1
+            name = f"{base}-{number}"
+        last[base] = number
+        names.add(name)
+        row.helm_id = name
+
+
+def _id_key(name: str, row: Row) -> Any:
+    perturbation = row.instance.get("perturbation")
+    return (name, canonical_json(perturbation)) if perturbation else name
+
+
+class Builder:
+    """Makes Instances of rows, for one file."""
+
+    def __init__(
+        self, adapter_spec: AdapterSpec, labels: Sequence[str], decoding: Decoding, *, is_recorded: bool
+    ) -> None:
+        self.spec = adapter_spec
+        self.sequence = tuple(labels)
+        self.decoding = decoding
+        self.is_recorded = is_recorded
+        self.reorder = adapter_spec.method in (JOINT, JOINT_COT) and bool(labels)
+        self.labelled = adapter_spec.method in LABELLED_METHODS
+        self._tags: dict[tuple[str, ...], list[str]] = {}
+
+    def build(self, row: Row) -> Instance:
+        """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours."""
+        given = row.instance
+        labels = row.labels if self.labelled else None
+        references = row.references
+        if labels is not None and self.reorder:
+            # HELM renders option i with label i: the options are put into the order of their labels.
+            labels = {label: labels[label] for label in self.sequence[: len(labels)]}
+            references = [references[position] for position in labels.values()]
+            labels = {label: position for position, label in enumerate(labels)}
+        made = [self._reference(reference) for reference in references]
+        extra: RowExtra = {}
+        if "id" in given and given["id"] != row.helm_id:
+            extra["id"] = given["id"]
+        data = _unknown_data(row)
+        if data:
+            extra["data"] = data
+        if row.only:
+            extra["only"] = row.only  # type: ignore[typeddict-item]
+        is_train = row.split == "train"
+        if not is_train:
+            if self.decoding:
+                extra["decoding"] = self.decoding
+            if self.is_recorded and row.only != "live":
+                extra["recorded"] = self.recorded(row)
+        if labels is not None:
+            extra["labels"] = {label: made[position].output.text for label, position in labels.items()}
+        thought = given.get("chain_of_thought")
+        if thought and is_train and self.spec.method == "generation":
+            made = self._with_thought(made, thought)
+        extra_data = dict(given.get("extra_data") or {})
+        if thought:
+            extra_data["chain_of_thought"] = thought
+        earlier = extra_data.get(EXTRA_KEY)
+        if isinstance(earlier, dict):  # the file is the output of a run of ours
+            kept = {key: value for key, value in earlier.items() if key in ("id", "data", "labels", "score")}
+            extra = {**kept, **extra}  # type: ignore[typeddict-item]
+        extra_data[EXTRA_KEY] = extra
+        return Instance(
+            input=_input(given["input"]),
+            references=made,
+            split=row.split,
+            sub_split=given.get("sub_split"),
+            id=row.helm_id,
+            perturbation=_perturbation(given.get("perturbation")),
+            contrast_inputs=[_input(i) for i in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
+            contrast_references=(
+                [[self._reference(r) for r in rs] for rs in given["contrast_references"]]
+                if given.get("contrast_references")
+                else None
+            ),
+            extra_data=extra_data,
+        )
+
+    def recorded(self, row: Row) -> Recorded:
+        """Return what is recorded for a row."""
+        if (
+            len(row.found) == 1
+            and not row.is_helm
+            and row.found[0][1] is not None
+            and not self.spec.method.startswith("multiple_choice_separate")
+        ):
+            return {"status": "ok", "states": [row.found[0][1]]}
+        trials = self.spec.num_train_trials if row.is_helm else 1
+        return combine(row.found, self.spec.method, len(row.references), trials)
+
+    def _reference(self, reference: dict[str, Any]) -> Reference:
+        tags = reference.get("tags")
+        return Reference(Output(text=reference["output"]["text"]), tags=list(tags) if tags else [])
+
+    def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
+        """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""
+        for position, reference in enumerate(references):
+            if CORRECT in reference.tags:
+                text = (
+                    self.spec.chain_of_thought_prefix
+                    + thought
+                    + self.spec.chain_of_thought_suffix
+                    + reference.output.text
+                )
+                return [
+                    *references[:position],
+                    replace(reference, output=Output(text=text)),
+                    *references[position + 1 :],
+                ]
+        return references
+
+
+def _input(given: dict[str, Any]) -> Input:
+    messages = given.get("messages")
+    if not messages:
+        return Input(text=given.get("text") or "")
+    return Input(
+        text=given.get("text") or "",
+        messages=[{"role": message["role"], "content": message["content"]} for message in messages],
+    )
+
+
+def _perturbation(given: dict[str, Any] | None) -> Any:
+    if not given:
+        return None
+    # Slow to import, and only perturbed rows need it.
+    import json
+
+    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+    from helm.common.codec import from_json
+
+    return from_json(json.dumps(given), PerturbationDescription)
+
+
+def _unknown_data(row: Row) -> dict[str, Any]:
+    """Return the keys that the format does not know: `{state, instance, input, references: {position: ...}}`."""
+    data: dict[str, Any] = {}
+    if row.extra:
+        data["state"] = row.extra
+    given = row.instance
+    if not _INSTANCE_KEYS.issuperset(given):
+        data["instance"] = {key: value for key, value in given.items() if key not in _INSTANCE_KEYS}
+    if not _INPUT_KEYS.issuperset(given["input"]):
+        data["input"] = {key: value for key, value in given["input"].items() if key not in _INPUT_KEYS}
+    for position, reference in enumerate(row.references):
+        if not _REFERENCE_KEYS.issuperset(reference):
+            unknown = {key: value for key, value in reference.items() if key not in _REFERENCE_KEYS}
+            data.setdefault("references", {})[str(position)] = unknown
+    return data

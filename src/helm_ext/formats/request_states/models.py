@@ -1,0 +1,369 @@
+"""The shape of a file: what each key may hold. Also the JSON Schema for editors.
+
+Typed dicts, not classes: pydantic validates them at about the speed of parsing, and unknown keys stay where they are.
+pydantic's words for what is wrong never reach a user: see `wording`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from typing_extensions import Required, TypedDict
+
+__all__ = [
+    "HEADER",
+    "METHODS",
+    "STATE",
+    "UNSUPPORTED_METHODS",
+    "AdapterSpecModel",
+    "FileModel",
+    "HeaderModel",
+    "ScoringModel",
+    "StateModel",
+]
+
+_OPEN = ConfigDict(strict=True, extra="allow", use_attribute_docstrings=True)
+"""Unknown keys are kept (they occur in real files)."""
+
+_CLOSED = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
+"""Unknown keys are errors: a typo would silently change the prompt or the score."""
+
+METHODS = (
+    "generation",
+    "chat",
+    "multiple_choice_joint",
+    "multiple_choice_joint_chain_of_thought",
+    "multiple_choice_separate_original",
+    "multiple_choice_separate_calibrated",
+)
+"""HELM's adaptation methods for text that can be run and re-scored."""
+
+UNSUPPORTED_METHODS = (
+    "language_modeling",
+    "ranking_binary",
+    "ehr_instruction",
+    "generation_multimodal",
+    "multiple_choice_joint_multimodal",
+)
+"""HELM's other methods."""
+
+AnswerMapping = dict[str, str | int]
+
+
+class OutputModel(TypedDict, total=False):
+    """What a reference says."""
+
+    __pydantic_config__ = _OPEN
+    text: Required[str]
+    """The answer, or one option."""
+
+
+class ReferenceModel(TypedDict, total=False):
+    """One possible answer; an option, for multiple choice."""
+
+    __pydantic_config__ = _OPEN
+    output: Required[OutputModel]
+    """What it says."""
+    tags: list[str] | None
+    """`["correct"]` marks what is right; several references may be."""
+    split: str | None
+    """Accepted here too; must agree with the instance's."""
+
+
+class MessageModel(TypedDict, total=False):
+    """One turn of a conversation."""
+
+    __pydantic_config__ = _OPEN
+    role: Required[str]
+    """`system`, `user` or `assistant`."""
+    content: Required[str]
+    """What is said."""
+
+
+class InputModel(TypedDict, total=False):
+    """What is asked."""
+
+    __pydantic_config__ = _OPEN
+    text: str | None
+    """The question."""
+    messages: list[MessageModel] | None
+    """A conversation, for the method `chat`."""
+
+
+class InstanceModel(TypedDict, total=False):
+    """One row of the dataset."""
+
+    __pydantic_config__ = _OPEN
+    input: Required[InputModel]
+    """What is asked."""
+    references: list[ReferenceModel] | None
+    """Possible answers, the right one (or ones) tagged `correct`."""
+    split: str | None
+    """`train` (demonstrations), `test` or `valid` (`validation` and `dev` mean `valid`)."""
+    id: int | str | None
+    """Any name; made unique where it is not."""
+    sub_split: str | None
+    """HELM's sub split."""
+    perturbation: dict[str, Any] | None
+    """HELM's description of a perturbation."""
+    contrast_inputs: list[InputModel] | None
+    """HELM's contrast sets."""
+    contrast_references: list[list[ReferenceModel]] | None
+    """HELM's contrast sets."""
+    extra_data: dict[str, Any] | None
+    """Anything; passed to HELM as it is."""
+    chain_of_thought: str | None
+    """Train rows: the reasoning, rendered between output_prefix and the answer."""
+    answer_mapping: AnswerMapping | None
+    """Label to option: the option's text, or its position in `references`, counted from 0."""
+    output_mapping: AnswerMapping | None
+    """HELM's name of answer_mapping."""
+
+
+class TokenModel(TypedDict, total=False):
+    """One token of a completion."""
+
+    __pydantic_config__ = _OPEN
+    text: Required[str]
+    """The token."""
+    logprob: float | None
+    """Its log-probability."""
+
+
+class CompletionModel(TypedDict, total=False):
+    """One output of the model."""
+
+    __pydantic_config__ = _OPEN
+    text: str | None
+    """What the model wrote."""
+    logprob: float | None
+    """Sum of the log-probabilities."""
+    tokens: list[TokenModel] | None
+    """Its tokens."""
+    finish_reason: dict[str, Any] | None
+    """Why it ended."""
+    thinking: dict[str, Any] | None
+    """HELM: `{text}` of a reasoning model."""
+
+
+class ResultModel(TypedDict, total=False):
+    """What came back for a request: HELM's RequestResult."""
+
+    __pydantic_config__ = _OPEN
+    success: bool | None
+    """Absent with completions means true."""
+    completions: list[CompletionModel] | None
+    """The model's outputs, in order. None, or a single empty one without tokens and success: not run."""
+    cached: bool | None
+    """Whether it came from a cache."""
+    request_time: float | None
+    """Seconds."""
+    request_datetime: int | float | None
+    """Seconds since 1970."""
+    error: str | None
+    """What went wrong, if success is false."""
+    batch_size: int | None
+    """HELM's."""
+    batch_request_time: float | None
+    """HELM's."""
+
+
+class RequestModel(TypedDict, total=False):
+    """What was sent to a model (HELM's Request), and under `result` what came back."""
+
+    __pydantic_config__ = _OPEN
+    result: ResultModel | None
+    """What came back."""
+    prompt: str | None
+    """What was sent."""
+
+
+class StateModel(TypedDict, total=False):
+    """One element of `request_states`: a row, and what a model answered, if it was asked."""
+
+    __pydantic_config__ = _OPEN
+    instance: Required[InstanceModel]
+    """The row."""
+    request: RequestModel | None
+    """What was sent to a model and came back. Absent or {}: not run."""
+    result: ResultModel | None
+    """HELM's own place of the result."""
+    answer_mapping: AnswerMapping | None
+    """Label to option: the option's text, or its position in `references`, counted from 0."""
+    output_mapping: AnswerMapping | None
+    """HELM's name of answer_mapping."""
+    train_trial_index: int | None
+    """HELM's."""
+    reference_index: int | None
+    """HELM's: which reference this request was about."""
+    request_mode: Literal["original", "calibration"] | None
+    """HELM's, for multiple_choice_separate_calibrated."""
+    num_train_instances: int | None
+    """HELM's: demonstrations in the prompt."""
+    prompt_truncated: bool | None
+    """HELM's."""
+
+
+class DecodingModel(TypedDict, total=False):
+    """How the model samples."""
+
+    __pydantic_config__ = _CLOSED
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    """Absent: 0."""
+    top_p: Annotated[float, Field(ge=0, le=1)] | None
+    """Nucleus sampling."""
+    top_k: Annotated[int, Field(ge=1)] | None
+    """HELM's top_k_per_token."""
+    frequency_penalty: Annotated[float, Field(allow_inf_nan=False)] | None
+    """Against repetition, by frequency."""
+    presence_penalty: Annotated[float, Field(allow_inf_nan=False)] | None
+    """Against repetition, by presence."""
+    num_outputs: Annotated[int, Field(ge=1)] | None
+    """Completions per request. Absent: 1."""
+    seed: int | str | None
+    """The model's seed (HELM: `random`); not the one that rows are sampled with."""
+
+
+class SubstitutionModel(TypedDict):
+    """HELM's Substitution."""
+
+    __pydantic_config__ = _CLOSED
+    source: str
+    """Regular expression."""
+    target: str
+    """Replacement."""
+
+
+class AdapterSpecModel(TypedDict, total=False):
+    """How prompts are made and the model is asked: HELM's AdapterSpec, with the format's own keys."""
+
+    __pydantic_config__ = _CLOSED
+    method: str | None
+    """HELM's adaptation method. Absent: chosen by what the rows are."""
+    instructions: str | None
+    """The task's description, at the top of the prompt."""
+    global_prefix: str | None
+    """Before the whole prompt."""
+    global_suffix: str | None
+    """After the whole prompt."""
+    input_prefix: str | None
+    """Before each input."""
+    input_suffix: str | None
+    """After each input."""
+    reference_prefix: str | None
+    """Before each option; its letter is the first label."""
+    reference_suffix: str | None
+    """After each option."""
+    reference_prefix_characters: list[str] | None
+    """The labels of the options, in order."""
+    chain_of_thought_prefix: str | None
+    """Before each chain of thought."""
+    chain_of_thought_suffix: str | None
+    """After each chain of thought."""
+    output_prefix: str | None
+    """Before each answer."""
+    output_suffix: str | None
+    """After each answer."""
+    instance_prefix: str | None
+    """Between demonstrations."""
+    instance_prefixw: str | None
+    """Accepted for instance_prefix."""
+    output_format: Literal["string", "list"] | None
+    """Whether a prediction is one text or a list of segments."""
+    ouput_format: Literal["string", "list"] | None
+    """Accepted for output_format."""
+    max_train_instances: Annotated[int, Field(ge=0)] | None
+    """Demonstrations in a prompt."""
+    max_eval_instances: Annotated[int, Field(ge=1)] | None
+    """At most this many rows are evaluated."""
+    max_tokens: Annotated[int, Field(ge=0)] | None
+    """At most this many tokens are generated."""
+    stop_sequences: list[str] | None
+    """Generation ends at the first of these."""
+    decoding_parameters: DecodingModel | None
+    """How the model samples."""
+    answer_mapping: AnswerMapping | None
+    """Label to option, for all rows."""
+    output_mapping: AnswerMapping | None
+    """HELM's name of answer_mapping."""
+    output_mapping_pattern: str | None
+    """Regular expression that finds the label in a completion."""
+    num_outputs: Annotated[int, Field(ge=1)] | None
+    """As in decoding_parameters."""
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    """As in decoding_parameters."""
+    random: str | None
+    """As decoding_parameters.seed."""
+    num_train_trials: Annotated[int, Field(ge=1)] | None
+    """Runs with different demonstrations."""
+    num_trials: Annotated[int, Field(ge=1)] | None
+    """Runs with different seeds of the model."""
+    sample_train: bool | None
+    """Whether HELM draws demonstrations at random."""
+    multi_label: bool | None
+    """All correct references together are the answer, not any of them."""
+    substitutions: list[SubstitutionModel] | None
+    """Search and replace at the very end of the prompt."""
+    eval_splits: list[str] | None
+    """The splits that are evaluated."""
+    model: str | None
+    """In HELM's own files; the run names the model."""
+    model_deployment: str | None
+    """In HELM's own files; the run names the deployment."""
+    image_generation_parameters: dict[str, Any] | None
+    """In HELM's own files; not used for text."""
+    reeval_parameters: dict[str, Any] | None
+    """In HELM's own files; not used here."""
+
+
+class ScoringModel(TypedDict, total=False):
+    """How completions become scores."""
+
+    __pydantic_config__ = _CLOSED
+    metrics: list[str] | None
+    """HELM's metric names or this package's."""
+    main_metric: str | None
+    """What the leaderboard shows: one of the metrics."""
+    extract: str | None
+    """Regular expression applied to each prediction: first group of the last match, or ""."""
+    strip: bool | None
+    """Remove white space around each prediction."""
+    lower: bool | None
+    """Lower-case each prediction."""
+
+
+class _TopLevelModel(TypedDict, total=False):
+    __pydantic_config__ = _CLOSED
+    schema_: Annotated[str | None, Field(alias="$schema")]
+    """The JSON Schema that an editor checks the file against."""
+    name: str | None
+    """Short name; absent: the file's."""
+    display_name: str | None
+    """Title in reports."""
+    description: str | None
+    """What it is about."""
+    scoring: ScoringModel | None
+    """How completions become scores."""
+    annotator_specs: list[Any] | None
+    """In HELM's own files; not used here."""
+
+
+class HeaderModel(_TopLevelModel, total=False):
+    """A file without its rows: the first line of JSON Lines."""
+
+    __pydantic_config__ = _CLOSED
+    adapter_spec: Required[AdapterSpecModel]
+    """How prompts are made and the model is asked."""
+
+
+class FileModel(HeaderModel, total=False):
+    """A file of `adapter_spec` and `request_states`, as one object."""
+
+    __pydantic_config__ = _CLOSED
+    request_states: Required[list[StateModel]]
+    """The rows."""
+
+
+STATE: TypeAdapter[StateModel] = TypeAdapter(StateModel)
+HEADER: TypeAdapter[HeaderModel] = TypeAdapter(HeaderModel)

@@ -1,0 +1,224 @@
+"""From a file to its header and its states, for both spellings: one JSON object, or JSON Lines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from helm_ext import sources
+from helm_ext.errors import DatasetError, Problem, show
+from helm_ext.formats.request_states.report import Report
+from helm_ext.formats.request_states.wording import Path
+
+__all__ = ["Reader", "open_file"]
+
+_PEEK_BYTES = 1 << 20
+"""A first line longer than this is no JSON Lines header."""
+
+RawState = tuple[int, int | None, Any]
+"""Position in request_states, line where it is known, the value."""
+
+
+class Reader:
+    """A file whose header was read; `states` may be iterated once. `digest` is complete after that."""
+
+    header: dict[str, Any] | None = None
+    """All top-level keys but request_states; None when there is no telling (the reason is in the report)."""
+    is_lines = False
+
+    def __init__(self, path: str | FilePath, report: Report) -> None:
+        self.path = path
+        self.report = report
+        self.digest = ""
+
+    def states(self) -> Iterator[RawState]:
+        """Yield the states. What cannot be parsed goes to the report."""
+        raise NotImplementedError
+
+    def prefix(self, index: int) -> Path:
+        """Return the path of a state as the reader of the file would write it."""
+        raise NotImplementedError
+
+    def reparse(self, index: int, line: int | None) -> Any:  # noqa: ARG002 - a hook
+        """Parse a state again with exact integers; None where that is not possible."""
+        return None
+
+    def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002 - a hook
+        """Return the lines of paths."""
+        return {}
+
+
+class _Document(Reader):
+    def __init__(self, path: str | FilePath, report: Report) -> None:
+        super().__init__(path, report)
+        source = sources.read_source(path)
+        self.digest = source.digest
+        data = source.data
+        if data.startswith(sources.BOM):
+            data = data[len(sources.BOM) :]
+            report.warn(
+                (), "the file begins with a byte order mark", "save it as UTF-8 without BOM", code="bom", line=1
+            )
+        self._data = data
+        value = self._parse(data, report)
+        self._states: list[Any] = []
+        if not isinstance(value, dict):
+            report.add(
+                (),
+                f"expected an object with adapter_spec and request_states, got {show(value)}",
+                code="wrong-type",
+                line=1,
+            )
+            return
+        self._states = value.pop("request_states", None)
+        self.header = value
+        if self._states is None:
+            report.add(("request_states",), "missing", code="missing-key")
+            self._states = []
+        elif not isinstance(self._states, list):
+            report.add(("request_states",), f"expected a list, got {show(self._states)}", code="wrong-type")
+            self._states = []
+        elif not self._states:
+            report.add(("request_states",), "the list is empty: there are no rows", code="no-rows")
+
+    def _parse(self, data: bytes, report: Report) -> Any:
+        path = str(self.path)
+        try:
+            return sources.parse_json(data, path, allow_nan=True)
+        except DatasetError as strict:
+            if strict.problems[0].code != "not-json":
+                raise
+            try:
+                value = sources.parse_relaxed_json(data, path)
+            except DatasetError as relaxed:
+                raise relaxed from None
+            line = strict.problems[0].location.line
+            report.warn(
+                (), f"not strict JSON ({strict.problems[0].message}); read as JSON5", "remove comments and trailing commas",
+                code="json5", line=line,
+            )  # fmt: skip
+            return value
+
+    def states(self) -> Iterator[RawState]:
+        for index in range(len(self._states)):
+            value = self._states[index]
+            self._states[index] = None  # a million rows twice in memory would be too many
+            yield index, None, value
+
+    def prefix(self, index: int) -> Path:
+        return ("request_states", index)
+
+    def reparse(self, index: int, line: int | None) -> Any:  # noqa: ARG002
+        import json
+
+        try:
+            return json.loads(self._data)["request_states"][index]
+        except ValueError:
+            return None
+
+    def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
+        return sources.locate(self._data.decode("utf-8"), paths)
+
+
+class _Lines(Reader):
+    is_lines = True
+
+    def __init__(self, path: str | FilePath, report: Report) -> None:
+        super().__init__(path, report)
+        self._source = sources.LineSource(path)
+        self._problems: list[Problem] = []
+        self._values = sources.iter_json_lines(self._without_bom(), str(path), self._problems, allow_nan=True)
+        first = next(self._values, None)
+        self._header_line = 1 if first is None else first[0]
+        self._flush()
+        self._first_state: list[tuple[int, Any]] = []
+        if first is None:
+            return
+        line, value = first
+        if isinstance(value, dict) and "instance" in value and "adapter_spec" not in value:
+            report.add((), 'the first line must be {"adapter_spec": ...}, and is a row', code="missing-key", line=line)
+            self._first_state.append(first)
+        elif isinstance(value, dict):
+            self.header = value
+        else:
+            report.add(
+                (), f'the first line must be {{"adapter_spec": ...}}, got {show(value)}', code="wrong-type", line=line
+            )
+
+    def _without_bom(self) -> Iterator[tuple[int, bytes]]:
+        for number, line in self._source:
+            if number == 1 and line.startswith(sources.BOM):
+                self.report.warn(
+                    (), "the file begins with a byte order mark", "save it as UTF-8 without BOM", code="bom", line=1
+                )
+                yield number, line[len(sources.BOM) :]
+            else:
+                yield number, line
+
+    def _flush(self) -> None:
+        if self._problems:
+            self.report.extend(self._problems)
+            self._problems.clear()
+
+    def states(self) -> Iterator[RawState]:
+        index = -1
+        with self._source:
+            for index, (line, value) in enumerate(itertools.chain(self._first_state, self._values)):
+                if self._problems:
+                    self._flush()
+                yield index, line, value
+        self._flush()
+        if index < 0 and not self.report.errors:
+            self.report.add((), "there are no rows after the first line", code="no-rows", line=1)
+        self.digest = self._source.digest
+
+    def prefix(self, index: int) -> Path:  # noqa: ARG002 - the line says which
+        return ()
+
+    def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
+        # Problems of rows know their line; what is left is about the header.
+        return dict.fromkeys(paths, self._header_line)
+
+    def reparse(self, index: int, line: int | None) -> Any:  # noqa: ARG002
+        import json
+
+        with sources.LineSource(self.path) as lines:
+            for number, data in lines:
+                if number == line:
+                    return json.loads(data)
+        return None
+
+
+def open_file(path: str | FilePath, report: Report) -> Reader:
+    """Open a file of either spelling. Raises DatasetError when nothing of it can be read."""
+    return _Lines(path, report) if _is_json_lines(path) else _Document(path, report)
+
+
+def _is_json_lines(path: str | FilePath) -> bool:
+    """Whether the file is JSON Lines: by its name, or because its first line is a header (or a state) by itself."""
+    if ".jsonl" in FilePath(path).name.lower():
+        return True
+    try:
+        with sources.LineSource(path, max_line_bytes=_PEEK_BYTES) as lines:
+            for number, line in lines:
+                data = line[len(sources.BOM) :] if number == 1 and line.startswith(sources.BOM) else line
+                if data.strip():
+                    value = sources.parse_json(data, str(path), number, allow_nan=True)
+                    return (
+                        isinstance(value, dict)
+                        and "request_states" not in value
+                        and bool({"adapter_spec", "instance"} & set(value))
+                    )
+    except DatasetError as error:
+        if error.problems and error.problems[0].code in (
+            "not-json",
+            "duplicate-key",
+            "lone-surrogate",
+            "too-large",
+            "not-utf-8",
+        ):
+            return False
+        raise
+    return False

@@ -1,0 +1,133 @@
+"""What a state says about a request that was made earlier (formats.md, section 1, recorded results)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from helm_ext.evalset import Recorded, RecordedState
+
+__all__ = ["Status", "combine", "is_helm_state", "read_recorded"]
+
+Status = Literal["ok", "not_run", "failed"]
+
+_HELM_KEYS = ("train_trial_index", "reference_index", "result")
+_STATE_FIELDS = (
+    "reference_index",
+    "request_mode",
+    "train_trial_index",
+    "output_mapping",
+    "num_train_instances",
+    "prompt_truncated",
+)
+_RESULT_FIELDS = (
+    "success", "cached", "request_time", "request_datetime", "error", "error_flags", "batch_size", "batch_request_time",
+)  # fmt: skip
+_COMPLETION_FIELDS = ("logprob", "finish_reason", "thinking", "multimodal_content")
+_MODES = {
+    "multiple_choice_separate_original": ("original",),
+    "multiple_choice_separate_calibrated": ("original", "calibration"),
+}
+
+
+def is_helm_state(state: Mapping[str, Any]) -> bool:
+    """Whether a state was written by HELM, where several states may be about one instance."""
+    return any(key in state for key in _HELM_KEYS)
+
+
+def find_result(state: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the state's result: under `request`, or in HELM's place beside it."""
+    request = state.get("request")
+    inside = request.get("result") if request else None
+    return inside if inside is not None else state.get("result")
+
+
+def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, RecordedState | None]:
+    """Return the state's status, and the recording if it can be used.
+
+    A placeholder (no completions, or an empty text without tokens and without `success`) is not a wrong answer.
+    """
+    result = find_result(state)
+    if result is None:
+        return "not_run", None
+    success = result.get("success")
+    if success is False:
+        return "failed", None
+    completions = result.get("completions")
+    if not completions:
+        return "not_run", None
+    if (
+        success is None
+        and len(completions) == 1
+        and not completions[0].get("text")
+        and not completions[0].get("tokens")
+    ):
+        return "not_run", None
+    recorded: RecordedState = {"result": _to_result(result, completions)}
+    request = {key: value for key, value in (state.get("request") or {}).items() if key != "result"}
+    if request:
+        recorded["request"] = request
+    if is_helm:
+        for name in _STATE_FIELDS:
+            if state.get(name) is not None:
+                recorded[name] = state[name]  # type: ignore[literal-required]
+    return "ok", recorded
+
+
+def _to_result(result: Mapping[str, Any], completions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Keep what HELM's RequestResult has; what the file lacks is absent."""
+    kept = {name: result[name] for name in _RESULT_FIELDS if result.get(name) is not None}
+    kept["completions"] = [_to_completion(completion) for completion in completions]
+    return kept
+
+
+def _to_completion(completion: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {"text": completion.get("text") or ""}
+    for name in _COMPLETION_FIELDS:
+        if completion.get(name) is not None:
+            kept[name] = completion[name]
+    tokens = completion.get("tokens")
+    if tokens:
+        kept["tokens"] = [
+            {"text": token["text"], "logprob": token["logprob"]}
+            if token.get("logprob") is not None
+            else {"text": token["text"]}
+            for token in tokens
+        ]
+    return kept
+
+
+def combine(
+    found: Sequence[tuple[Status, RecordedState | None]], method: str, reference_count: int, num_train_trials: int
+) -> Recorded:
+    """Return what is recorded for one instance. It is `ok` only when every request that its method makes is there."""
+    statuses = {status for status, _ in found}
+    if "failed" in statuses:
+        return {"status": "failed", "states": []}
+    states = [state for _, state in found if state is not None]
+    if not states or "not_run" in statuses or not _is_complete(states, method, reference_count, num_train_trials):
+        return {"status": "not_run", "states": []}
+    return {"status": "ok", "states": states}
+
+
+def _is_complete(states: Sequence[RecordedState], method: str, reference_count: int, num_train_trials: int) -> bool:
+    modes = _MODES.get(method)
+    if modes is None:
+        if any("reference_index" in state for state in states):
+            return False
+        needed: set[tuple[Any, ...]] = {(trial,) for trial in range(num_train_trials)}
+        present = Counter((state.get("train_trial_index", 0),) for state in states)
+    else:
+        needed = {
+            (trial, index, mode)
+            for trial in range(num_train_trials)
+            for index in range(reference_count)
+            for mode in modes
+        }
+        present = Counter(
+            (state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original")
+            for state in states
+        )
+    # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
+    return set(present) >= needed and len(set(present.values())) == 1

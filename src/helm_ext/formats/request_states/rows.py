@@ -1,0 +1,293 @@
+"""One state of the file becomes one Row: checked by itself, nothing decided yet that depends on other rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from helm_ext.errors import did_you_mean, show
+from helm_ext.evalset import RecordedState
+from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
+from helm_ext.formats.request_states.recorded import Status, is_helm_state, read_recorded
+from helm_ext.formats.request_states.report import INTEGRITY, Report
+from helm_ext.formats.request_states.wording import Path, describe
+
+__all__ = ["Context", "Row", "RowReader", "known_keys"]
+
+CORRECT = "correct"
+
+SPLITS = {
+    "train": "train",
+    "test": "test",
+    "valid": "valid",
+    "validation": "valid",
+    "dev": "valid",
+}
+"""Names of splits as files write them, and HELM's."""
+
+LABELLED_METHODS = (None, "generation", "chat", "multiple_choice_joint", "multiple_choice_joint_chain_of_thought")
+"""Methods whose completions name an option (None: not chosen yet, and then it will be one of these)."""
+
+
+@dataclass(slots=True)
+class Row:
+    """A state that is right by itself."""
+
+    index: int
+    line: int | None
+    path: Path
+    """Where it stands, as problems name it."""
+    instance: dict[str, Any]
+    """The instance as the file has it, checked."""
+    references: list[Any]
+    split: str | None
+    """HELM's name of the split; None where the file gives none."""
+    is_helm: bool
+    is_choice: bool
+    labels: dict[str, int] | None
+    """Label to position in the references; None where completions are not read as labels."""
+    own_labels: bool
+    """Whether the labels come from an answer mapping, not from reference_prefix."""
+    found: list[tuple[Status, RecordedState | None]]
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Keys of the state that the format does not know."""
+    split_changed: bool = False
+    only: str | None = None
+    helm_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a row needs to know of the file."""
+
+    method: str | None
+    """Given by the caller or the file; None: not chosen yet."""
+    reference_prefix: str
+    prefix_characters: Sequence[str] | None
+    mapping: Mapping[str, str | int] | None
+    """The answer mapping of the whole file."""
+
+
+def known_keys(model: Any) -> frozenset[str]:
+    """Return the keys of a model."""
+    return frozenset(model.__annotations__)
+
+
+STATE_KEYS = known_keys(models.StateModel)
+
+
+class RowReader:
+    """Turns raw states into Rows; what is wrong goes to the report."""
+
+    def __init__(self, context: Context, report: Report) -> None:
+        self.context = context
+        self.report = report
+        self.untagged: list[Row] = []
+        """First row whose single reference has no tag and was taken as correct; `untagged_count` in all."""
+        self.untagged_count = 0
+        self.without_correct: list[tuple[Path, int | None, str | None]] = []
+        self.mapping_labels_used: set[str] = set()
+        self._default_labels: dict[int, list[str]] = {}
+        self._unlabelled_reported = False
+
+    def read(self, index: int, line: int | None, path: Path, value: Any, reparse: Any) -> Row | None:
+        """Return the row, or None when it is unusable (reported)."""
+        errors = self.report.errors
+        state = self._validate(index, line, path, value, reparse)
+        if state is None:
+            return None
+        instance = state["instance"]
+        references = instance.get("references") or []
+        is_helm = is_helm_state(state)
+        split = self._split(instance, references, path, line)
+        self._check_input(instance["input"], path, line)
+        tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
+        untagged = False
+        if not any(tags):
+            if len(references) == 1 and not references[0].get("tags"):
+                references = [{**references[0], "tags": [CORRECT]}]
+                tags = [True]
+                untagged = True
+                self.untagged_count += 1
+            elif not is_helm:
+                self.without_correct.append((path, line, split))
+        labels, own = self._labels(state, instance, references, tags, path, line, is_helm=is_helm)
+        row = Row(
+            index=index,
+            line=line,
+            path=path,
+            instance=instance,
+            references=references,
+            split=split,
+            is_helm=is_helm,
+            is_choice=own or (len(tags) > 1 and not all(tags) and not is_helm),
+            labels=labels,
+            own_labels=own,
+            found=[read_recorded(state, is_helm=is_helm)],
+        )
+        if untagged and not self.untagged:
+            self.untagged.append(row)
+        if not STATE_KEYS.issuperset(state):
+            row.extra = {key: value for key, value in state.items() if key not in STATE_KEYS}
+        return row if self.report.errors == errors else None
+
+    def _validate(self, index: int, line: int | None, path: Path, value: Any, reparse: Any) -> dict[str, Any] | None:
+        try:
+            return models.STATE.validate_python(value)  # type: ignore[return-value]
+        except ValidationError as error:
+            failure = error
+        # The fast parser makes floats of integers beyond 64 bits; the exact value may well be right.
+        if re.search(r"e\+\d\d", repr(value)):
+            try:
+                return models.STATE.validate_python(reparse(index, line))  # type: ignore[return-value]
+            except ValidationError as error:
+                failure = error
+        for where, message, hint, code in describe(failure, value):
+            if message == "missing" and where == ("instance",) and isinstance(value, dict):
+                hint = (
+                    did_you_mean("instance", value)
+                    and f"{did_you_mean('instance', value)[:-1].replace('did you mean', 'the row has')}"
+                )
+            self.report.add((*path, *where), message, hint, code=code, line=line)
+        return None
+
+    def _split(
+        self, instance: Mapping[str, Any], references: Iterable[Mapping[str, Any]], path: Path, line: int | None
+    ) -> str | None:
+        given = instance.get("split")
+        names = {} if given is None else {("split",): given}
+        if any("split" in reference for reference in references):
+            for position, reference in enumerate(references):
+                if reference.get("split") is not None:
+                    names["references", position, "split"] = reference["split"]
+        if not names:
+            return None
+        split = None
+        for where, name in names.items():
+            known = SPLITS.get(name) or SPLITS.get(name.strip().lower())
+            if known is None:
+                hint = did_you_mean(name, SPLITS) or "known: train, test, valid (validation, dev)"
+                self.report.add(
+                    (*path, "instance", *where), f"unknown split {show(name)}", hint, code="unknown-split", line=line
+                )
+            elif split is not None and known != split:
+                self.report.add(
+                    (*path, "instance", *where), f"split {show(name)} contradicts split {show(split)} of the same row",
+                    "the instance and all its references must have one split", code="split-contradiction", line=line, kind=INTEGRITY,
+                )  # fmt: skip
+            else:
+                split = known
+        return split
+
+    def _check_input(self, given: Mapping[str, Any], path: Path, line: int | None) -> None:
+        method = self.context.method
+        if method == "chat":
+            if not given.get("messages"):
+                self.report.add(
+                    (*path, "instance", "input", "messages"), "missing, and method chat sends nothing else",
+                    'give a list of {"role": ..., "content": ...}', code="missing-key", line=line,
+                )  # fmt: skip
+        elif given.get("text") is None and (method is not None or not given.get("messages")):
+            hint = 'messages are sent by "method": "chat"' if given.get("messages") else ""
+            self.report.add((*path, "instance", "input", "text"), "missing", hint, code="missing-key", line=line)
+
+    def _labels(
+        self,
+        state: Mapping[str, Any],
+        instance: Mapping[str, Any],
+        references: Sequence[Mapping[str, Any]],
+        tags: Sequence[bool],
+        path: Path,
+        line: int | None,
+        *,
+        is_helm: bool,
+    ) -> tuple[dict[str, int] | None, bool]:
+        if self.context.method not in LABELLED_METHODS:
+            return None, False
+        mapping, where, shared = self._mapping(state, instance, path, line)
+        is_choice = len(tags) > 1 and not all(tags) and not is_helm
+        if mapping is None and not is_choice:
+            return None, False
+        options = [reference["output"]["text"] for reference in references]
+        try:
+            if mapping is not None:
+                labels = resolve_mapping(mapping, options, shared=shared)
+                if shared:
+                    self.mapping_labels_used.update(labels)
+            else:
+                where = ("adapter_spec", "reference_prefix")
+                labels = {label: position for position, label in enumerate(self._made_labels(len(options)))}
+        except LabelError as error:
+            if mapping is None and self.context.prefix_characters is None:
+                self._report_once(error, where)
+            else:
+                self.report.add(where, error.message, error.hint, code=error.code, line=line, kind=INTEGRITY)
+            return None, mapping is not None
+        self._check_options(
+            labels, options, tags, where if mapping is not None else (*path, "instance", "references"), path, line
+        )
+        return labels, mapping is not None
+
+    def _report_once(self, error: LabelError, where: Path) -> None:
+        # The prefix is wrong once, however many rows need it.
+        if not self._unlabelled_reported:
+            self._unlabelled_reported = True
+            self.report.add(where, error.message, error.hint, code=error.code, kind=INTEGRITY)
+
+    def _mapping(
+        self, state: Mapping[str, Any], instance: Mapping[str, Any], path: Path, line: int | None
+    ) -> tuple[Mapping[str, str | int] | None, Path, bool]:
+        """Return the nearest answer mapping, its place, and whether it is the whole file's."""
+        for holder, base in ((state, path), (instance, (*path, "instance"))):
+            ours, helms = holder.get("answer_mapping"), holder.get("output_mapping")
+            if ours and helms and ours != helms:
+                self.report.add(
+                    (*base, "answer_mapping"), "contradicts output_mapping, which means the same", "keep one of them",
+                    code="contradiction", line=line, kind=INTEGRITY,
+                )  # fmt: skip
+            if ours or helms:
+                return ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), False
+        return self.context.mapping, (*path, "instance", "references"), True
+
+    def _made_labels(self, count: int) -> Sequence[str]:
+        characters = self.context.prefix_characters
+        if characters is not None:
+            if len(characters) < count:
+                raise LabelError(
+                    f"the row has {count} options, and adapter_spec.reference_prefix_characters has {len(characters)} labels",
+                    "give as many labels as the longest row has options",
+                )
+            return characters[:count]
+        if count not in self._default_labels:
+            self._default_labels[count] = default_labels(self.context.reference_prefix, count)
+        return self._default_labels[count]
+
+    def _check_options(
+        self,
+        labels: Mapping[str, int],
+        options: Sequence[str],
+        tags: Sequence[bool],
+        where: Path,
+        path: Path,
+        line: int | None,
+    ) -> None:
+        if len(set(options)) < len(options):
+            for position, text in enumerate(options):
+                first = options.index(text)
+                if tags[first] != tags[position]:
+                    self.report.add(
+                        (*path, "instance", "references", position, "output", "text"),
+                        f"two options read {show(text)}, and only one of them is correct",
+                        "an answer could not be told right from wrong; change or remove one", code="same-options", line=line, kind=INTEGRITY,
+                    )  # fmt: skip
+                    return
+        if any(tags) and not any(tags[position] for position in labels.values()):
+            self.report.add(
+                where, "no label names a correct option, so no answer could be right", "map one label to each option",
+                code="mapping-without-correct", line=line, kind=INTEGRITY,
+            )  # fmt: skip

@@ -1,0 +1,160 @@
+"""What the rows of a file are like, taken together: counts and first places, small however many rows there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from helm_ext.formats.request_states.labels import find_label
+from helm_ext.formats.request_states.rows import Context, Row
+from helm_ext.sources import canonical_json
+
+__all__ = ["First", "Survey", "options_in_text"]
+
+
+class First:
+    """How often something was seen, and where first."""
+
+    __slots__ = ("count", "row")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.row: Row | None = None
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        if self.row is None:
+            self.row = row
+        self.count += 1
+
+
+def options_in_text(row: Row, text: str) -> bool:
+    """Whether every option stands in the text already, each after its label or on a line of its own."""
+    lines: set[str] | None = None
+    for label, position in (row.labels or {}).items():
+        option = row.references[position]["output"]["text"].strip()
+        if option not in text:
+            return False
+        start = text.find(option)
+        while start != -1:
+            before = text[max(0, start - len(label) - 4) : start]
+            span = find_label(before, label)
+            if (
+                span is not None
+                and before[span[0] : span[1]] == label
+                and not any(c.isalnum() for c in before[span[1] :])
+            ):
+                break
+            start = text.find(option, start + 1)
+        else:
+            lines = lines if lines is not None else {line.strip(" \t-*•·–") for line in text.splitlines()}
+            if option not in lines:
+                return False
+    return bool(row.labels)
+
+
+class Survey:
+    """Adds up rows. The doubled-prefix counts are by the prefixes that the file sets."""
+
+    def __init__(self, context: Context, *, input_prefix: str, output_prefix: str) -> None:
+        self.context = context
+        self._input_prefix = input_prefix.strip()
+        self._output_prefix = output_prefix.strip()
+        self.rows = 0
+        self.splits: Counter[str | None] = Counter()
+        self.choice = First()
+        self.not_choice = First()
+        self.few_options = First()
+        self.own_labels = First()
+        self.options_in_text = First()
+        self.chat_only = First()
+        self.helm = First()
+        self.train_thoughts = First()
+        self.starts_doubled = First()
+        self.ends_doubled = First()
+        self.usable = First()
+        self.not_run = First()
+        self.failed = First()
+        self.label_sets: dict[tuple[str, ...], Row] = {}
+        self.unlabelled_option = First()
+        self._ids: set[Any] = set()
+        self.unclear_ids = First()
+        """Rows whose id is missing, empty, or taken by an earlier row."""
+        self._inputs: tuple[set[int], set[int]] = (set(), set())
+
+    def add(self, row: Row) -> None:
+        """Count a row. The row is not kept, but for the first of each kind."""
+        self.rows += 1
+        self.splits[row.split] += 1
+        instance = row.instance
+        given = instance["input"]
+        text = given.get("text")
+        if row.is_choice:
+            self.choice.add(row)
+        else:
+            self.not_choice.add(row)
+        if len(row.references) < 2:
+            self.few_options.add(row)
+        if text is None:
+            self.chat_only.add(row)
+        else:
+            self._add_text(row, text)
+        if row.labels is not None:
+            self._add_labels(row, text)
+        if row.is_helm:
+            self.helm.add(row)
+        if row.split != "test" and instance.get("chain_of_thought"):
+            self.train_thoughts.add(row)
+        self._add_id(row)
+        self._inputs[row.split == "train"].add(
+            hash(text) if text is not None else hash(canonical_json(given.get("messages")))
+        )
+
+    def add_status(self, row: Row, status: str) -> None:
+        """Count what is recorded for a row (for HELM's files, for all its states together)."""
+        {"ok": self.usable, "not_run": self.not_run, "failed": self.failed}[status].add(row)
+
+    def _add_text(self, row: Row, text: str) -> None:
+        if self._input_prefix and text.lstrip().startswith(self._input_prefix):
+            self.starts_doubled.add(row)
+        if self._output_prefix and text.rstrip().endswith(self._output_prefix):
+            self.ends_doubled.add(row)
+
+    def _add_labels(self, row: Row, text: str | None) -> None:
+        assert row.labels is not None
+        labels = tuple(row.labels)
+        if labels not in self.label_sets:
+            self.label_sets[labels] = row
+        if row.own_labels:
+            self.own_labels.add(row)
+        if len(set(row.labels.values())) < len(row.references):
+            self.unlabelled_option.add(row)
+        if text is not None and self.context.method is None and options_in_text(row, text):
+            self.options_in_text.add(row)
+
+    def _add_id(self, row: Row) -> None:
+        given = row.instance.get("id")
+        if given is None or given == "":
+            self.unclear_ids.add(row)
+            return
+        perturbation = row.instance.get("perturbation")
+        key: Any = str(given) if not perturbation else (str(given), canonical_json(perturbation))
+        before = len(self._ids)
+        self._ids.add(hash(key))
+        if len(self._ids) == before:
+            self.unclear_ids.add(row)
+
+    @property
+    def overlap(self) -> int:
+        """How many inputs are in the train and in an eval split."""
+        return len(self._inputs[0] & self._inputs[1])
+
+    @property
+    def kinds(self) -> set[str]:
+        """Which of `train` and `eval` occur among the splits that the file names."""
+        return {"train" if split == "train" else "eval" for split in self.splits if split is not None}
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether demonstrations and rows to evaluate are told apart. Rows without a split are evaluated beside train rows."""
+        return self.kinds == {"train", "eval"} or ("train" in self.kinds and self.splits[None] > 0)

@@ -1,0 +1,146 @@
+"""What is wrong with a value, in our words: pydantic's findings become Problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from typing_extensions import get_type_hints, is_typeddict
+
+from helm_ext.errors import did_you_mean, show
+from helm_ext.formats.request_states import models
+
+__all__ = ["Finding", "describe"]
+
+Path = tuple[str | int, ...]
+Finding = tuple[Path, str, str, str]
+"""(path inside the value, message, hint, code)."""
+
+_EXPECTED = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "finite_number": "a finite number",
+}
+
+_HINTS = {
+    ("adapter_spec", "max_tokens"): "max_tokens stands in adapter_spec itself",
+    ("adapter_spec", "stop_sequences"): "stop_sequences stands in adapter_spec itself",
+}
+
+
+def describe(error: ValidationError, value: Any) -> list[Finding]:
+    """Return what pydantic found wrong with `value`, one finding for each place, in order."""
+    grouped: dict[Path, list[Mapping[str, Any]]] = {}
+    for item in error.errors(include_url=False):
+        grouped.setdefault(_path(item, value), []).append(item)
+    return [_finding(path, items, value) for path, items in grouped.items()]
+
+
+def format_path(path: Iterable[str | int]) -> str:
+    """Write a path as the reader would: `request_states[3].instance.id`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.isidentifier():
+            text += f".{part}" if text else part
+        else:
+            text += f"[{show(part)}]"
+    return text
+
+
+def _path(item: Mapping[str, Any], value: Any) -> Path:
+    """Return the error's place without pydantic's names of the alternatives of a union."""
+    path = tuple(item["loc"])
+    if item["type"] in ("missing", "extra_forbidden"):
+        return path
+    while path and not _is_at(value, path, item["input"]):
+        path = path[:-1]
+    return path
+
+
+def _is_at(value: Any, path: Path, wanted: Any) -> bool:
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return value is wanted
+
+
+def _finding(path: Path, items: Sequence[Mapping[str, Any]], value: Any) -> Finding:
+    kind = items[0]["type"]
+    got = items[0]["input"]
+    if kind == "missing":
+        return path, "missing", "", "missing-key"
+    if kind == "extra_forbidden":
+        return path, "unknown key", _unknown_key_hint(path), "unknown-key"
+    expected = " or ".join(dict.fromkeys(_expected(item) for item in items))
+    if kind in ("greater_than_equal", "less_than_equal", "finite_number"):
+        code = "out-of-range"
+    else:
+        code = "wrong-type" if kind != "literal_error" else "wrong-value"
+    return path, f"expected {expected}, got {show(got)}", _type_hint(kind, items, got), code
+
+
+def _expected(item: Mapping[str, Any]) -> str:
+    kind, context = item["type"], item.get("ctx", {})
+    if kind == "literal_error":
+        return str(context["expected"]).replace("'", '"')
+    if kind == "greater_than_equal":
+        return f"at least {context['ge']:g}"
+    if kind == "less_than_equal":
+        return f"at most {context['le']:g}"
+    return _EXPECTED.get(kind, "another value")
+
+
+def _type_hint(kind: str, items: Sequence[Mapping[str, Any]], got: Any) -> str:
+    if kind == "literal_error" and isinstance(got, str):
+        return did_you_mean(got, [word.strip("'") for word in str(items[0]["ctx"]["expected"]).split(" or ")])
+    if len(items) > 1:
+        return ""
+    if kind == "string_type" and isinstance(got, (int, float)) and not isinstance(got, bool):
+        return f'write "{got}" in quotes'
+    if kind == "list_type" and isinstance(got, str):
+        return f"write [{show(got)}]"
+    if kind in ("int_type", "float_type") and isinstance(got, str):
+        return "write the number without quotes"
+    if kind == "dict_type" and isinstance(got, str):
+        return f'write {{"text": {show(got)}}}' if items[0]["loc"][-1] in ("input", "output") else ""
+    return ""
+
+
+def _unknown_key_hint(path: Path) -> str:
+    key = str(path[-1])
+    inside = path[:-1]
+    if inside == ("adapter_spec", "decoding_parameters") and ("adapter_spec", key) in _HINTS:
+        return _HINTS["adapter_spec", key]
+    known = _known_keys(inside)
+    guess = did_you_mean(key, known)
+    if guess:
+        return guess
+    if not inside and key in models.AdapterSpecModel.__annotations__:
+        return f"{key} stands in adapter_spec"
+    if inside == ("adapter_spec",) and key in models.DecodingModel.__annotations__:
+        return f"{key} stands in adapter_spec.decoding_parameters"
+    return f"known keys: {', '.join(known)}" if len(known) <= 8 else ""  # noqa: PLR2004
+
+
+_CLOSED_PLACES: dict[Path, Any] = {
+    (): models.FileModel,
+    ("adapter_spec",): models.AdapterSpecModel,
+    ("adapter_spec", "decoding_parameters"): models.DecodingModel,
+    ("scoring",): models.ScoringModel,
+}
+
+
+def _known_keys(inside: Path) -> list[str]:
+    model = _CLOSED_PLACES.get(inside)
+    if model is None or not is_typeddict(model):
+        return list(models.SubstitutionModel.__annotations__)
+    return ["$schema" if name == "schema_" else name for name in get_type_hints(model)]
