@@ -2,30 +2,224 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from helm_ext import hub as hubs  # type: ignore[attr-defined,unused-ignore]
-from helm_ext.errors import DatasetSchemaError, HelmExtError, RunEntryError, show
+import helm_ext.hub as hubs
+from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, HelmExtError, RunEntryError, show
 from helm_ext.formats.innodata import pack as pack_bundle
 
 __all__ = ["hub_app"]
 
 hub_app = typer.Typer(
-    help="The Innodata Dataset Hub: chat datasets with immutable versions.",
+    help="The Innodata Dataset Hub: chat datasets with immutable versions, in a folder or an object store.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-HubOption = Annotated[
+Hub = Annotated[
     str | None,
-    typer.Option("--hub", help=f"The hub's folder or fsspec URL. Default: {hubs.HUB_ENV}, else in your data folder."),
+    typer.Option("--hub", help=f"Folder or fsspec URL. Default: {hubs.HUB_ENV}, else a folder in your user data."),
 ]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A dataset of the hub.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset of the hub.")]
+VersionOption = Annotated[
+    str | None, typer.Option("--version", help="A number, or a SHA-256 or its first digits. Default: the newest.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
 _SHOWN_IDS = 20
+
+
+@hub_app.command()
+def pack(
+    test: Annotated[Path, typer.Option(help="Records of the test split, JSON Lines.")],
+    name: Annotated[str, typer.Option(help="The dataset's name; the bundle is NAME.zip.")],
+    train: Annotated[Path | None, typer.Option(help="Records of the train split. Default: empty.")] = None,
+    attr: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, a string attribute; repeatable.")] = None,
+    attributes: Annotated[Path | None, typer.Option(help="A JSON object with attributes of any type.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Deflate: smaller, but equal bytes only with the same zlib.")
+    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a NAME.zip with other content.")] = False,
+) -> None:
+    """Check two JSON Lines files and write NAME.zip: same input, same bytes."""
+    packed = pack_bundle(
+        name=name,
+        test=test,
+        train=train,
+        attributes={**_read_attributes(attributes), **_parse_attributes(attr or [])},
+        target=out,
+        compress=compress,
+        replace=replace,
+    )
+    sizes = ", ".join(f"{count} {split}" for split, count in packed.sizes.items())
+    typer.echo(f"{packed.path}: {sizes}; SHA-256 {packed.digest}")
+
+
+def _parse_attributes(pairs: list[str]) -> dict[str, Any]:
+    parsed: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise RunEntryError(f"--attr {pair}: expected KEY=VALUE")
+        if key in parsed:
+            raise RunEntryError(f"--attr {pair}: {key} is given twice")
+        parsed[key] = value
+    return parsed
+
+
+def _read_attributes(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DatasetNotFoundError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise DatasetSchemaError(f"{path}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise DatasetSchemaError(f"{path}: expected a JSON object, got {show(value)}")
+    return value
+
+
+@hub_app.command()
+def upload(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles, NAME.zip.")], hub: Hub = None
+) -> None:
+    """Check bundles and make each the next version of its dataset. The same ZIP twice is refused.
+
+    A file that is refused does not stop the others; the exit code is then 1.
+    """
+    refused = False
+    for file in files:
+        try:
+            with Console(stderr=True).status(f"uploading {file}"):
+                uploaded = hubs.upload(file, hub)
+        except HelmExtError as error:
+            typer.echo(f"error: {error}", err=True)
+            refused = True
+            continue
+        for problem in uploaded.warnings:
+            typer.echo(f"warning: {problem}", err=True)
+        version = uploaded.version
+        typer.echo(f"{version.name}: version {version.number}, SHA-256 {version.digest}")
+    if refused:
+        raise typer.Exit(1)
+
+
+@hub_app.command("list")
+def list_(hub: Hub = None, as_json: AsJson = False) -> None:
+    """List the datasets of the hub with their newest versions."""
+    newest = [hubs.versions(name, hub)[-1] for name in hubs.names(hub)]
+    if as_json:
+        typer.echo(json.dumps([_to_json(version) for version in newest], ensure_ascii=False, indent=2))
+    elif not newest:
+        typer.echo(f"no datasets in the hub at {hubs.get_root(hub)}")
+    else:
+        _print_table(
+            ("name", "version", "test", "train", "uploaded", "attributes"),
+            [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _attributes(v.attributes)) for v in newest],
+        )
+
+
+@hub_app.command("show")
+def show_(name: Name, hub: Hub = None, as_json: AsJson = False) -> None:
+    """Show all versions of a dataset, oldest first."""
+    versions = hubs.versions(name, hub)
+    if as_json:
+        typer.echo(json.dumps([_to_json(version) for version in versions], ensure_ascii=False, indent=2))
+        return
+    _print_table(
+        ("version", "test", "train", "bytes", "uploaded", "SHA-256", "attributes"),
+        [
+            (v.number, v.test_size, v.train_size, v.size, v.uploaded, v.digest[:12], _attributes(v.attributes))
+            for v in versions
+        ],
+    )
+
+
+@hub_app.command()
+def verify(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One dataset. Default: all.")] = None,
+    hub: Hub = None,
+) -> None:
+    """Re-read every version: numbering, digests, and every rule of a bundle. Exit code 1 if anything is damaged."""
+    with Console(stderr=True).status("verifying"):
+        problems = hubs.verify(name, hub)
+    for problem in problems:
+        typer.echo(f"{problem.severity}: {problem}")
+    checked = [name] if name else hubs.names(hub)
+    typer.echo(f"{len(checked)} datasets verified, {len(problems)} problems")
+    if problems:
+        raise typer.Exit(1)
+
+
+@hub_app.command()
+def download(
+    name: Name,
+    version: VersionOption = None,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a NAME.zip with other content.")] = False,
+    hub: Hub = None,
+) -> None:
+    """Write NAME.zip, byte for byte as it was uploaded. The newest version, or a frozen one."""
+    path, resolved = hubs.download(name, version, hub, out, replace=replace)
+    if resolved.notice:
+        typer.echo(f"warning: {resolved.notice}", err=True)
+    typer.echo(f"{path}: version {resolved.version}, SHA-256 {resolved.digest}")
+
+
+@hub_app.command()
+def diff(
+    name: Name,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A version.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another one.")],
+    hub: Hub = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which records and attributes were added, removed and changed between two versions."""
+    found = hubs.diff(name, old, new, hub)
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=2))
+        return
+    for key, (before, after) in found.attributes.items():
+        typer.echo(f"meta.json: {key}: {show(before)} -> {show(after)}")
+    for split, part in found.splits.items():
+        counts = f"{len(part.added)} added, {len(part.removed)} removed, {len(part.changed)} changed"
+        typer.echo(f"{split}: {counts}")
+        _print_ids("+", part.added)
+        _print_ids("-", part.removed)
+        _print_ids("~", [f"{change.id}: {', '.join(change.fields)}" for change in part.changed])
+
+
+def _print_ids(sign: str, ids: Any) -> None:
+    for text in ids[:_SHOWN_IDS]:
+        typer.echo(f"  {sign} {text}")
+    if len(ids) > _SHOWN_IDS:
+        typer.echo(f"  {sign} and {len(ids) - _SHOWN_IDS} more; --json has them all")
+
+
+def _to_json(version: hubs.Version) -> dict[str, Any]:
+    return {key: value for key, value in dataclasses.asdict(version).items() if key != "claim"}
+
+
+def _attributes(attributes: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items())
+
+
+def _print_table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in header:
+        table.add_column(title, justify="right" if title in {"version", "test", "train", "bytes"} else "left")
+    for row in rows:
+        table.add_row(*map(str, row))
+    console = Console()
+    Console(width=None if console.is_terminal else 200, markup=False, emoji=False).print(table)

@@ -264,11 +264,16 @@ def load(name: str, version: int | str | None = None, hub: str | Path | None = N
 
 
 def download(
-    name: str, version: int | str | None = None, hub: str | Path | None = None, target: str | Path = "."
+    name: str,
+    version: int | str | None = None,
+    hub: str | Path | None = None,
+    target: str | Path = ".",
+    *,
+    replace: bool = False,
 ) -> tuple[Path, Resolved]:
     """Write the bundle of a version to `target/NAME.zip`, byte for byte, verified and atomically.
 
-    Raises HubError; an existing file with other bytes is not overwritten.
+    Raises HubError; an existing file with other bytes is overwritten with `replace` only.
     """
     resolved = resolve(name, version, hub)
     path = Path(target) / f"{name}.zip"
@@ -280,7 +285,10 @@ def download(
             with path.open("rb") as old:
                 if sha256_of(old) == resolved.digest:
                     return path, resolved
-            raise HubError(f"{path}: exists, with other content; it was not overwritten\n  hint: --out FOLDER")
+            if not replace:
+                raise HubError(
+                    f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
+                )
         try:
             write_atomically(file, path)
         except OSError as error:
