@@ -1,0 +1,71 @@
+"""HELM's functions that this package restates are still the ones that were restated.
+
+A failure here asks for reading HELM's change and carrying it over; then the new digest is written down.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import textwrap
+
+import pytest
+from helm.benchmark.metrics import (
+    basic_metrics,
+    efficiency_metrics,
+    evaluate_reference_metrics,
+    metric,
+    reference_metric,
+)
+from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.presentation import run_display, summarize
+from helm.benchmark.runner import Runner
+from helm.common import general
+
+from helm_ext.fast_stats import SCORE_NAMES
+
+RESTATED = {
+    Runner.run_one: "627a074917e8e860",
+    basic_metrics.compute_request_state_metrics: "b54f21835b91b83b",
+    basic_metrics._compute_finish_reason_metrics: "89595830bdad7164",
+    basic_metrics._compute_truncation_metrics: "8d2e1330c0f5d93f",
+    basic_metrics.compute_language_modeling_metrics: "5bc0dada32c40d25",
+    basic_metrics.BasicGenerationMetric.evaluate_generation: "ce90b5d04c068053",
+    basic_metrics.BasicReferenceMetric.evaluate_references: "c19310460d2f98c4",
+    efficiency_metrics.EfficiencyMetric.compute_efficiency_metrics: "ba21942e7c606449",
+    evaluate_reference_metrics.compute_reference_metrics: "33dcea433b5a3240",
+    evaluate_reference_metrics.normalize_text: "dae2ed09feda1d01",
+    evaluate_reference_metrics.quasi_exact_match: "1ffab3d80623bd80",
+    evaluate_reference_metrics.quasi_prefix_exact_match: "4c86bb96d646817f",
+    evaluate_reference_metrics.f1_score: "22e6679389c7c4de",
+    metric.Metric.evaluate: "efe49b1b7ea48ec7",
+    metric.Processor.process: "94cd79c969a0e8dc",
+    metric.compute_worst_case_metrics: "44f64b85af0e7223",
+    reference_metric.ReferenceMetric.evaluate: "5880b66734d7ee3d",
+    Stat.add: "1f54e7e60fb90378",
+    Stat.merge: "7fc48b220246e7e1",
+    general.asdict_without_nones: "5a3f701bb0b87df3",
+    run_display.write_run_display_json: "a267156e6ac2b868",
+    run_display._truncate_predicted_text: "2ebc0c9a9c7202ef",
+    summarize.Summarizer.write_run_display_json: "4f956d83bb0b002d",
+}
+
+
+def digest(function):
+    return hashlib.sha256(textwrap.dedent(inspect.getsource(function)).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("function", RESTATED, ids=lambda function: function.__qualname__)
+def test_helms_source_is_the_one_that_was_restated(function):
+    assert digest(function) == RESTATED[function], f"{function.__module__}.{function.__qualname__} has changed in HELM"
+
+
+def test_names_of_scores_are_helms():
+    tree = ast.parse(textwrap.dedent(inspect.getsource(evaluate_reference_metrics.compute_reference_metrics)))
+    tables = [
+        {key.value for key in node.value.keys}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "metric_fn_mapping"
+    ]
+    assert tables == [SCORE_NAMES]
