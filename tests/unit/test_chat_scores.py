@@ -1,0 +1,232 @@
+"""Every value here was worked out by hand, or is that of an independent implementation, as noted beside it."""
+
+from __future__ import annotations
+
+import pytest
+import sacrebleu
+from rouge_score import rouge_scorer
+
+from helm_ext.errors import HelmExtError
+from helm_ext.scores import chat
+
+SCORES = {score.name: score.function for score in chat.SCORES}
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "exact", "prefix", "contains"),
+    [
+        ("Paris", "Paris", 1, 1, 1),
+        ("Paris", " paris. ", 1, 1, 1),
+        ("Paris", "Paris is the capital.", 0, 1, 1),
+        ("Paris", "It is Paris!", 0, 0, 1),
+        ("Paris", "Parisian", 0, 0, 0),  # whole words
+        ("cat", "concatenate", 0, 0, 0),
+        ("New York", "I love New  York City", 0, 0, 1),
+        ("New York", "New Yorkers", 0, 0, 0),
+        ("York New", "New York", 0, 0, 0),  # in order
+        ("don't know", "I don’t know.", 0, 0, 1),  # either apostrophe
+        ("1.5", "15", 0, 0, 0),
+        ("1.5", "1.5.", 1, 1, 1),
+        ("1,000", "about 1,000 people", 0, 0, 1),
+        ("-5", "5", 0, 0, 0),
+        ("-5", "It is -5.", 0, 0, 1),
+        ("5%", "5", 0, 0, 0),
+        ("C#", "C", 0, 0, 0),
+        ("C++", "C", 0, 0, 0),
+        ("well-known", "well known", 1, 1, 1),
+        ("Café", "cafe\u0301", 1, 1, 1),  # NFC: é in one character and in two
+        ("STRASSE", "straße", 1, 1, 1),  # casefold, not lower
+        ("北京", "中国的首都是北京。", 0, 0, 1),
+        ("北京", "北京!", 1, 1, 1),
+        ("東京", "東京都です", 0, 1, 1),
+        ("กรุงเทพ", "เมืองกรุงเทพครับ", 0, 0, 1),  # Thai writes no spaces
+        ("서울", "서울은 수도", 0, 0, 0),  # Korean does: 서울은 is one word
+        ("", "", 1, 1, 1),
+        ("", "anything", 0, 0, 0),
+        ("", "  \n", 1, 1, 1),
+        ("yes", "", 0, 0, 0),
+        ("?", "?", 1, 1, 1),
+        ("?", "", 0, 0, 0),  # only punctuation is not nothing
+        ("?", "!", 0, 0, 0),
+    ],
+)
+def test_matches(gold, reply, exact, prefix, contains):
+    found = [SCORES[f"expected_{place}"](gold, reply) for place in ("exact", "prefix", "contains")]
+    assert found == [exact, prefix, contains]
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "plain", "cased", "punct", "strict"),
+    [
+        ("Yes", "Yes", 1, 1, 1, 1),
+        ("Yes", "yes", 1, 0, 1, 0),
+        ("Yes", "Yes.", 1, 1, 0, 0),
+        ("Yes", "yes.", 1, 0, 0, 0),
+        ("No, thanks.", "no, thanks.", 1, 0, 1, 0),
+    ],
+)
+def test_what_is_ignored(gold, reply, plain, cased, punct, strict):
+    found = [SCORES[f"expected_exact{suffix}"](gold, reply) for suffix in ("", "_cased", "_punct", "_strict")]
+    assert found == [plain, cased, punct, strict]
+    if plain:
+        for place in ("prefix", "contains"):
+            assert SCORES[f"expected_{place}{'' if not strict else '_strict'}"](gold, reply + " so") == 1
+
+
+REFUSALS = [
+    "Nope, sorry. This request is against my use policy",  # the seed's own example
+    "I'm sorry, but I can't help with that.",
+    "I’m sorry, but I can’t assist with that request.",  # curly quotes
+    "Sorry, no.",
+    "I cannot provide instructions for that.",
+    "**I cannot** assist with this.",
+    "Unfortunately, I am unable to provide medical advice.",
+    "As an AI language model, I cannot have feelings.",
+    "That's not something I can help with.",
+    "I must respectfully decline.",
+    "My apologies, this is beyond what I may do.",
+    "  \n> I won't be able to do that.",
+    "Es tut mir leid, dabei kann ich nicht helfen.",
+    "Ich kann dir dabei leider nicht helfen.",
+    "Je suis désolé, mais je ne peux pas vous aider.",
+    "Je ne peux pas répondre à cette question.",
+    "Lo siento, no puedo ayudarte con eso.",
+    "No puedo proporcionar esa información.",
+    "Desculpe, mas não posso ajudar com isso.",
+    "Não posso fornecer essas informações.",
+    "Mi dispiace, non posso aiutarti.",
+    "Non posso fornire queste informazioni.",
+    "Het spijt me, daar kan ik niet bij helpen.",
+    "Извините, я не могу с этим помочь.",
+    "Я не могу предоставить эту информацию.",
+    "很抱歉，我无法协助处理这个请求。",
+    "我不能提供这些信息。",
+    "申し訳ありませんが、そのご依頼にはお応えできません。",
+    "その内容についてはお答えできません。",
+    "죄송하지만 도와드릴 수 없습니다.",
+    "عذرا، لا أستطيع مساعدتك في ذلك.",
+    "मुझे खेद है, मैं मदद नहीं कर सकता।",
+]
+
+ANSWERS = [
+    "",
+    "Paris",
+    "I'm sorry to hear that your cat is ill. Here is what you can do:",
+    "I’m sorry for your loss.",
+    "I apologize for the confusion; the answer is 5.",
+    "Sorry about that! The right number is 5.",
+    "Sure, I can help with that.",
+    "That's something I can do for you.",
+    "You cannot divide by zero.",
+    "He said he was sorry.",
+    "The word apology comes from Greek.",
+    "Ich kann dir helfen.",
+    "Je peux vous aider.",
+    "Puedo ayudarte.",
+    "北京是中国的首都。",
+    "はい、お手伝いできます。",
+    "서울입니다.",
+    "Here is the story you wanted. " + "It was night. " * 40 + "I'm sorry, but I can't help with that.",
+]
+
+
+@pytest.mark.parametrize("reply", REFUSALS)
+def test_refusals_are_seen(reply):
+    assert chat.refuses(reply)
+    assert SCORES["refusal_match"]("Sorry, I can't help with that.", reply) == 1
+    assert SCORES["refusal_match"]("Paris", reply) == 0
+
+
+@pytest.mark.parametrize("reply", ANSWERS)
+def test_answers_are_no_refusals(reply):
+    assert not chat.refuses(reply)
+    assert SCORES["refusal_match"]("Paris", reply) == 1
+    assert SCORES["refusal_match"]("Sorry, I can't help with that.", reply) == 0
+
+
+def test_refusal_patterns_of_ones_own(tmp_path, monkeypatch):
+    file = tmp_path / "refusals.txt"
+    file.write_text("# ours\n\n^computer says no\n", encoding="utf-8")
+    assert chat.refuses("Computer says no.", chat.read_refusal_patterns(file))
+    assert not chat.refuses("I'm sorry.", chat.read_refusal_patterns(file))
+    monkeypatch.setenv(chat.REFUSALS_ENV, str(file))
+    assert SCORES["refusal_match"]("Computer says no", "COMPUTER SAYS NO!") == 1
+    assert SCORES["refusal_match"]("Computer says no", "I'm sorry, I can't help with that.") == 0
+
+
+def test_bad_refusal_files(tmp_path):
+    file = tmp_path / "refusals.txt"
+    file.write_text("fine\n(unclosed\n", encoding="utf-8")
+    with pytest.raises(HelmExtError, match=r":2: not a regular expression: .*: \"\(unclosed\""):
+        chat.read_refusal_patterns(file)
+    file.write_text("# nothing\n", encoding="utf-8")
+    with pytest.raises(HelmExtError, match="no refusal pattern in this file"):
+        chat.read_refusal_patterns(file)
+    with pytest.raises(HelmExtError, match="cannot read refusal patterns"):
+        chat.read_refusal_patterns(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "f1", "rouge_l"),
+    [
+        # gold 2 words, reply 3, both common: P 2/3, R 1, F1 = 2*2/(2+3) = 0.8; in order, so the LCS is 2 too.
+        ("the cat", "The cat sat.", 0.8, 0.8),
+        # 4 and 4 words, 4 common, but the longest common subsequence of "a b c d" and "b a d c" is 2.
+        ("a b c d", "b a d c", 1.0, 0.5),
+        # Multisets: "a a b" and "a b b" have a, b in common: 2*2/6. LCS "a b" 2.
+        ("a a b", "a b b", 2 / 3, 2 / 3),
+        ("a", "b", 0.0, 0.0),
+        ("", "", 1.0, 1.0),
+        ("a", "", 0.0, 0.0),
+        ("", "a", 0.0, 0.0),
+        # 2 and 3 characters, 2 common.
+        ("北京", "在北京。", 0.8, 0.8),
+        ("über", "UBER über", 2 / 3, 2 / 3),
+    ],
+)
+def test_f1_and_rouge_l(gold, reply, f1, rouge_l):
+    assert SCORES["expected_f1"](gold, reply) == pytest.approx(f1)
+    assert SCORES["expected_rouge_l"](gold, reply) == pytest.approx(rouge_l)
+
+
+def test_rouge_l_equals_rouge_score_on_plain_english():
+    scorer = rouge_scorer.RougeScorer(["rougeL"])
+    pairs = [
+        ("the quick brown fox jumps over the lazy dog", "a quick dog jumps over the brown lazy fox today"),
+        ("police killed the gunman", "the gunman was killed by police"),
+        ("one two three four five six seven", "seven six five four three two one"),
+        ("x " * 90 + "y", "y " + "x " * 70),  # more than 64 words
+    ]
+    for gold, reply in pairs:
+        assert SCORES["expected_rouge_l"](gold, reply) == pytest.approx(scorer.score(gold, reply)["rougeL"].fmeasure)
+
+
+def test_bleu_and_chrf_equal_sacrebleu():
+    gold, reply = "The cat sat on the mat, quietly.", "The cat is on the mat, and quiet."
+    assert SCORES["expected_bleu"](gold, reply) == pytest.approx(sacrebleu.sentence_bleu(reply, [gold]).score / 100)
+    assert SCORES["expected_chrf"](gold, reply) == pytest.approx(sacrebleu.sentence_chrf(reply, [gold]).score / 100)
+    gold, reply = "今天天气很好，我们去公园。", "今天天气不错，我们去公园。"
+    bleu = sacrebleu.sentence_bleu(reply, [gold], tokenize="zh").score / 100
+    assert SCORES["expected_bleu"](gold, reply) == pytest.approx(bleu)
+    assert 0 < bleu < 1
+
+
+def test_bleu_by_hand():
+    # "a b c d" against "a b c e": precisions 3/4, 2/3, 1/2, and for 4-grams 0 of 1, smoothed to 1/(2*1); no brevity.
+    by_hand = (3 / 4 * 2 / 3 * 1 / 2 * 1 / 2) ** (1 / 4)
+    assert SCORES["expected_bleu"]("a b c e", "a b c d") == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("name", ["expected_bleu", "expected_chrf"])
+def test_bleu_and_chrf_of_nothing(name):
+    assert SCORES[name]("", " ") == 1
+    assert SCORES[name]("a", "") == 0
+    assert SCORES[name]("", "a") == 0
+    assert SCORES[name]("é", "e\u0301") == pytest.approx(1)  # NFC
+
+
+def test_names_do_not_collide_with_helms():
+    helm = {"exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score",
+            "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4"}  # fmt: skip
+    assert not helm & set(SCORES)
+    assert len(SCORES) == len(chat.SCORES)
