@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import Required, TypedDict
 
 __all__ = [
@@ -51,18 +51,18 @@ UNSUPPORTED_METHODS = (
 AnswerMapping = dict[str, str | int]
 
 
+@with_config(_OPEN)
 class OutputModel(TypedDict, total=False):
     """What a reference says."""
 
-    __pydantic_config__ = _OPEN
     text: Required[str]
     """The answer, or one option."""
 
 
+@with_config(_OPEN)
 class ReferenceModel(TypedDict, total=False):
     """One possible answer; an option, for multiple choice."""
 
-    __pydantic_config__ = _OPEN
     output: Required[OutputModel]
     """What it says."""
     tags: list[str] | None
@@ -71,30 +71,30 @@ class ReferenceModel(TypedDict, total=False):
     """Accepted here too; must agree with the instance's."""
 
 
+@with_config(_OPEN)
 class MessageModel(TypedDict, total=False):
     """One turn of a conversation."""
 
-    __pydantic_config__ = _OPEN
     role: Required[str]
     """`system`, `user` or `assistant`."""
     content: Required[str]
     """What is said."""
 
 
+@with_config(_OPEN)
 class InputModel(TypedDict, total=False):
     """What is asked."""
 
-    __pydantic_config__ = _OPEN
     text: str | None
     """The question."""
     messages: list[MessageModel] | None
     """A conversation, for the method `chat`."""
 
 
+@with_config(_OPEN)
 class InstanceModel(TypedDict, total=False):
     """One row of the dataset."""
 
-    __pydantic_config__ = _OPEN
     input: Required[InputModel]
     """What is asked."""
     references: list[ReferenceModel] | None
@@ -121,20 +121,20 @@ class InstanceModel(TypedDict, total=False):
     """HELM's name of answer_mapping."""
 
 
+@with_config(_OPEN)
 class TokenModel(TypedDict, total=False):
     """One token of a completion."""
 
-    __pydantic_config__ = _OPEN
     text: Required[str]
     """The token."""
     logprob: float | None
     """Its log-probability."""
 
 
+@with_config(_OPEN)
 class CompletionModel(TypedDict, total=False):
     """One output of the model."""
 
-    __pydantic_config__ = _OPEN
     text: str | None
     """What the model wrote."""
     logprob: float | None
@@ -147,10 +147,10 @@ class CompletionModel(TypedDict, total=False):
     """HELM: `{text}` of a reasoning model."""
 
 
+@with_config(_OPEN)
 class ResultModel(TypedDict, total=False):
     """What came back for a request: HELM's RequestResult."""
 
-    __pydantic_config__ = _OPEN
     success: bool | None
     """Absent with completions means true."""
     completions: list[CompletionModel] | None
@@ -169,20 +169,20 @@ class ResultModel(TypedDict, total=False):
     """HELM's."""
 
 
+@with_config(_OPEN)
 class RequestModel(TypedDict, total=False):
     """What was sent to a model (HELM's Request), and under `result` what came back."""
 
-    __pydantic_config__ = _OPEN
     result: ResultModel | None
     """What came back."""
     prompt: str | None
     """What was sent."""
 
 
+@with_config(_OPEN)
 class StateModel(TypedDict, total=False):
     """One element of `request_states`: a row, and what a model answered, if it was asked."""
 
-    __pydantic_config__ = _OPEN
     instance: Required[InstanceModel]
     """The row."""
     request: RequestModel | None
@@ -205,10 +205,10 @@ class StateModel(TypedDict, total=False):
     """HELM's."""
 
 
+@with_config(_CLOSED)
 class DecodingModel(TypedDict, total=False):
     """How the model samples."""
 
-    __pydantic_config__ = _CLOSED
     temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
     """Absent: 0."""
     top_p: Annotated[float, Field(ge=0, le=1)] | None
@@ -225,20 +225,20 @@ class DecodingModel(TypedDict, total=False):
     """The model's seed (HELM: `random`); not the one that rows are sampled with."""
 
 
+@with_config(_CLOSED)
 class SubstitutionModel(TypedDict):
     """HELM's Substitution."""
 
-    __pydantic_config__ = _CLOSED
     source: str
     """Regular expression."""
     target: str
     """Replacement."""
 
 
+@with_config(_CLOSED)
 class AdapterSpecModel(TypedDict, total=False):
     """How prompts are made and the model is asked: HELM's AdapterSpec, with the format's own keys."""
 
-    __pydantic_config__ = _CLOSED
     method: str | None
     """HELM's adaptation method. Absent: chosen by what the rows are."""
     instructions: str | None
@@ -317,10 +317,10 @@ class AdapterSpecModel(TypedDict, total=False):
     """In HELM's own files; not used here."""
 
 
+@with_config(_CLOSED)
 class ScoringModel(TypedDict, total=False):
     """How completions become scores."""
 
-    __pydantic_config__ = _CLOSED
     metrics: list[str] | None
     """HELM's metric names or this package's."""
     main_metric: str | None
@@ -333,8 +333,8 @@ class ScoringModel(TypedDict, total=False):
     """Lower-case each prediction."""
 
 
+@with_config(_CLOSED)
 class _TopLevelModel(TypedDict, total=False):
-    __pydantic_config__ = _CLOSED
     schema_: Annotated[str | None, Field(alias="$schema")]
     """The JSON Schema that an editor checks the file against."""
     name: str | None
@@ -349,18 +349,18 @@ class _TopLevelModel(TypedDict, total=False):
     """In HELM's own files; not used here."""
 
 
+@with_config(_CLOSED)
 class HeaderModel(_TopLevelModel, total=False):
     """A file without its rows: the first line of JSON Lines."""
 
-    __pydantic_config__ = _CLOSED
     adapter_spec: Required[AdapterSpecModel]
     """How prompts are made and the model is asked."""
 
 
+@with_config(_CLOSED)
 class FileModel(HeaderModel, total=False):
     """A file of `adapter_spec` and `request_states`, as one object."""
 
-    __pydantic_config__ = _CLOSED
     request_states: Required[list[StateModel]]
     """The rows."""
 

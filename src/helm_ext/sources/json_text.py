@@ -1,0 +1,204 @@
+"""JSON text to values: strict, with good positions; and the relaxed reading of JSON5."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import orjson
+
+from helm_ext.errors import DatasetError, DatasetSchemaError
+from helm_ext.sources.opening import make_error
+from helm_ext.sources.places import COMMENT, KEY_END, STRING, TOKEN
+
+__all__ = ["canonical_json", "decode", "parse_json", "parse_relaxed_json"]
+
+MAX_RELAXED_BYTES = 1 << 20
+"""JSON5 in full is parsed by a slow library (about a minute per MB)."""
+
+
+def decode(data: bytes, path: str, line: int = 1) -> str:
+    """Decode UTF-8 that starts at `line` of the file. Raises DatasetSyntaxError with line and column."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        start = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[start : error.start].decode("utf-8")) + 1
+        raise make_error(
+            path,
+            f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}",
+            "save the file as UTF-8",
+            line + data.count(b"\n", 0, error.start),
+            code="not-utf-8",
+        ) from error
+
+
+def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False) -> Any:
+    """Parse strict JSON that starts at `line` of the file.
+
+    Refused, with line and column: what is not UTF-8 or not JSON, a key given twice in one object, NaN and Infinity
+    unless `allow_nan`, and lone surrogates (text that cannot be written to a file again). An integer of more than 64
+    bits comes back as a float.
+    Raises DatasetSyntaxError, or DatasetSchemaError for the doubled key.
+    """
+    try:
+        value = orjson.loads(data)
+        # Parsing drops a key that is given twice. Each dropped key leaves at least two quotes less when written again,
+        # and nothing adds any but an escape that the second test excludes: a cheap and exact test for "none dropped".
+        if b"\\u0022" not in data and data.count(b'"') == orjson.dumps(value).count(b'"'):
+            return value
+    except (orjson.JSONDecodeError, TypeError, RecursionError):
+        pass
+    return _parse_carefully(decode(data, path, line), path, line, allow_nan=allow_nan)
+
+
+def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any:
+    """Parse with the standard library: slower, and it knows where an error is."""
+    constants: list[str] = []
+    doubled: list[str] = []
+
+    def pairs_to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            doubled.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        return made
+
+    def constant(name: str) -> float:
+        constants.append(name)
+        return float(name)
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs_to_dict, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        raise make_error(
+            path,
+            f"not JSON: {_json_message(error)} (column {error.colno})",
+            _json_hint(error),
+            line + error.lineno - 1,
+            code="not-json",
+        ) from None
+    except RecursionError:
+        raise make_error(path, "not usable JSON: nested too deeply", line=line, code="not-json") from None
+    except ValueError:  # sys.set_int_max_str_digits
+        raise make_error(path, "not usable JSON: a number has too many digits", line=line, code="not-json") from None
+    if doubled:
+        at = line + _line_of_doubled(text, doubled[0])
+        raise make_error(
+            path, f"the key {json.dumps(doubled[0], ensure_ascii=False)} is given twice in one object",
+            "remove one of the two", at, code="duplicate-key", kind=DatasetSchemaError,
+        )  # fmt: skip
+    if constants and not allow_nan:
+        offset = next((match.start() for match in TOKEN.finditer(text) if match[0] == constants[0]), 0)
+        at = line + text.count("\n", 0, offset)
+        raise make_error(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
+    surrogate = _LONE_SURROGATE.search(text)
+    if surrogate:
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise make_error(
+                path, "a string holds half of a surrogate pair, which is no character",
+                "write the character itself, or both halves", line + _line_of_lone_surrogate(text),
+                code="lone-surrogate",
+            ) from None  # fmt: skip
+    return value
+
+
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+
+
+def _line_of_lone_surrogate(text: str) -> int:
+    """Return how many lines after the first one there is half a surrogate pair."""
+    high: re.Match[str] | None = None
+    for match in _ESCAPED.finditer(text):
+        code = int(match[1], 16) if match[1] else 0
+        if high is not None and not (0xDC00 <= code < 0xE000 and match.start() == high.end()):
+            return text.count("\n", 0, high.start())
+        if 0xDC00 <= code < 0xE000 and high is None:
+            return text.count("\n", 0, match.start())
+        high = match if 0xD800 <= code < 0xDC00 else None
+    return text.count("\n", 0, high.start()) if high else 0
+
+
+def _line_of_doubled(text: str, key: str) -> int:
+    """Return how many lines after the first `key` is given again in the same object."""
+    stack: list[set[str]] = []
+    for match in TOKEN.finditer(text):
+        piece = match[0]
+        if piece == "{":
+            stack.append(set())
+        elif piece == "}" and stack:
+            stack.pop()
+        elif piece[0] == '"' and stack and KEY_END.match(text, match.end()):
+            if json.loads(piece) == key and key in stack[-1]:
+                return text.count("\n", 0, match.start())
+            stack[-1].add(json.loads(piece))
+    return 0
+
+
+_MESSAGES = {
+    "Expecting value": "a value is expected here",
+    "Expecting property name enclosed in double quotes": "a key in double quotes is expected here",
+    "Expecting ':' delimiter": "a colon is expected here",
+    "Expecting ',' delimiter": "a comma is expected here",
+    "Extra data": "there is more after the end of the JSON value",
+    "Unterminated string starting at": "this string has no end",
+    "Invalid control character at": "a line break or control character stands inside a string",
+    "Illegal trailing comma before end of object": "a comma stands before the closing brace",
+    "Illegal trailing comma before end of array": "a comma stands before the closing bracket",
+}
+
+
+def _json_message(error: json.JSONDecodeError) -> str:
+    if error.pos >= len(error.doc.rstrip()) and error.msg != "Extra data":
+        return "the text ends too early"
+    return _MESSAGES.get(error.msg, error.msg[:1].lower() + error.msg[1:])
+
+
+def _json_hint(error: json.JSONDecodeError) -> str:
+    if error.msg == "Extra data" and error.doc[error.pos : error.pos + 1] == "{":
+        return "one record per line is JSON Lines: name the file .jsonl"
+    if error.msg == "Invalid control character at":
+        return "write \\n for a line break inside a string"
+    return ""
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return JSON bytes that are equal for equal values, keys sorted: for hashing and comparing."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer of more than 64 bits
+        return json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8")
+
+
+_COMMENT_OR_COMMA = re.compile(rf"({STRING})|({COMMENT})|,(?=(?:\s|{COMMENT})*[\]}}])", re.DOTALL)
+
+
+def parse_relaxed_json(data: bytes, path: str, *, max_bytes: int = MAX_RELAXED_BYTES) -> Any:
+    """Parse JSON5 (comments, trailing commas, single quotes, ...), after the strict parse has failed.
+
+    Comments and trailing commas are blanked out in place, so that any remaining error keeps its position; only what is
+    still no JSON goes to the json5 library, if it has at most `max_bytes`. Raises DatasetError with the strict parse's
+    error where that says more than the library's.
+    """
+    text = decode(data, path)
+
+    def blank(match: re.Match[str]) -> str:
+        return match[1] or re.sub(r"[^\n]", " ", match[0])
+
+    stripped = _COMMENT_OR_COMMA.sub(blank, text)
+    try:
+        return parse_json(stripped.encode("utf-8"), path, allow_nan=True)
+    except DatasetError as error:
+        strict = error
+    if strict.problems[0].code != "not-json" or len(data) > max_bytes:
+        raise strict
+    import json5
+
+    try:
+        return json5.loads(text, allow_duplicate_keys=False)
+    except (ValueError, RecursionError):
+        raise strict from None

@@ -1,0 +1,197 @@
+"""Opening a file of bytes: what can go wrong, decompression, and the digest of what is on disk."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, Location, Problem, did_you_mean
+
+__all__ = ["MAX_RATIO", "RATIO_FREE_BYTES", "Reader", "make_error", "open_raw"]
+
+MAX_RATIO = 1_000
+"""Decompressed to compressed size, past RATIO_FREE_BYTES: what no real dataset reaches."""
+
+RATIO_FREE_BYTES = 1 << 30
+_CHUNK = 1 << 16
+_ZSTD_CHUNK = 1 << 11
+"""zstd can expand 4 bytes to 128 KiB: with this much input at a time, at most 64 MiB come out at once."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+def make_error(
+    path: str,
+    message: str,
+    hint: str = "",
+    line: int | None = None,
+    *,
+    code: str = "syntax",
+    kind: type[DatasetError] = DatasetSyntaxError,
+) -> DatasetError:
+    """Return the error for one problem of a file, ready to be raised."""
+    return kind([Problem(message, Location(path, line), hint, code=code, kind=kind)])
+
+
+def open_raw(path: str | Path) -> BinaryIO:
+    """Open a file of bytes. Raises DatasetNotFoundError, DatasetSyntaxError (0 bytes) or DatasetError."""
+    shown = str(path)
+    try:
+        status = os.stat(path)  # noqa: PTH116 - works for str and Path alike
+        if stat.S_ISDIR(status.st_mode):
+            raise make_error(
+                shown,
+                "this is a folder, not a file",
+                "name the file inside it",
+                code="not-a-file",
+                kind=DatasetNotFoundError,
+            )
+        if not stat.S_ISREG(status.st_mode):
+            raise make_error(
+                shown, "this is no regular file", "a dataset is read more than once: save it as a file first",
+                code="not-a-file", kind=DatasetNotFoundError,
+            )  # fmt: skip
+        if status.st_size == 0:
+            raise make_error(shown, "the file is empty (0 bytes)", code="empty-file")
+        return Path(path).open("rb")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise make_error(
+            shown, "no such file", _near_files(Path(path)), code="not-found", kind=DatasetNotFoundError
+        ) from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, DatasetError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise make_error(
+            shown, f"the file cannot be read: {reason}", code="unreadable", kind=DatasetNotFoundError
+        ) from error
+
+
+def _near_files(path: Path) -> str:
+    try:
+        names = sorted(entry.name for entry in path.parent.iterdir())
+    except OSError:
+        return f"there is no folder {str(path.parent)!r}"
+    return did_you_mean(path.name, names)
+
+
+class Hashing(io.RawIOBase):
+    """A file whose bytes are hashed and counted as they are read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.hash = hashlib.sha256()
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self.hash.update(data)
+        self.count += len(data)
+        return len(data)
+
+    def drain(self) -> None:
+        while self.read(_CHUNK):
+            pass
+
+
+def _plain_chunks(raw: Hashing) -> Callable[[], bytes]:
+    return lambda: raw.read(_CHUNK) or b""
+
+
+def _gzip_chunks(raw: Hashing) -> Callable[[], bytes]:
+    file = gzip.GzipFile(fileobj=io.BufferedReader(raw, _CHUNK), mode="rb")
+    return lambda: file.read1(_CHUNK)
+
+
+def _zstd_chunks(raw: Hashing) -> Callable[[], bytes]:
+    import zstandard
+
+    context = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+
+    def generate() -> Iterator[bytes]:
+        frame = None
+        while data := raw.read(_ZSTD_CHUNK):
+            while data:
+                frame = frame or context.decompressobj()
+                out = frame.decompress(data)
+                if out:
+                    yield out
+                data = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+        if frame is not None:
+            raise EOFError
+
+    chunks = generate()
+    return lambda: next(chunks, b"")
+
+
+class Reader:
+    """Decompressed chunks of a file, with errors that name it and limits on what comes out."""
+
+    def __init__(
+        self, path: str | Path, *, max_ratio: int = MAX_RATIO, ratio_free_bytes: int = RATIO_FREE_BYTES
+    ) -> None:
+        self.path = str(path)
+        self._file = open_raw(path)
+        self._raw = Hashing(self._file)
+        self._max_ratio = max_ratio
+        self._ratio_free_bytes = ratio_free_bytes
+        self.size = 0
+        """Decompressed bytes so far."""
+        start = self._file.read(4)
+        self._file.seek(0)
+        suffix = Path(self.path).suffix.lower()
+        self.compression = (
+            "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else _SUFFIXES.get(suffix)
+        )
+        make = {"gzip": _gzip_chunks, "zstd": _zstd_chunks, None: _plain_chunks}[self.compression]
+        self._next = make(self._raw)
+
+    def read_chunk(self) -> bytes:
+        """Return the next bytes, b"" at the end. Raises DatasetSyntaxError."""
+        try:
+            data = self._next()
+        except EOFError as error:
+            raise self._broken(
+                "the compressed data is truncated", "the file was not copied or written completely"
+            ) from error
+        except OSError as error:
+            if isinstance(error, gzip.BadGzipFile):
+                raise self._broken(f"this is no valid {self.compression} file") from error
+            raise make_error(self.path, f"the file cannot be read: {error.strerror}", code="unreadable") from error
+        except Exception as error:
+            if isinstance(error, zlib.error) or type(error).__name__ == "ZstdError":
+                raise self._broken(f"this is no valid {self.compression} file") from error
+            raise
+        self.size += len(data)
+        if self.compression and self.size > max(self._ratio_free_bytes, self._max_ratio * self._raw.count):
+            raise self._broken(
+                f"{self.compression} data of {self._raw.count} bytes expands to more than {self.size - 1} bytes",
+                "if this is meant to be so, decompress the file first",
+                code="too-large",
+            )
+        return data
+
+    def _broken(self, message: str, hint: str = "", code: str = "compression") -> DatasetError:
+        return make_error(self.path, message, hint, code=code)
+
+    def finish(self) -> str:
+        """Read what is left on disk and return the digest of all of it."""
+        self._raw.drain()
+        return self._raw.hash.hexdigest()
+
+    def close(self) -> None:
+        self._file.close()
