@@ -77,7 +77,8 @@ def row_qa_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) 
     """
     options: Mapping[str, Any] = row.get("target_scores") or {}
     text = prediction.strip()
-    if _first_label(text, len(options)) in golds:
+    label = _first_label(text, len(options))
+    if label and label in golds:
         return 1.0
     question = row.get("question")
     if isinstance(question, str) and question.strip():
