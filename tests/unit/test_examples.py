@@ -16,12 +16,21 @@ SCORES = json.loads((ROOT / "tests/data/example_scores.json").read_text(encoding
 
 # Counted by hand from the plans in tools/example_data: (recorded rows, {stat: rows that earn it}).
 COUNTED = {
-    "short_answer_qa": (120, {"exact_match": 84, "quasi_exact_match": 84 + 4 + 4 + 4}),
+    "short_answer_qa": (
+        120,
+        {
+            "exact_match": 84,
+            "quasi_exact_match": 84 + 4 + 4 + 4,
+            "prefix_exact_match": 84 + 4,
+            "quasi_prefix_exact_match": 84 + 4 + 4 + 4,
+            "f1_score": 84 + 4 + 4 + 4,
+        },
+    ),
     "multiple_choice": (120, {"exact_match": 78, "quasi_exact_match": 78, "unmapped": 4 + 2 + 2}),
     "labels_stems": (110, {"exact_match": 77, "quasi_exact_match": 77, "unmapped": 3 + 2 + 1}),
     "chain_of_thought": (100, {"exact_match": 70 + 6 + 5, "quasi_exact_match": 70 + 6 + 5}),
     "list_output": (110, {"exact_match": 40 + 10 + 5, "set_exact_match": 40 + 10 + 5 + 17 + 5}),
-    "babi_style": (20, {"exact_match": 15, "quasi_exact_match": 15}),
+    "babi_style": (20, dict.fromkeys(SCORES["babi_style"]["stats"], 15)),
     "options_in_input": (105, {"exact_match": 72, "quasi_exact_match": 72, "unmapped": 5 + 2 + 2}),
 }
 FILES = sorted([*(f"{name}.json" for name in COUNTED), "yes_no_questions.jsonl"])

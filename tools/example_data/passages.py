@@ -116,34 +116,41 @@ def _question(world: World, asked: str, answer: str) -> Question:
     return Question("\n".join([*world.sentences, f"Question: {asked}"]), answer)
 
 
-def _worth(exact: int, quasi: int) -> dict[str, Fraction]:
-    return {"exact_match": Fraction(exact), "quasi_exact_match": Fraction(quasi)}
+def _worth(exact: int, quasi: int, prefix: int) -> dict[str, Fraction]:
+    # With one word to say, whatever differs in case, articles and punctuation only has all words in common.
+    return {
+        "exact_match": Fraction(exact),
+        "quasi_exact_match": Fraction(quasi),
+        "prefix_exact_match": Fraction(prefix),
+        "quasi_prefix_exact_match": Fraction(quasi),
+        "f1_score": Fraction(quasi),
+    }
 
 
 def right(question: Question, _rng: Random) -> Said:
     """Say it exactly. White space at the ends does not matter."""
-    return Said((f" {question.answer}",), _worth(1, 1))
+    return Said((f" {question.answer}",), _worth(1, 1, 1))
 
 
 def right_capital(question: Question, _rng: Random) -> Said:
     """Case matters for the exact match."""
-    return Said((f" {question.answer.upper()}",), _worth(0, 1))
+    return Said((f" {question.answer.upper()}",), _worth(0, 1, 0))
 
 
 def right_article(question: Question, _rng: Random) -> Said:
     """So do articles."""
-    return Said((f" the {question.answer}",), _worth(0, 1))
+    return Said((f" the {question.answer}",), _worth(0, 1, 0))
 
 
 def right_stop(question: Question, _rng: Random) -> Said:
     """So does punctuation."""
-    return Said((f" {question.answer}.",), _worth(0, 1))
+    return Said((f" {question.answer}.",), _worth(0, 1, 1))
 
 
 def wrong(question: Question, rng: Random) -> Said:
     """Name another place, or another person."""
     kind = PEOPLE if question.answer in PEOPLE else PLACES
-    return Said((f" {rng.choice([word for word in kind if word != question.answer])}",), _worth(0, 0))
+    return Said((f" {rng.choice([word for word in kind if word != question.answer])}",), _worth(0, 0, 0))
 
 
 ADAPTER_SPEC = {
@@ -187,6 +194,7 @@ def build() -> Example:
             "decoding_parameters": {"temperature": 0.5, "top_p": 0.95},
             "ouput_format": "string",
         },
+        "scoring": {"main_metric": "exact_match"},
     }
     return Example("short_answer_qa.json", header, states, expected_stats(said), len(said), "exact_match")
 
@@ -223,4 +231,5 @@ def build_small() -> Example:
             "decoding_parameters": {},
         },
     }
-    return Example("babi_style.json", header, states, expected_stats(said), len(said), "exact_match")
+    # No `scoring`: the main metric is the default for free text.
+    return Example("babi_style.json", header, states, expected_stats(said), len(said), "quasi_exact_match")
