@@ -123,7 +123,9 @@ def test_bleu_and_chrf_are_sacrebleus_of_one_sentence_0_to_100():
     import sacrebleu
 
     gold, prediction = "the cat sat on the mat today", "the cat sat on a mat today"
-    assert value("bleu", gold, prediction) == pytest.approx(sacrebleu.sentence_bleu(prediction, [gold], smooth_method="exp", use_effective_order=False).score)
+    assert value("bleu", gold, prediction) == pytest.approx(
+        sacrebleu.sentence_bleu(prediction, [gold], smooth_method="exp", use_effective_order=False).score
+    )
     assert value("bleu", gold, gold) == pytest.approx(100)
     assert value("chrf", gold, gold) == pytest.approx(100)
     assert value("bleu", gold, "") == 0

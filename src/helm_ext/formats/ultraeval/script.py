@@ -113,10 +113,10 @@ def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
     """Check a script without running it: it parses, defines `transform` with four parameters, imports can be met."""
     try:
         tree = ast.parse(_read(path), str(path))
-    except (SyntaxError, ValueError) as error:
-        return [_load_problem(path, error, None)]
     except TransformError as error:
         return list(error.problems)
+    except (SyntaxError, ValueError) as error:
+        return [_load_problem(path, error, None)]
     problems = [
         _no_checkout(path, getattr(node, "lineno", None), name)
         for node in ast.walk(tree)

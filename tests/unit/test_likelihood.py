@@ -1,0 +1,326 @@
+"""PPL scores: log-probabilities in, values worked out by hand out."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
+from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+
+from helm_ext import likelihood, plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.errors import RunEntryError
+from helm_ext.evalset import EXTRA_KEY
+from helm_ext.likelihood import LogprobsMissingError, Option, SentenceLikelihoodMetric, require_logprobs, score_row
+from helm_ext.likelihood_rules import argmin, common_prefix, common_tokens, mc2, ppl, ppl_norm
+
+NAN, INF = math.nan, math.inf
+
+
+def test_ppl_is_the_negative_sum_without_normalisation():
+    assert ppl([[-1.0, -2.0], [-0.5], []]) == [3.0, 0.5, 0.0]
+
+
+def test_ppl_norm_cuts_the_common_prefix_and_takes_the_mean():
+    # -1, -2 are common; what is left: (-3 -5)/2 = -4 and -3.5
+    assert ppl_norm([[-1, -2, -3, -5], [-1, -2, -3.5]]) == [4.0, 3.5]
+    assert common_prefix([[-1, -2, -3, -5], [-1, -2, -3.5]]) == 2
+
+
+def test_ppl_norm_of_an_option_that_is_all_prefix_is_nan():
+    first, second = ppl_norm([[-1, -2], [-1, -2, -6]])
+    assert math.isnan(first)
+    assert second == 6
+    assert all(math.isnan(value) for value in ppl_norm([[-1.0], [-1.0]]))
+
+
+def test_ppl_norm_takes_the_same_token_for_the_same_number():
+    # The same string, scored in two requests: the last digits differ, the tokens do not.
+    logprobs = [[-1.0, -2.0, -3.0], [-1.0000001, -2.0, -4.0]]
+    assert common_prefix(logprobs) == 0
+    assert common_prefix(logprobs, [["a", "b", "x"], ["a", "b", "y"]]) == 2
+    assert ppl_norm(logprobs, [["a", "b", "x"], ["a", "b", "y"]]) == [3.0, 4.0]
+
+
+def test_common_tokens():
+    assert common_tokens([["a", "b", "c"], ["a", "b", "d"]]) == 2
+    assert common_tokens([["a"], ["a", "b"]]) == 1
+    assert common_tokens([["a"], ["b"]]) == 0
+
+
+def test_argmin_takes_the_lowest_and_nan_is_infinite():
+    assert argmin([3.0, 1.0, 2.0]) == 1
+    assert argmin([NAN, 5.0]) == 1
+    assert argmin([NAN, INF]) in (0, 1)
+    assert argmin([NAN, NAN]) is None
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.0], [2.0, 1.0, 1.0], [0.25, 0.25, 0.25, 7.0], [1.5, NAN, 1.5]])
+def test_ties_are_broken_by_the_hash_of_the_values(values):
+    clean = [INF if math.isnan(value) else value for value in values]
+    lowest = [index for index, value in enumerate(clean) if value == min(clean)]
+    digest = int(hashlib.sha256(struct.pack(f"={len(clean)}d", *clean)).hexdigest(), 16)
+    assert argmin(values) == lowest[digest % len(lowest)]
+
+
+def test_a_known_tie():
+    # The winners of eight ties, written down: no new library may change them. Arbitrary, not always the first.
+    assert [argmin([float(n), float(n)]) for n in range(1, 9)] == [1, 0, 0, 1, 0, 0, 0, 0]
+
+
+def test_mc2_is_the_share_of_probability():
+    # probabilities 0.5, 0.25, 0.25; the first two are right
+    values = [-math.log(0.5), -math.log(0.25), -math.log(0.25)]
+    assert mc2(values, [1, 1, 0]) == pytest.approx(0.75)
+    assert mc2(values, [0, 1, 0]) == pytest.approx(0.25)  # right options need not come first
+    assert mc2(values, [1, 1, 1]) == pytest.approx(1)
+
+
+def test_mc2_does_not_underflow():
+    # exp(-2000) is 0 in floating point; the share is e^-2000 / (e^-2000 + e^-2001)
+    assert mc2([2000.0, 2001.0], [1, 0]) == pytest.approx(1 / (1 + math.exp(-1)))
+
+
+def test_mc2_of_nan():
+    assert mc2([NAN, 1.0], [1, 1]) == 1
+    assert mc2([NAN, 1.0], [1, 0]) == 0
+    assert mc2([NAN, NAN], [1, 0]) == 0
+
+
+# From request states
+
+
+def make_instance(options=("yes", "no"), right=(True, False), id="id0", **extra):
+    references = [Reference(Output(text), [CORRECT_TAG] if ok else []) for text, ok in zip(options, right, strict=True)]
+    return Instance(Input("?"), references, split="test", id=id, extra_data={EXTRA_KEY: extra})
+
+
+def make_state(instance, index, tokens, context="Is it so? "):
+    prompt = context + instance.references[index].output.text
+    completions = [GeneratedOutput(prompt, 0.0, [Token(text, logprob) for text, logprob in tokens])]
+    return RequestState(
+        instance=instance,
+        reference_index=index,
+        request_mode="original",
+        train_trial_index=0,
+        output_mapping=None,
+        request=Request(model_deployment="recorded/x", prompt=prompt, max_tokens=0, echo_prompt=True),
+        result=RequestResult(success=True, embedding=[], completions=completions, cached=False, request_time=0.0),
+        num_train_instances=0,
+        prompt_truncated=False,
+    )
+
+
+CONTEXT = [("Is", 0.0), (" it", -1.0), (" so?", -2.0), (" ", -0.5)]
+
+
+def states_of(first, second, context="Is it so? ", **fields):
+    """The two request states of one row, with all their tokens."""
+    instance = make_instance(**fields)  # one object: HELM groups request states by identity
+    return [make_state(instance, 0, first, context), make_state(instance, 1, second, context)]
+
+
+def row(yes, no, **fields):
+    return states_of([*CONTEXT, *yes], [*CONTEXT, *no], **fields)
+
+
+def evaluate(states, rule="ppl"):
+    spec = AdapterSpec(method="multiple_choice_separate_original", model="x", model_deployment="recorded/x")
+    result = SentenceLikelihoodMetric(rule).evaluate(ScenarioState(spec, states), None, "", parallelism=1)
+    return result, {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+
+
+def test_the_whole_string_but_its_first_token_is_scored():
+    option = require_logprobs(row([("yes", -4.0)], [("no", -1.0)])[0])
+    assert option.context == "Is it so? "
+    assert option.tokens == (" it", " so?", " ", "yes")
+    assert option.logprobs == (-1.0, -2.0, -0.5, -4.0)
+
+
+def test_the_lowest_wins_and_its_worth_is_the_score():
+    _, stats = evaluate(row([("yes", -1.0)], [("n", -0.25), ("o", -0.25)], score={"yes": 0.75, "no": 0.25}))
+    assert stats["ppl_accuracy"] == 0.25  # 3.5+0.5 beats 3.5+1.0
+    assert stats["predicted_index"] == 1
+    assert stats["acc"] == 0  # a flag, not a number
+    assert stats["num_instances"] == 1
+
+
+def test_without_numbers_a_right_option_is_worth_1():
+    _, stats = evaluate(row([("yes", -1.0)], [("no", -2.0)]))
+    assert stats["ppl_accuracy"] == stats["acc"] == 1
+
+
+def test_nan_loses():
+    _, stats = evaluate(row([("yes", NAN)], [("no", -99.0)]))
+    assert stats["predicted_index"] == 1
+
+
+def test_all_nan_is_worth_nothing_and_chooses_nothing():
+    _, stats = evaluate(row([("yes", NAN)], [("no", NAN)]))
+    assert stats["ppl_accuracy"] == stats["acc"] == stats["acc_norm"] == 0
+    assert "predicted_index" not in stats
+
+
+def test_the_order_of_request_states_does_not_matter():
+    states = row([("yes", -1.0)], [("no", -2.0)])
+    assert evaluate(states)[1] == evaluate(states[::-1])[1]
+
+
+def test_rule_ppl_norm():
+    # beyond the common prefix: -3 over one token, -2 in the mean over two
+    states = row([("yes", -3.0)], [("n", -1.0), ("o", -3.0)])
+    assert evaluate(states, "ppl")[1]["predicted_index"] == 0
+    _, stats = evaluate(states, "ppl_norm")
+    assert stats["predicted_index"] == 1
+    assert stats["ppl_norm_accuracy"] == 0
+
+
+def test_rule_mc2():
+    _, stats = evaluate(row([("yes", math.log(0.6))], [("no", math.log(0.2))]), "mc2")
+    assert stats["mc2"] == pytest.approx(0.75)
+    assert stats["predicted_index"] == 0
+
+
+def test_an_unknown_rule():
+    with pytest.raises(RunEntryError, match="did you mean 'ppl_norm'"):
+        SentenceLikelihoodMetric("ppl_nrm")
+
+
+def make_option(context, text, tokens, logprobs):
+    return Option(text, context, tuple(tokens[1:]), tuple(logprobs), tokens[0])
+
+
+def test_per_byte_and_per_character():
+    # "abcdef": -6 over 6 bytes, 6 characters; "好好": -5 over 6 bytes, 2 characters; "z": -4 over 1
+    options = [
+        make_option("Q ", "abcdef", ["Q", " ", "abcdef"], [-9.0, -6.0]),
+        make_option("Q ", "好好", ["Q", " ", "好好"], [-9.0, -5.0]),
+        make_option("Q ", "z", ["Q", " ", "z"], [-9.0, -4.0]),
+    ]
+
+    def right(index):
+        return score_row(options, [0, 0, 0], [i == index for i in range(3)], "ppl")
+
+    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(2)[name]] == ["acc"]
+    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(1)[name]] == ["acc_norm"]
+    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(0)[name]] == ["acc_norm_char"]
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "tokens", "expected"),
+    [
+        ("Q: ", "a b", ["Q", ":", " ", "a", " b"], -3.0 - 4.0),
+        ("Q:", " a", ["Q", ":", " a"], -2.0),
+        ("Q", "ab", ["Qa", "b"], -1.0),  # the first token reaches into the option, and is never predicted
+        ("Q: ", "a", ["Q", ":", " a"], -2.0),  # a token over the border belongs to the option
+        ("Q", "a", ["<s>", "Q", "a"], -2.0),  # a begin-of-text token
+        ("Q", "a", ["<s>", " Q", "a"], -2.0),  # and a space of the tokenizer's own
+        ("", "ab", ["a", "b"], -1.0),
+        ("Q", "", ["Q", "x"], 0.0 - 1.0),
+    ],
+)
+def test_the_option_alone_begins_where_the_context_ends(context, text, tokens, expected):
+    logprobs = [-float(n + 1) for n in range(len(tokens) - 1)]
+    option = make_option(context, text, tokens, logprobs)
+    if text == "":
+        assert option.option_logprob(0) in (0, -1.0)
+    else:
+        assert option.option_logprob(0) == expected
+
+
+def test_split_characters_fall_back_to_the_common_tokens():
+    # Bytes of one character, each shown as the replacement character: the texts do not add up.
+    option = make_option("问", "好", ["\ufffd", "\ufffd", "\ufffd", "\ufffd"], [-1.0, -2.0, -4.0])
+    assert option.option_logprob(1) == -6.0
+
+
+def test_an_empty_option_has_no_value_per_byte():
+    options = [make_option("Q ", "", ["Q", " "], [-1.0]), make_option("Q ", "z", ["Q", " ", "z"], [-1.0, -9.0])]
+    values = score_row(options, [1, 0], [True, False], "ppl")
+    assert values["acc"] == 1
+    assert values["acc_norm"] == values["acc_norm_char"] == 0
+
+
+# Deployments that give no log-probabilities
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [],
+        [("Is", 0.0), (" it", 0.0), (" so?", 0.0), (" yes", 0.0)],
+        [("yes", -1.0)],  # the answer's tokens instead of the prompt's
+        [("A", -1.0), ("!", -0.5)],
+    ],
+)
+def test_missing_logprobs_name_the_deployment_and_a_way_out(tokens):
+    states = states_of(tokens, tokens)
+    with pytest.raises(LogprobsMissingError) as caught:
+        evaluate(states)
+    message = str(caught.value)
+    assert "recorded/x returned no log-probabilities" in message
+    assert "id0" in message
+    assert "method=gen" in message
+
+
+def test_one_token_for_everything_is_no_answer():
+    # HELM's SimpleClient and old Together results: the whole text as one token of 0.0. All options would tie.
+    states = states_of([("Is it so? yes", 0.0)], [("Is it so? no", 0.0)])
+    with pytest.raises(LogprobsMissingError):
+        evaluate(states)
+
+
+def test_a_single_option_of_one_token_is_fine():
+    states = states_of([("a", 0.0)], [("a", 0.0), ("b", -1.0)], options=("a", "ab"), context="")
+    assert evaluate(states)[1]["predicted_index"] == 0
+
+
+def test_a_result_without_completions():
+    state = row([], [])[0]
+    state.result.completions.clear()
+    with pytest.raises(LogprobsMissingError):
+        require_logprobs(state)
+
+
+def test_rows_that_were_left_out_are_counted_and_not_scored():
+    scored = row([("yes", -1.0)], [("no", -2.0)])
+    assert evaluate(scored)[1]["num_left_out"] == 0
+    result, stats = evaluate([*scored, *states_of([], [], id="id1", left_out="too_long")])
+    assert stats["num_left_out"] == stats["num_too_long"] == 1
+    assert [r.instance_id for r in result.per_instance_stats if any(s.name.name == "acc" for s in r.stats)] == ["id0"]
+
+
+def test_a_chat_template_around_the_prompt_is_noticed(capsys, monkeypatch):
+    monkeypatch.setattr(likelihood, "_warned", set())
+    heard = []
+    monkeypatch.setattr(likelihood, "hwarn", heard.append)
+    states = row([("yes", -1.0)], [("no", -2.0)])
+    evaluate(states)
+    assert heard == []
+    for state in states:
+        state.result.completions[0] = GeneratedOutput(
+            f"<|user|>{state.request.prompt}<|assistant|>", 0.0, state.result.completions[0].tokens
+        )
+    evaluate(states)
+    evaluate(states)
+    (message,) = heard
+    assert "recorded/x" in message
+    assert "apply_chat_template: false" in message
+
+
+@pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2"])
+def test_every_stat_is_described(rule):
+    _, stats = evaluate(row([("yes", -1.0)], [("no", -2.0)]), rule)
+    described = {metadata.name for metadata in SentenceLikelihoodMetric(rule).get_metadata()}
+    assert set(stats) <= described
+
+
+def test_known_clients():
+    assert likelihood.gives_prompt_logprobs("helm.clients.huggingface_client.HuggingFaceClient") is True
+    assert likelihood.gives_prompt_logprobs("helm.clients.openai_client.OpenAIClient") is False
+    assert likelihood.gives_prompt_logprobs("somebody.else.Client") is None
