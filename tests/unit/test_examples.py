@@ -1,14 +1,22 @@
-"""The example files: made by `tools/make_examples.py`, and what is true of them without reading them as a dataset."""
+"""The example files: made by `tools/make_examples.py`, and what is true of them, as files and as datasets."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import string
 from collections import Counter
+from dataclasses import asdict
+from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 
 import pytest
+
+from helm_ext import parsing
+from helm_ext.evalset import row_extra
+from helm_ext.formats import request_states
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "adapter_specs"
@@ -231,3 +239,87 @@ def test_yes_and_no_are_balanced():
 def test_only_one_name_is_hidden_by_helm(file_name):
     """`helm-summarize` hides groups with "babi" in their name; one example is there to show that ours are not."""
     assert ("babi" in file_name) == (file_name == "babi_style.json")
+
+
+def test_list_f1_is_that_of_a_matching_by_hand():
+    """Every one-to-one matching tried; a pair of segments is worth the F1 of their words."""
+
+    def worth(one: str, other: str) -> Fraction:
+        both = Counter(one.split()) & Counter(other.split())
+        return Fraction(2 * both.total(), len(one.split()) + len(other.split()))
+
+    states = read("list_output.json")[1]
+    total = Fraction(0)
+    for state in states:
+        texts = said(state)
+        predicted = [text.strip() for text in (texts if len(texts) > 1 else texts[0].split(";"))]
+        wanted = gold(state).split("; ")
+        short, long = sorted((predicted, wanted), key=len)
+        best = max(sum(map(worth, short, order)) for order in permutations(long, len(short)))
+        total += 2 * best / (len(predicted) + len(wanted))
+    assert float(total / len(states)) == SCORES["list_output"]["stats"]["list_f1"]
+
+
+# Read as a dataset.
+
+NOT_DIFFERENTIATED = sorted(set(FILES) - {"chain_of_thought.json", "babi_style.json"})
+
+
+@pytest.mark.parametrize("file_name", FILES)
+def test_it_loads_without_warnings_but_the_documented_one(file_name):
+    """All rows `test` (or none with a split) is how the format may be written; that they are drawn from is said."""
+    evalset = request_states.load(FOLDER / file_name)
+    expected = ["not-differentiated"] if file_name in NOT_DIFFERENTIATED else []
+    assert [problem.code for problem in evalset.warnings] == expected
+    header, states = read(file_name)
+    assert evalset.display_name == header["display_name"]
+    assert evalset.description == header["description"]
+    rows = [instance for instance in evalset.instances if instance.split == "test"]
+    name = Path(file_name).stem
+    assert len(rows) == (COUNTED[name][0] if name in COUNTED else header["adapter_spec"]["max_eval_instances"])
+    if name in SCORES:
+        assert evalset.scoring.main_metric == SCORES[name]["main_metric"]
+        assert {row_extra(row)["recorded"]["status"] for row in rows} == {"ok"}
+    if file_name in MULTIPLE_CHOICE:
+        options = {row.id: [reference.output.text for reference in row.references] for row in rows}
+        assert {row.id: list(row_extra(row)["labels"].values()) for row in rows} == options
+
+
+@pytest.mark.parametrize("file_name", FILES)
+def test_validate_finds_nothing_but_what_the_files_are_there_to_show(file_name):
+    problems, counts = request_states.check(FOLDER / file_name)
+    expected = {"not-differentiated"} if file_name in NOT_DIFFERENTIATED else set()
+    expected |= {"unmapped"} if file_name in MULTIPLE_CHOICE else set()
+    assert {problem.code for problem in problems} == expected
+    name = Path(file_name).stem
+    assert counts.get("unmapped", 0) == COUNTED.get(name, (0, {}))[1].get("unmapped", 0)
+
+
+@pytest.mark.parametrize("file_name", MULTIPLE_CHOICE)
+def test_choices_are_read_as_they_were_meant(file_name):
+    """The mean of the rows where the label that is read stands for the right option."""
+    evalset = request_states.load(FOLDER / file_name)
+    golds = {str(state["instance"]["id"]): gold(state) for state in read(file_name)[1]}
+    right = unmapped = rows = 0
+    for instance in evalset.instances:
+        extra = row_extra(instance)
+        if instance.split != "test":
+            continue
+        (state,) = extra["recorded"]["states"]
+        label = parsing.read_label(state["result"]["completions"][0]["text"], extra["labels"])
+        rows += 1
+        unmapped += label is None
+        right += label is not None and extra["labels"][label] == golds[instance.id]
+    stats = SCORES[Path(file_name).stem]["stats"]
+    assert (right / rows, unmapped / rows) == (stats["exact_match"], stats["unmapped"])
+
+
+def test_a_gzipped_twin_of_the_json_lines_file_is_the_same_dataset(tmp_path):
+    plain = FOLDER / "yes_no_questions.jsonl"
+    packed = tmp_path / "yes_no_questions.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    one, other = request_states.load(plain), request_states.load(packed)
+    # HELM compares Instances by identity.
+    assert [asdict(row) for row in one.instances] == [asdict(row) for row in other.instances]
+    assert one.adapter_spec == other.adapter_spec
+    assert (one.name, other.name) == ("yes_no_questions", "yes_no_questions")
