@@ -111,23 +111,23 @@ class SplitCheck:
 def check_split(file: BinaryIO, path: str, problems: ProblemList, counted: SplitCheck) -> Iterator[Record]:
     """Yield the sound records of a JSON Lines file, note what is wrong, and fill `counted` when all is read."""
     hashes = hashlib.sha256()
-    blank: int | None = None
+    blank = 0
     for number, line in read_lines(file, hashes):
-        if blank is not None:
-            problems.add("blank line", Location(path, blank), code="blank-line", hint="remove it",
+        if line is not None and not line.strip():
+            blank = blank or number  # at the end of the file blank lines are no problem
+            continue
+        for empty in range(blank or number, number):
+            problems.add("blank line", Location(path, empty), code="blank-line", hint="remove it",
                          kind=DatasetSyntaxError)  # fmt: skip
-            blank = None
+        blank = 0
+        counted.lines += 1
         if line is None:
             message = f"longer than {MAX_LINE_BYTES} bytes"
             problems.add(message, Location(path, number), code="line-too-long", kind=DatasetSyntaxError)
-            counted.lines += 1
-        elif not line.strip():
-            blank = number  # only blank lines at the end of the file are no problem
-        else:
-            counted.lines += 1
-            record = parse_record(line, Location(path, number), problems)
-            if record is not None:
-                yield record
+            continue
+        record = parse_record(line, Location(path, number), problems)
+        if record is not None:
+            yield record
     counted.digest = hashes.hexdigest()
 
 

@@ -26,6 +26,7 @@ MAX_PROBLEMS = 1000
 REQUIRED_KEYS = ("id", "messages", "expected")
 ROLES = ("system", "user", "assistant")
 _CHUNK = 1 << 20
+_NOT_A_NUMBER = re.compile(r"-?(NaN|Infinity)")
 
 
 class Message(TypedDict):
@@ -182,8 +183,7 @@ def _explain(data: bytes, error: orjson.JSONDecodeError, location: Location, pro
         else:
             add(message, "not-utf-8", f"in cp1252 it reads {show(near)}; convert the file to UTF-8")
         return
-    at = text[error.pos :]
-    if match := re.match(r"[-+]?(NaN|Infinity)", at) or re.match(r"[-+]?(NaN|Infinity)", text[max(0, error.pos - 1) :]):
+    if match := _NOT_A_NUMBER.match(text, error.pos - 1 if text[:error.pos].endswith("-") else error.pos):
         add(f"{match.group()} is not JSON", "nan", "write null, or leave the key out")
     elif "surrogate" in error.msg:
         column = error.pos + 1

@@ -1,0 +1,441 @@
+"""Bundles: what is refused and with which words, and that packing is reproducible (formats.md, section 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import stat
+import struct
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import pytest
+
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError, HelmExtError
+from helm_ext.formats.innodata import check, json_schema, open_bundle, pack
+from helm_ext.formats.innodata.archive import Limits
+
+
+def line(record_id, text="2+2?", expected="4", **extra):
+    record = {"id": record_id, "messages": [{"role": "user", "content": text}], "expected": expected, **extra}
+    return json.dumps(record).encode() + b"\n"
+
+
+TEST = line("a") + line("b")
+TRAIN = line("c")
+
+
+def meta(**changes):
+    value = {
+        "name": "demo",
+        "test_size": 2,
+        "train_size": 1,
+        "test_digest": hashlib.sha256(TEST).hexdigest(),
+        "train_digest": hashlib.sha256(TRAIN).hexdigest(),
+    }
+    value.update(changes)
+    return json.dumps({key: item for key, item in value.items() if item is not ...}).encode()
+
+
+def members(**changes):
+    found = {"test.jsonl": TEST, "train.jsonl": TRAIN, "meta.json": meta()}
+    found.update({key.replace("_", "."): item for key, item in changes.items()})
+    return [(name, data) for name, data in found.items() if data is not None]
+
+
+def write_zip(path, content, **options):
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w", **options) as archive:
+        warnings.simplefilter("ignore")  # zipfile warns of duplicate names
+        for name, data in content:
+            archive.writestr(name, data)
+    return path
+
+
+def texts(path, **options):
+    """Return all problems of a bundle without its path."""
+    return [str(problem).replace(f"{path.parent}/", "") for problem in check(path, **options)[0]]
+
+
+@pytest.fixture
+def demo(tmp_path):
+    return write_zip(tmp_path / "demo.zip", members())
+
+
+def test_a_sound_bundle(demo):
+    assert check(demo) == ([], {"test": 2, "train": 1, "rows": 3})
+    with open_bundle(demo) as bundle:
+        assert bundle.digest == hashlib.sha256(demo.read_bytes()).hexdigest()
+        assert [record.id for record in bundle.records("test")] == ["a", "b"]
+        assert [record.id for record in bundle.records("train")] == ["c"]
+        assert bundle.meta.attributes == {}
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_what_other_tools_make_is_accepted(tmp_path, method):
+    content = [("__MACOSX/", b""), ("__MACOSX/._test.jsonl", b"x"), (".DS_Store", b"x"), *members()]
+    path = write_zip(tmp_path / "demo.zip", content, compression=method)
+    assert check(path)[0] == []
+
+
+def test_attributes_and_digest_spellings(tmp_path):
+    digest = hashlib.sha256(TEST).hexdigest()
+    stated = meta(test_digest=f"SHA256:{digest.upper()}", severity="high", levels=[1, {"a": None}])
+    path = write_zip(tmp_path / "demo.zip", members(meta_json=stated))
+    with open_bundle(path) as bundle:
+        assert bundle.meta.digests["test"] == digest
+        assert bundle.meta.attributes == {"severity": "high", "levels": [1, {"a": None}]}
+
+
+@pytest.mark.parametrize(
+    ("stated", "problem"),
+    [
+        (meta(name=...), "demo.zip/meta.json: name: missing"),
+        (meta(test_size=...), "demo.zip/meta.json: test_size: missing"),
+        (meta(test_size=..., tset_size=2), 'demo.zip/meta.json: test_size: missing\n  hint: rename "tset_size" to "test_size"'),
+        (meta(name="Demo"), 'demo.zip/meta.json: name: not a dataset name: "Demo"\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters'),
+        (meta(name="a" * 129), "demo.zip/meta.json: name: not a dataset name: " + '"' + "a" * 78 + "…\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters"),
+        (meta(name="a..b"), 'demo.zip/meta.json: name: not a dataset name: "a..b"\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters'),
+        (meta(name=7), "demo.zip/meta.json: name: not a dataset name: 7\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters"),
+        (meta(test_size="2"), 'demo.zip/meta.json: test_size: expected a number of records, got "2"'),
+        (meta(train_size=True), "demo.zip/meta.json: train_size: expected a number of records, got true"),
+        (meta(train_size=-1), "demo.zip/meta.json: train_size: expected a number of records, got -1"),
+        (meta(train_size=1.0), "demo.zip/meta.json: train_size: expected a number of records, got 1.0"),
+        (meta(test_digest="abc"), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "abc"'),
+        (meta(test_size=3), "demo.zip/meta.json: test_size: 3, but test.jsonl has 2 records"),
+        (meta(train_digest="0" * 64), f"demo.zip/meta.json: train_digest: {'0' * 64}, but train.jsonl has SHA-256 {hashlib.sha256(TRAIN).hexdigest()}\n  hint: pack the bundle again after every change: helm-ext hub pack"),
+        (b"[]", "demo.zip/meta.json: expected a JSON object, got []"),
+        (b"", "demo.zip/meta.json: not JSON: Input is a zero-length, empty document (column 1)"),
+        (b"{'name': 1}", "demo.zip/meta.json: not JSON: unexpected character, expected a string key (column 2)"),
+        (b"\xef\xbb\xbf" + meta(), "demo.zip/meta.json: starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+        (meta()[:-1] + b', "name": "demo"}', 'demo.zip/meta.json: the key "name" occurs twice'),
+        (b" " * (1 << 20) + meta(), "demo.zip/meta.json: longer than 1048576 bytes"),
+    ],
+)  # fmt: skip
+def test_meta(tmp_path, stated, problem):
+    assert texts(write_zip(tmp_path / "demo.zip", members(meta_json=stated))) == [problem]
+
+
+def test_the_file_name(tmp_path):
+    path = write_zip(tmp_path / "other.zip", members())
+    message = 'other.zip/meta.json: name: "demo", but the file is named "other.zip"'
+    assert texts(path) == [f"{message}\n  hint: the hub takes it only as demo.zip"]
+    assert [problem.severity for problem in check(path)[0]] == ["warning"]
+    (problem,) = check(path, expected_name="other")[0]
+    assert problem.severity == "error"
+    assert problem.hint == "rename the file to demo.zip, or pack it again as other"
+    (problem,) = check(path, expected_name="My Data")[0]
+    assert problem.hint == "rename the file to demo.zip"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (members(train_jsonl=None), 'member "train.jsonl": missing\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
+        ([*members(), ("README.md", b"")], 'member "README.md": unexpected\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
+        ([*members(), ("demo/", b"")], 'member "demo/": unexpected\n  hint: put the files at the top of the archive, in no folder'),
+        ([*members(), ("test.jsonl", TEST)], 'member "test.jsonl": occurs 2 times'),
+        ([*members(), ("__MACOSX/../../etc/passwd", b"")], 'member "__MACOSX/../../etc/passwd": path traversal'),
+        ([*members(), ("__MACOSX/..\\x", b"")], 'member "__MACOSX/..\\\\x": path traversal'),
+    ],
+)  # fmt: skip
+def test_members(tmp_path, content, problem):
+    assert texts(write_zip(tmp_path / "demo.zip", content)) == [f"demo.zip: {problem}"]
+
+
+def test_members_in_a_folder(tmp_path):
+    found = texts(write_zip(tmp_path / "demo.zip", [(f"demo/{name}", data) for name, data in members()]))
+    assert (
+        'demo.zip: member "demo/test.jsonl": unexpected\n  hint: put the files at the top of the archive, in no folder'
+        in found
+    )
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "\\\\server\\x", "C:\\x"])
+def test_absolute_names(tmp_path, name):
+    found = texts(write_zip(tmp_path / "demo.zip", [*members(), (name, b"")]))
+    assert f"demo.zip: member {json.dumps(name)}: absolute name" in found
+
+
+def test_symlinks(tmp_path):
+    link = zipfile.ZipInfo("train.jsonl")
+    link.create_system = 3
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    path = write_zip(tmp_path / "demo.zip", [("test.jsonl", TEST), (link, b"/etc/passwd"), ("meta.json", meta())])
+    assert texts(path) == ['demo.zip: member "train.jsonl": symbolic link']
+
+
+def set_in_directory(path, offset, layout, value):
+    """Change one field of the first member, in the local header's copy too where `offset` says so."""
+    data = bytearray(path.read_bytes())
+    central = data.index(b"PK\x01\x02")
+    struct.pack_into(layout, data, central + offset, value)
+    path.write_bytes(data)
+
+
+def test_encrypted(demo):
+    set_in_directory(demo, 8, "<H", 0x1)
+    assert texts(demo) == ['demo.zip: member "test.jsonl": encrypted\n  hint: make the archive without a password']
+
+
+@pytest.mark.parametrize(("method", "name"), [(12, "bzip2"), (14, "LZMA"), (93, "Zstandard"), (77, "unknown")])
+def test_compression_methods(demo, method, name):
+    set_in_directory(demo, 10, "<H", method)
+    assert texts(demo) == [
+        f'demo.zip: member "test.jsonl": compression method {method} ({name})\n'
+        "  hint: use deflate, the default of every tool, or no compression"
+    ]
+
+
+def test_a_name_with_nul(demo):
+    demo.write_bytes(demo.read_bytes().replace(b"train.jsonl", b"train.js\0nl"))
+    assert 'demo.zip: member "train.js\\u0000nl": NUL in the name' in texts(demo)
+
+
+def test_truncated(demo):
+    data = demo.read_bytes()
+    demo.write_bytes(data[:-30])
+    assert texts(demo) == [
+        "demo.zip: truncated: the end of the ZIP archive is missing\n  hint: copy or download the file again"
+    ]
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        archive.comment = b"x"
+    demo.write_bytes(data[:-2] + b"\x05\x00ab")
+    assert texts(demo)[0].startswith("demo.zip: truncated: the comment of the ZIP archive is cut off")
+    demo.write_bytes(b"")
+    assert texts(demo) == ["demo.zip: not a ZIP archive"]
+    demo.write_bytes(b'{"adapter_spec": {}}')
+    assert texts(demo) == ["demo.zip: not a ZIP archive"]
+
+
+def test_data_around_the_archive(demo):
+    data = demo.read_bytes()
+    demo.write_bytes(data + b"hidden")
+    hint = "\n  hint: make the archive anew, from the three files only"
+    assert texts(demo) == ["demo.zip: 6 bytes of trailing data after the archive" + hint]
+    demo.write_bytes(b"#!/bin/sh\n" + data)
+    assert texts(demo) == ["demo.zip: data before the first member" + hint]
+
+
+def test_a_directory_that_is_damaged(demo):
+    data = bytearray(demo.read_bytes())
+    data[data.index(b"PK\x01\x02")] = 0
+    demo.write_bytes(data)
+    assert texts(demo)[0].startswith("demo.zip: not a ZIP archive, or damaged: ")
+
+
+def test_bytes_that_are_damaged(demo):
+    demo.write_bytes(demo.read_bytes().replace(b"2+2?", b"2+3?", 1))
+    found = texts(demo)
+    assert found == [
+        "demo.zip/test.jsonl: cannot be decompressed: Bad CRC-32 for file 'test.jsonl'\n"
+        "  hint: copy or download the file again"
+    ]
+
+
+def test_damaged_meta_and_deflate_streams(tmp_path):
+    path = write_zip(tmp_path / "demo.zip", members(), compression=zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo("meta.json")
+    data = bytearray(path.read_bytes())
+    data[info.header_offset + 30 + len("meta.json")] ^= 0xFF
+    path.write_bytes(data)
+    (found,) = texts(path)
+    assert found.startswith("demo.zip/meta.json: cannot be decompressed: ")
+
+
+def test_a_member_whose_local_header_lies(demo):
+    data = bytearray(demo.read_bytes())
+    at = data.index(b"train.jsonl")
+    data[at : at + 5] = b"other"
+    demo.write_bytes(data)
+    assert any("cannot be decompressed: File name in directory" in text for text in texts(demo))
+
+
+def test_limits(tmp_path, monkeypatch):
+    big = line("a", "x" * 3_000_000)
+    path = write_zip(tmp_path / "demo.zip", members(test_jsonl=big), compression=zipfile.ZIP_DEFLATED)
+    assert texts(path)[0].startswith('demo.zip: member "test.jsonl": decompresses to ')
+    assert texts(path)[0].endswith(
+        "times its size, the limit is 200\n  hint: HELM_EXT_MAX_BUNDLE_RATIO changes the limit"
+    )
+    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_RATIO", "2000")
+    assert not any("decompresses to" in text for text in texts(path))
+    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "1000")
+    total = len(big) + len(TRAIN) + len(meta())
+    assert texts(path) == [
+        f"demo.zip: too large: {total} bytes when decompressed, the limit is 1000\n"
+        "  hint: HELM_EXT_MAX_BUNDLE_BYTES changes the limit"
+    ]
+    assert texts(path, limits=Limits(max_bytes=1 << 30, max_ratio=1e6)) != []
+    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "1G")
+    with pytest.raises(HelmExtError, match='HELM_EXT_MAX_BUNDLE_BYTES: expected a positive whole number, got "1G"'):
+        check(path)
+
+
+def test_far_too_many_members(tmp_path):
+    path = write_zip(tmp_path / "demo.zip", [(f"{'n' * 200}{i}", b"") for i in range(5000)])
+    (found,) = texts(path)
+    assert found.startswith("demo.zip: the archive's directory has ")
+    assert found.endswith(" bytes: far too many members")
+
+
+def test_zip64_end_records_are_understood(demo):
+    data = demo.read_bytes()
+    end = data.rindex(b"PK\x05\x06")
+    size, start = struct.unpack_from("<2L", data, end + 12)
+    record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 3, 3, size, start)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, end, 1)
+    tail = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 3, 3, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    demo.write_bytes(data[:end] + record + locator + tail)
+    assert check(demo)[0] == []
+    huge = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 3, 3, 1 << 40, start)
+    demo.write_bytes(data[:end] + huge + locator + tail)
+    assert texts(demo) == [f"demo.zip: the archive's directory has {1 << 40} bytes: far too many members"]
+    demo.write_bytes(data[:end] + tail)
+    assert len(texts(demo)) == 1
+
+
+BOMB = """
+import resource, sys, time
+from helm_ext.formats.innodata import check
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+started = time.process_time()
+problems, _ = check(sys.argv[1])
+print(time.process_time() - started, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(problems[0])
+"""
+
+
+def test_a_bomb_costs_nothing(tmp_path):
+    path = tmp_path / "demo.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("test.jsonl", "w") as out:
+            for _ in range(200):
+                out.write(b"\n" * (1 << 20))
+        archive.writestr("train.jsonl", b"")
+        archive.writestr("meta.json", meta())
+    assert path.stat().st_size < 1 << 20
+    done = subprocess.run([sys.executable, "-c", BOMB, path], capture_output=True, text=True, check=True)
+    numbers, message = done.stdout.split("\n", 1)
+    seconds, megabytes = map(float, numbers.split())
+    assert 'member "test.jsonl": decompresses to 10' in message
+    assert seconds < 1
+    assert megabytes < 50
+
+
+def test_no_such_file(tmp_path):
+    assert texts(tmp_path / "none.zip") == ["none.zip: no such file"]
+    with pytest.raises(DatasetNotFoundError):
+        open_bundle(tmp_path / "none.zip").__enter__()
+    (found,) = texts(tmp_path)
+    assert "cannot be read" in found
+
+
+def test_records_of_a_bundle_that_is_not_sound(tmp_path):
+    path = write_zip(tmp_path / "demo.zip", members(test_jsonl=line("a") + b"{}\n"))
+    with open_bundle(path) as bundle, pytest.raises(DatasetError, match="test.jsonl:2: id: missing"):
+        list(bundle.records("test"))
+
+
+# Packing
+
+
+def sources(tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(TEST)
+    (tmp_path / "r.jsonl").write_bytes(TRAIN)
+    return {"test": tmp_path / "t.jsonl", "train": tmp_path / "r.jsonl", "name": "demo", "target": tmp_path}
+
+
+def test_packing_is_reproducible(tmp_path):
+    options = sources(tmp_path)
+    packed = pack(**options, attributes={"severity": "high", "task": "maths"})
+    # The bytes themselves, so that another machine, another day or another Python would be noticed.
+    assert packed.digest == "87158c69b7b91923e02e260b0d6f96237cec2548c3d32a5cb2985d3c60cb3cc8"
+    assert packed.digest == hashlib.sha256(packed.path.read_bytes()).hexdigest()
+    os.utime(options["test"], (1, 1))
+    again = pack(**options, attributes={"task": "maths", "severity": "high"})
+    assert again.digest == packed.digest
+    assert check(packed.path) == ([], {"test": 2, "train": 1, "rows": 3})
+    with zipfile.ZipFile(packed.path) as archive:
+        assert archive.namelist() == ["test.jsonl", "train.jsonl", "meta.json"]
+        assert archive.read("test.jsonl") == TEST
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert json.loads(archive.read("meta.json")) == json.loads(meta(severity="high", task="maths"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.zip", "r.jsonl", "t.jsonl"]
+
+
+def test_packing_compressed(tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(b"".join(line(str(i)) for i in range(200)))
+    plain = pack(name="demo", test=tmp_path / "t.jsonl", target=tmp_path)
+    size = plain.path.stat().st_size
+    small = pack(name="demo", test=tmp_path / "t.jsonl", target=tmp_path, compress=True, replace=True)
+    assert small.path.stat().st_size < size / 3
+    assert check(small.path)[0] == []
+
+
+def test_packing_does_not_overwrite(tmp_path):
+    options = sources(tmp_path)
+    first = pack(**options)
+    with pytest.raises(DatasetIntegrityError, match="exists, with other content"):
+        pack(**options, attributes={"a": "b"})
+    assert hashlib.sha256(first.path.read_bytes()).hexdigest() == first.digest
+    assert pack(**options, attributes={"a": "b"}, replace=True).digest != first.digest
+
+
+def test_what_cannot_be_packed(tmp_path):
+    options = sources(tmp_path)
+    with pytest.raises(DatasetSchemaError, match='not a dataset name: "No Name"'):
+        pack(**{**options, "name": "No Name"})
+    with pytest.raises(DatasetSchemaError, match='attribute "test_size": this key is computed'):
+        pack(**options, attributes={"test_size": 1})
+    for bad in (float("nan"), {1, 2}, "\ud800"):
+        with pytest.raises(DatasetSchemaError, match='attribute "x": no JSON value'):
+            pack(**options, attributes={"x": bad})
+    with pytest.raises(DatasetNotFoundError, match="no such folder"):
+        pack(**{**options, "target": tmp_path / "none"})
+    with pytest.raises(DatasetNotFoundError, match=r"none.jsonl: cannot be read: No such file"):
+        pack(**{**options, "test": tmp_path / "none.jsonl"})
+
+
+def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
+    from helm_ext.formats.innodata import pack as pack_function
+    from helm_ext.formats.innodata.pack import check_ids
+
+    options = sources(tmp_path)
+
+    def change(*arguments):
+        options["test"].write_bytes(TEST + line("new"))
+        return check_ids(*arguments)
+
+    monkeypatch.setattr(sys.modules["helm_ext.formats.innodata.pack"], "check_ids", change)
+    with pytest.raises(DatasetIntegrityError, match="changed while it was packed"):
+        pack_function(**options)
+    assert not (tmp_path / "demo.zip").exists()
+
+
+def test_a_failed_write_leaves_the_old_bundle(tmp_path, monkeypatch):
+    options = sources(tmp_path)
+    old = pack(**options).path.read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space left"):
+        pack(**options, attributes={"a": "b"}, replace=True)
+    assert (tmp_path / "demo.zip").read_bytes() == old
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_json_schema_describes_records_and_meta():
+    schema = json_schema()
+    assert schema["$defs"]["record"]["required"] == ["id", "messages", "expected"]
+    assert schema["$defs"]["meta"]["required"] == ["name", "test_size", "train_size", "test_digest", "train_digest"]
+    pattern = schema["$defs"]["meta"]["properties"]["name"]["pattern"]
+    assert pattern == "^[a-z0-9]+([._-][a-z0-9]+)*$"

@@ -1,0 +1,206 @@
+"""From a bundle to an EvalSet: what HELM is given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+
+from helm_ext import hub
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, RunEntryError
+from helm_ext.formats.innodata import load, pack, render_text
+from helm_ext.scores import get_scores
+
+CHAT = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "2+2?"},
+    {"role": "assistant", "content": "4"},
+    {"role": "user", "content": "And 3+3?"},
+]
+
+
+def write_lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    rows = [
+        {"id": "a", "messages": CHAT, "expected": "6", "topic": "sums", "hard": False},
+        {"id": "b", "messages": CHAT[1:2], "expected": "", "topic": "sums", "note": "x" * 100},
+        {"id": "c", "messages": CHAT[1:2], "expected": "4", "topic": "other", "severity": "low", "note": "y"},
+    ]
+    test = write_lines(tmp_path / "t.jsonl", rows)
+    train = write_lines(tmp_path / "r.jsonl", [{"id": "d", "messages": CHAT[1:2], "expected": "4"}])
+    attributes = {"severity": "high", "level": 3, "description": "Small sums", "tags": ["x"]}
+    return pack(name="sums", test=test, train=train, attributes=attributes, target=tmp_path).path
+
+
+def test_chat(bundle):
+    evalset = load(path=bundle)
+    assert (evalset.name, evalset.format) == ("sums", "innodata")
+    assert evalset.digest == hashlib.sha256(bundle.read_bytes()).hexdigest()
+    assert evalset.description == "Small sums"
+    assert evalset.tags == ("level=3", "severity=high")
+    assert evalset.counts == {"rows": 3, "eval": 3}
+    assert evalset.warnings == ()
+    first, second, _ = evalset.instances
+    assert first.input.messages == CHAT
+    assert first.input.text == ""
+    assert [(reference.output.text, reference.tags) for reference in first.references] == [("6", ["correct"])]
+    assert (first.split, first.id) == ("test", "a")
+    assert second.references[0].output.text == ""
+    assert evalset.adapter_spec == AdapterSpec(
+        method="chat", instructions="", input_prefix="", input_suffix="", reference_prefix="", reference_suffix="",
+        output_prefix="", output_suffix="", instance_prefix="", max_train_instances=0, num_outputs=1, max_tokens=512,
+        temperature=0.0, stop_sequences=[],
+    )  # fmt: skip
+    assert set(evalset.scoring.metrics) <= set(get_scores())
+    assert evalset.scoring.main_metric == "expected_contains"
+
+
+def test_attributes_of_rows_and_of_the_dataset(bundle):
+    evalset = load(path=bundle)
+    assert evalset.attributes == {
+        "hard": ("false",),
+        "level": ("3",),
+        "severity": ("high", "low"),
+        "topic": ("other", "sums"),
+    }
+    extras = [instance.extra_data["helm_ext"] for instance in evalset.instances]
+    assert extras[0]["attributes"] == {"hard": "false", "level": "3", "severity": "high", "topic": "sums"}
+    assert extras[2]["attributes"] == {"level": "3", "severity": "low", "topic": "other"}
+    assert extras[1]["data"] == {"topic": "sums", "note": "x" * 100}
+
+
+def test_too_many_values_are_no_attribute(tmp_path):
+    rows = [{"id": str(i), "messages": CHAT[1:2], "expected": "", "k": i, "m": i % 20} for i in range(21)]
+    packed = pack(name="many", test=write_lines(tmp_path / "t.jsonl", rows), target=tmp_path)
+    assert list(load(path=packed.path).attributes) == ["m"]
+
+
+def test_text(bundle):
+    evalset = load(path=bundle, render="text", max_tokens=9, temperature=0.5)
+    text = "System: Be brief.\n\nUser: 2+2?\n\nAssistant: 4\n\nUser: And 3+3?\n\nAssistant:"
+    assert render_text(CHAT) == text
+    assert evalset.instances[0].input.text == text
+    assert evalset.instances[0].input.messages is None
+    spec = evalset.adapter_spec
+    assert (spec.method, spec.max_tokens, spec.temperature) == ("generation", 9, 0.5)
+    assert spec.stop_sequences == ["\n\nUser:"]
+    assert load(path=bundle, render="text", stop=["###"]).adapter_spec.stop_sequences == ["###"]
+    assert load(path=bundle, render="text", stop=[]).adapter_spec.stop_sequences == []
+
+
+def test_split_and_limit_and_scoring(bundle):
+    evalset = load(path=bundle, split="train", metrics=["refusal_match"], main_metric="refusal_match", lower=True)
+    assert [instance.id for instance in evalset.instances] == ["d"]
+    assert evalset.instances[0].split == "test"
+    assert evalset.scoring.to_args() == {"metrics": ["refusal_match"], "main_metric": "refusal_match", "lower": True}
+    limited = load(path=bundle, limit=2)
+    assert [instance.id for instance in limited.instances] == ["a", "b"]
+    assert limited.counts == {"rows": 3, "eval": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "exactly one of dataset and path is needed"),
+        ({"path": "x.zip", "dataset": "x"}, "exactly one of dataset and path is needed"),
+        ({"path": "x.zip", "version": 2}, "version=2: a file has no versions"),
+        ({"path": "x.zip", "split": "dev"}, "split=dev: expected test or train"),
+        ({"path": "x.zip", "render": "html"}, "render=html: expected chat or text"),
+        ({"path": "x.zip", "limit": 0}, "limit=0: expected a positive whole number"),
+    ],
+)
+def test_options_that_make_no_sense(options, message):
+    with pytest.raises(RunEntryError, match=message):
+        load(**options)
+
+
+def test_a_broken_bundle_is_not_loaded_even_if_the_other_split_is_broken(tmp_path, bundle):
+    damaged = tmp_path / "sums.zip"
+    damaged.write_bytes(bundle.read_bytes().replace(b'"id": "d"', b'"id": "a"'))
+    with pytest.raises(DatasetError):
+        load(path=damaged, split="test")
+
+
+def test_an_empty_train_split_cannot_be_evaluated(tmp_path):
+    packed = pack(
+        name="x", test=write_lines(tmp_path / "t", [{"id": "1", "messages": CHAT, "expected": ""}]), target=tmp_path
+    )
+    with pytest.raises(DatasetIntegrityError, match="the train split is empty"):
+        load(path=packed.path, split="train")
+
+
+def test_another_file_name_is_a_warning(bundle):
+    other = bundle.rename(bundle.with_name("renamed.zip"))
+    evalset = load(path=other)
+    assert evalset.name == "sums"
+    assert [problem.code for problem in evalset.warnings] == ["name-mismatch"]
+
+
+def test_from_the_hub(tmp_path, bundle):
+    root = str(tmp_path / "hub")
+    hub.upload(bundle, root)
+    pack(name="sums", test=tmp_path / "r.jsonl", target=tmp_path, replace=True)
+    hub.upload(bundle, root)
+    newest = load(dataset="sums", hub=root)
+    assert newest.display_name == "sums v2"
+    assert newest.description == "Chat dataset sums v2, test split"
+    assert newest.warnings == ()
+    frozen = load(dataset="sums", version=1, hub=root)
+    assert len(frozen.instances) == 3
+    assert [problem.message for problem in frozen.warnings] == ["sums is frozen to version 1; version 2 is the newest"]
+    assert load(dataset="sums", version=frozen.digest[:12], hub=root).digest == frozen.digest
+
+
+# Recorded replies
+
+
+def test_replies(tmp_path, bundle):
+    lines = [{"id": "c", "reply": "4"}, {"id": "a", "reply": "", "request_time": 0.5}, {"id": "b", "reply": None}]
+    replies = write_lines(tmp_path / "replies.jsonl", lines)
+    evalset = load(path=bundle, replies=replies)
+    recorded = [instance.extra_data["helm_ext"]["recorded"] for instance in evalset.instances]
+    assert recorded == [
+        {"status": "ok", "states": [{"result": {"success": True, "completions": [{"text": ""}], "request_time": 0.5}}]},
+        {"status": "not_run", "states": []},
+        {"status": "ok", "states": [{"result": {"success": True, "completions": [{"text": "4"}]}}]},
+    ]
+    assert evalset.counts == {"rows": 3, "recorded": 2, "not_run": 1, "eval": 3}
+    plain = load(path=bundle)
+    both = f"{plain.digest}\n{hashlib.sha256(replies.read_bytes()).hexdigest()}\n"
+    assert evalset.digest == hashlib.sha256(both.encode()).hexdigest()
+    assert [instance.id for instance in load(path=bundle, replies=replies, limit=1).instances] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"reply": "x"}, "1: id: missing"),
+        ({"id": 1, "reply": "x"}, "1: id: expected a string, got 1"),
+        ({"id": "a"}, "1: reply: missing\n  hint: write null for a record that was not run"),
+        ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
+        ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
+        ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number, got "1"'),
+        ({"id": "z", "reply": "x"}, '1: id: "z" is no record of sums\n  hint: replies belong to one split of one dataset'),
+        (["a"], '1: expected a JSON object, got ["a"]'),
+    ],
+)  # fmt: skip
+def test_bad_replies(tmp_path, bundle, line, message):
+    replies = write_lines(tmp_path / "replies.jsonl", [line])
+    with pytest.raises(DatasetError) as caught:
+        load(path=bundle, replies=replies)
+    assert str(caught.value) == f"{replies}:{message}"
+
+
+def test_a_reply_given_twice_and_no_file(tmp_path, bundle):
+    replies = write_lines(tmp_path / "replies.jsonl", [{"id": "a", "reply": "x"}] * 2)
+    with pytest.raises(DatasetIntegrityError, match=':2: id: "a" occurs already in line 1'):
+        load(path=bundle, replies=replies)
+    with pytest.raises(DatasetNotFoundError, match="replies cannot be read: No such file"):
+        load(path=bundle, replies=tmp_path / "none.jsonl")

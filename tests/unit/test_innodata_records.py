@@ -1,0 +1,225 @@
+"""Every rule of a record and of the files, with the exact message (formats.md, section 3)."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from helm_ext.errors import DatasetError, DatasetSyntaxError, Location
+from helm_ext.formats.innodata import pack, records
+from helm_ext.formats.innodata.records import ProblemList, parse_record, read_lines
+
+USER = {"role": "user", "content": "Hi"}
+BOT = {"role": "assistant", "content": "Hello"}
+SYSTEM = {"role": "system", "content": "Be brief."}
+RECORD = {"id": "1", "messages": [USER], "expected": "Hello"}
+
+
+def problems_of(line):
+    """Return the problems of one line as text, without path and line number."""
+    found = ProblemList()
+    data = line if isinstance(line, bytes) else json.dumps(line, ensure_ascii=False).encode()
+    record = parse_record(data, Location("t.jsonl", 3), found)
+    texts = [str(problem) for problem in found.kept]
+    assert (record is None) == bool(texts)
+    assert all(text.startswith("t.jsonl:3: ") for text in texts)
+    return [text.removeprefix("t.jsonl:3: ") for text in texts]
+
+
+def changed(**changes):
+    return {**RECORD, **changes}
+
+
+def chat(*messages):
+    return changed(messages=list(messages))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        RECORD,
+        chat(SYSTEM, USER),
+        chat(USER, BOT, USER),
+        chat(SYSTEM, USER, BOT, USER, BOT, USER),
+        changed(expected=""),
+        chat({"role": "user", "content": ""}),
+        changed(id=" "),
+        changed(topic="x", n=1, deep={"a": [None, True, 1.5]}),
+        changed(expected="line\u2028separator and \u0000"),
+    ],
+)
+def test_sound_records(record):
+    found = ProblemList()
+    parsed = parse_record(json.dumps(record).encode(), Location("t.jsonl", 3), found)
+    assert found.kept == []
+    assert parsed is not None
+    assert {"id": parsed.id, "messages": parsed.messages, "expected": parsed.expected, **parsed.extra} == record
+    assert parsed.line == 3
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([RECORD], 'expected a JSON object, got [{"id": "1", "messages": [{"role": "user", "content": "Hi"}], "expected": "Hell…'),
+        ({"messages": [USER], "expected": ""}, "id: missing"),
+        (changed(id=42), 'id: expected a string, got 42\n  hint: write "42" in quotes'),
+        (changed(id=True), "id: expected a string, got true"),
+        (changed(id=None), "id: expected a string, got null"),
+        (changed(id=""), "id: must not be empty"),
+        ({"id": "1", "messages": [USER]}, 'expected: missing\n  hint: write "" if no reply is expected'),
+        ({"id": "1", "messages": [USER], "expcted": "x"}, 'expected: missing\n  hint: rename "expcted" to "expected"'),
+        ({"id": "1", "message": [USER], "expected": "x"}, 'messages: missing\n  hint: rename "message" to "messages"'),
+        (changed(expected=None), 'expected: expected a string, got null\n  hint: write "" if no reply is expected'),
+        (changed(expected=["a"]), 'expected: expected a string, got ["a"]'),
+        (changed(messages="Hi"), 'messages: expected a list, got "Hi"'),
+        (changed(messages=[]), "messages: must not be empty"),
+        (chat("Hi"), 'messages[0]: expected an object with role and content, got "Hi"'),
+        (chat({"role": "user"}), "messages[0].content: missing"),
+        (chat({"content": "Hi"}), "messages[0].role: missing"),
+        (chat({"role": "user", "content": None}), "messages[0].content: expected a string, got null"),
+        (chat({"role": "user", "content": [{"type": "text"}]}), 'messages[0].content: expected a string, got [{"type": "text"}]'),
+        (chat({"role": "User", "content": "Hi"}), 'messages[0].role: expected system, user or assistant, got "User"\n  hint: did you mean \'user\'?'),
+        (chat({"role": 1, "content": "Hi"}), "messages[0].role: expected system, user or assistant, got 1"),
+        (chat({"role": "tool", "content": "Hi"}), 'messages[0].role: expected system, user or assistant, got "tool"'),
+        (chat({**USER, "name": "x"}), "messages[0].name: unknown key\n  hint: a message has exactly role and content"),
+        (chat(USER, SYSTEM, USER), "messages[1].role: system can only be the first message"),
+        (chat(BOT, USER), "messages[0].role: the conversation must start with user, got assistant"),
+        (chat(SYSTEM, BOT, USER), "messages[1].role: the conversation must start with user, got assistant"),
+        (chat(USER, USER), "messages[1].role: user and assistant must alternate: expected assistant, got user"),
+        (chat(USER, BOT, BOT, USER), "messages[2].role: user and assistant must alternate: expected user, got assistant"),
+        (chat(USER, BOT), "messages[1].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`"),
+        (chat(SYSTEM), "messages: at least one message must be from user"),
+    ],
+)  # fmt: skip
+def test_broken_rules(record, message):
+    assert message in problems_of(record)
+
+
+def test_all_problems_of_a_record_are_found():
+    found = problems_of({"id": 1, "messages": [{"role": "x", "content": 1}, {"role": "user"}], "expected": None})
+    assert [text.split(":")[0] for text in found] == [
+        "id", "expected", "messages[0].role", "messages[0].content", "messages[1].content",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"id": "1"', "not JSON: unexpected end of data (column 11)"),
+        (b"\xef\xbb\xbf{}", "starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+        (b"\xff\xfe{\x00}\x00", "starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+        (
+            b'{"id": "1", "messages": [], "expected": "It\x92s"}',
+            'not UTF-8: byte 0x92 at byte 44 of the line\n  hint: in cp1252 it reads "cted\\": \\"It’s\\"}"; convert the file to UTF-8',
+        ),
+        (b'{"id": "\x81"}', "not UTF-8: byte 0x81 at byte 9 of the line\n  hint: save the file as UTF-8"),
+        (b'{"id": NaN}', "NaN is not JSON\n  hint: write null, or leave the key out"),
+        (b'{"id": -Infinity}', "-Infinity is not JSON\n  hint: write null, or leave the key out"),
+        (b'{"id": "\\ud800"}', "a lone surrogate (half of a character) near column 9\n  hint: write the character"),
+        (b'{"id": "\xed\xa0\x80"}', "not UTF-8: byte 0xed at byte 9 of the line"),
+        (b'{"id": "1", "id": "2", "messages": [], "expected": ""}', 'the key "id" occurs twice'),
+        (b'{"id": "1", "messages": [{"role": "user", "role": "system", "content": ""}], "expected": ""}', 'the key "role" occurs twice'),
+        (b'{"id": "1", "x": {"y": 1, "y": 2}, "messages": [], "expected": ""}', 'the key "y" occurs twice'),
+        (b"[" * 3000 + b"]" * 3000, "not JSON: depth limit exceeded (column 1026)"),
+    ],
+)  # fmt: skip
+def test_bad_bytes(line, message):
+    (found,) = problems_of(line)
+    assert found.startswith(message)
+
+
+def test_big_integers_in_extra_keys_are_exact():
+    line = b'{"id": "1", "messages": [{"role": "user", "content": ""}], "expected": "", "n": 123456789012345678901234567890}'
+    record = parse_record(line, Location("t", 1), ProblemList())
+    assert record is not None
+    assert record.extra == {"n": 123456789012345678901234567890}
+
+
+def test_keys_written_with_escapes():
+    line = b'{"\\u0069d": "1", "messages": [{"role": "user", "content": ""}], "expected": "say \\"id\\""}'
+    record = parse_record(line, Location("t", 1), ProblemList())
+    assert record is not None
+    assert (record.id, record.expected) == ("1", 'say "id"')
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"", []),
+        (b"a", [b"a"]),
+        (b"a\n", [b"a"]),
+        (b"a\nb", [b"a", b"b"]),
+        (b"a\r\nb\r\n", [b"a", b"b"]),
+        (b"a\n\nb", [b"a", b"", b"b"]),
+        (b"a\n\n", [b"a", b""]),
+        ("a\u2028b\u0085c\x0bd\n".encode(), ["a\u2028b\u0085c\x0bd".encode()]),
+        (b"a\rb", [b"a\rb"]),
+    ],
+)
+def test_lines(data, lines, monkeypatch):
+    for chunk in (1, 2, 3, 1 << 20):
+        monkeypatch.setattr(records, "_CHUNK", chunk)
+        assert list(read_lines(io.BytesIO(data))) == list(enumerate(lines, 1))
+
+
+def test_a_line_without_end_needs_no_memory(monkeypatch):
+    monkeypatch.setattr(records, "MAX_LINE_BYTES", 10)
+    monkeypatch.setattr(records, "_CHUNK", 4)
+    assert list(read_lines(io.BytesIO(b"x" * 11 + b"\nok"))) == [(1, None), (2, b"ok")]
+    assert list(read_lines(io.BytesIO(b"x" * 11))) == [(1, None)]
+
+
+LINE = json.dumps(RECORD).encode() + b"\n"
+
+
+def pack_error(tmp_path, test, train=b""):
+    (tmp_path / "test.jsonl").write_bytes(test)
+    (tmp_path / "train.jsonl").write_bytes(train)
+    with pytest.raises(DatasetError) as caught:
+        pack(name="d", test=tmp_path / "test.jsonl", train=tmp_path / "train.jsonl", target=tmp_path)
+    assert not (tmp_path / "d.zip").exists()
+    return caught.value, str(caught.value).replace(f"{tmp_path}/", "")
+
+
+def test_blank_lines(tmp_path):
+    error, text = pack_error(tmp_path, LINE + b"\n" + LINE.replace(b'"1"', b'"2"') + b"\n \n")
+    assert text == "test.jsonl:2: blank line\n  hint: remove it"
+    assert isinstance(error, DatasetSyntaxError)
+
+
+def test_blank_lines_at_the_end_and_a_missing_final_newline_are_fine(tmp_path):
+    for end in (b"", b"\n", b"\r\n", b"\n\n", b"\n\r\n\n"):
+        (tmp_path / "t.jsonl").write_bytes(LINE.strip() + end)
+        assert pack(name="d", test=tmp_path / "t.jsonl", target=tmp_path, replace=True).sizes == {"test": 1, "train": 0}
+
+
+def test_an_empty_test_split(tmp_path):
+    _, text = pack_error(tmp_path, b"", LINE)
+    assert text == "test.jsonl: the test split is empty\n  hint: at least one record is needed to evaluate"
+
+
+def test_ids_are_unique_across_both_splits(tmp_path):
+    two = LINE.replace(b'"1"', b'"2"')
+    _, text = pack_error(tmp_path, LINE + two + LINE, two + LINE)
+    assert text.splitlines()[::2] == [
+        'test.jsonl:3: id: "1" occurs already in test.jsonl:1',
+        'train.jsonl:1: id: "2" occurs already in test.jsonl:2',
+        'train.jsonl:2: id: "1" occurs already in test.jsonl:1',
+    ]
+    assert text.splitlines()[1] == "  hint: ids must be unique across both splits"
+
+
+def test_a_line_that_is_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "MAX_LINE_BYTES", 100)
+    _, text = pack_error(tmp_path, b"x" * 200 + b"\n" + b"y" * 20)
+    assert text.startswith("test.jsonl:1: longer than ")
+    assert "test.jsonl:2: not JSON" in text
+
+
+def test_problems_beyond_a_thousand_are_counted(tmp_path):
+    error, text = pack_error(tmp_path, b"{}\n" * 400)
+    assert len(error.problems) == 1001
+    assert error.problems[-1].message == "200 more problems are not listed"
+    assert text.startswith("test.jsonl:1: id: missing\n")
