@@ -63,9 +63,15 @@ _USED = {
 """The text keys that a method puts into the prompt."""
 
 _PASSED_THROUGH = (
-    "num_train_trials", "num_trials", "sample_train", "multi_label", "output_mapping_pattern", "max_tokens",
-    "stop_sequences", "eval_splits",
-)  # fmt: skip
+    "num_train_trials",
+    "num_trials",
+    "sample_train",
+    "multi_label",
+    "output_mapping_pattern",
+    "max_tokens",
+    "stop_sequences",
+    "eval_splits",
+)
 
 
 @dataclass(frozen=True)
@@ -160,9 +166,12 @@ def _either(keys: Mapping[str, Any], name: str, other: str, report: Report) -> A
     """Return the value of a key with two spellings."""
     if name in keys and other in keys and keys[name] != keys[other]:
         report.add(
-            ("adapter_spec", other), f"{show(keys[other])} contradicts {name} {show(keys[name])}, which means the same",
-            "keep one of them", code="contradiction", kind=INTEGRITY,
-        )  # fmt: skip
+            ("adapter_spec", other),
+            f"{show(keys[other])} contradicts {name} {show(keys[name])}, which means the same",
+            "keep one of them",
+            code="contradiction",
+            kind=INTEGRITY,
+        )
     return keys[name] if name in keys else keys.get(other)
 
 
@@ -171,9 +180,12 @@ def _either_place(keys: Mapping[str, Any], decoding: Mapping[str, Any], name: st
     outer, inner = keys.get(name), decoding.get(inside)
     if outer is not None and inner is not None and str(outer) != str(inner) and outer != inner:
         report.add(
-            ("adapter_spec", "decoding_parameters", inside), f"{show(inner)} contradicts adapter_spec.{name} {show(outer)}",
-            "keep one of them", code="contradiction", kind=INTEGRITY,
-        )  # fmt: skip
+            ("adapter_spec", "decoding_parameters", inside),
+            f"{show(inner)} contradicts adapter_spec.{name} {show(outer)}",
+            "keep one of them",
+            code="contradiction",
+            kind=INTEGRITY,
+        )
     return inner if inner is not None else outer
 
 
@@ -220,38 +232,49 @@ def choose_method(settings: Settings, survey: Survey, report: Report, *, is_argu
         method = _infer_method(settings, survey, report)
     if method not in (JOINT, JOINT_COT) or survey.helm.count:
         return Plan(method)
-    if method == JOINT and survey.train_thoughts.count:
+    if method == JOINT and survey.thoughts.count:
         if is_argument:
-            row = survey.train_thoughts.row
+            row = survey.thoughts.row
             assert row is not None
             report.warn(
-                (*row.path, "instance", "chain_of_thought"), f"not rendered by method {JOINT}", f"use {JOINT_COT}",
-                code="unused-chain-of-thought", line=row.line,
-            )  # fmt: skip
+                (*row.path, "instance", "chain_of_thought"),
+                f"not rendered by method {JOINT}",
+                f"use {JOINT_COT}",
+                code="unused-chain-of-thought",
+                line=row.line,
+            )
         else:
             method = JOINT_COT
     row = survey.few_options.row
     if row is not None:
         report.add(
-            (*row.path, "instance", "references"), f"method {method} needs two or more options, and {_rows(survey.few_options.count)} fewer",
-            'use "method": "generation"', code="too-few-options", line=row.line, kind=INTEGRITY,
-        )  # fmt: skip
+            (*row.path, "instance", "references"),
+            f"method {method} needs two or more options, and {_rows(survey.few_options.count)} fewer",
+            'use "method": "generation"',
+            code="too-few-options",
+            line=row.line,
+            kind=INTEGRITY,
+        )
         return Plan(method)
     row = survey.unlabelled_option.row
     if row is not None:
         report.add(
-            (*row.path, "instance", "answer_mapping"), f"method {method} shows every option with a label, and one has none",
-            "map one label to each option", code="unlabelled-option", line=row.line, kind=INTEGRITY,
-        )  # fmt: skip
+            (*row.path, "instance", "answer_mapping"),
+            f"method {method} shows every option with a label, and one has none",
+            "map one label to each option",
+            code="unlabelled-option",
+            line=row.line,
+            kind=INTEGRITY,
+        )
     try:
         sequence = label_rules.shared_sequence(list(survey.label_sets))
         if not sequence:
             return Plan(method)
         return Plan(method, sequence, label_rules.encode_prefix(settings.text("reference_prefix"), sequence))
     except label_rules.LabelError as error:
-        odd = list(survey.label_sets.values())[-1]
-        where = ("adapter_spec", "reference_prefix") if error.code != "labels-differ" else (*odd.path, "instance")
-        line = odd.line if error.code == "labels-differ" else None
+        odd = survey.label_sets.get(error.labels)
+        where = ("adapter_spec", "reference_prefix") if odd is None else (*odd.path, "instance")
+        line = None if odd is None else odd.line
         report.add(where, error.message, error.hint, code=error.code, line=line, kind=INTEGRITY)
         return Plan(method)
 
@@ -263,12 +286,15 @@ def _rows(count: int) -> str:
 def _infer_method(settings: Settings, survey: Survey, report: Report) -> str:
     if survey.rows and survey.chat_only.count == survey.rows:
         return "chat"
-    if survey.chat_only.row is not None:
-        row = survey.chat_only.row
+    mixed = survey.chat_only.row
+    if mixed is not None:
         report.add(
-            (*row.path, "instance", "input", "text"), "missing, and other rows have it",
-            'give every row a text, or set "method": "chat" and give every row messages', code="missing-key", line=row.line,
-        )  # fmt: skip
+            (*mixed.path, "instance", "input", "text"),
+            "missing, and other rows have it",
+            'give every row a text, or set "method": "chat" and give every row messages',
+            code="missing-key",
+            line=mixed.line,
+        )
     if not survey.choice.count or survey.not_choice.count or survey.few_options.count:
         return "generation"
     if survey.options_in_text.count == survey.rows:
@@ -279,9 +305,10 @@ def _infer_method(settings: Settings, survey: Survey, report: Report) -> str:
     if survey.options_in_text.count:
         report.warn(
             ("adapter_spec", "method"),
-            f"{survey.options_in_text.count} of {survey.rows} rows have their options in input.text, the others have not",
-            'set "method": "generation" or "multiple_choice_joint"', code="options-shown-twice",
-        )  # fmt: skip
+            f"{survey.options_in_text.count} of {survey.rows} rows have their options in input.text, others have not",
+            'set "method": "generation" or "multiple_choice_joint"',
+            code="options-shown-twice",
+        )
     try:
         sequence = label_rules.shared_sequence(list(survey.label_sets))
         if sequence:
@@ -312,7 +339,7 @@ def make_adapter_spec(settings: Settings, plan: Plan, survey: Survey) -> Adapter
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec, Substitution
 
     used = _USED[plan.method]
-    if plan.method == "generation" and survey.train_thoughts.count:
+    if plan.method == "generation" and survey.thoughts.count:
         used = (*used, *_THOUGHTS)
     texts = {key: settings.text(key, used=key in used) for key in _HELM_DEFAULTS}
     if plan.reference_prefix is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
+from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.adapter import JOINT, JOINT_COT
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
+    from helm_ext.formats.request_states.report import Report
 
 __all__ = ["Builder", "assign_ids"]
 
@@ -70,15 +72,15 @@ class Builder:
     """Makes Instances of rows, for one file."""
 
     def __init__(
-        self, adapter_spec: AdapterSpec, labels: Sequence[str], decoding: Decoding, *, is_recorded: bool
+        self, adapter_spec: AdapterSpec, labels: Sequence[str], decoding: Decoding, report: Report, *, is_recorded: bool
     ) -> None:
         self.spec = adapter_spec
         self.sequence = tuple(labels)
         self.decoding = decoding
+        self.report = report
         self.is_recorded = is_recorded
         self.reorder = adapter_spec.method in (JOINT, JOINT_COT) and bool(labels)
         self.labelled = adapter_spec.method in LABELLED_METHODS
-        self._tags: dict[tuple[str, ...], list[str]] = {}
 
     def build(self, row: Row) -> Instance:
         """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours."""
@@ -98,7 +100,7 @@ class Builder:
         if data:
             extra["data"] = data
         if row.only:
-            extra["only"] = row.only  # type: ignore[typeddict-item]
+            extra["only"] = row.only
         is_train = row.split == "train"
         if not is_train:
             if self.decoding:
@@ -116,7 +118,7 @@ class Builder:
         earlier = extra_data.get(EXTRA_KEY)
         if isinstance(earlier, dict):  # the file is the output of a run of ours
             kept = {key: value for key, value in earlier.items() if key in ("id", "data", "labels", "score")}
-            extra = {**kept, **extra}  # type: ignore[typeddict-item]
+            extra = {**kept, **extra}
         extra_data[EXTRA_KEY] = extra
         return Instance(
             input=_input(given["input"]),
@@ -124,7 +126,7 @@ class Builder:
             split=row.split,
             sub_split=given.get("sub_split"),
             id=row.helm_id,
-            perturbation=_perturbation(given.get("perturbation")),
+            perturbation=self._perturbation(row),
             contrast_inputs=[_input(i) for i in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
             contrast_references=(
                 [[self._reference(r) for r in rs] for rs in given["contrast_references"]]
@@ -149,6 +151,27 @@ class Builder:
     def _reference(self, reference: dict[str, Any]) -> Reference:
         tags = reference.get("tags")
         return Reference(Output(text=reference["output"]["text"]), tags=list(tags) if tags else [])
+
+    def _perturbation(self, row: Row) -> Any:
+        given = row.instance.get("perturbation")
+        if not given:
+            return None
+        # Slow to import, and only perturbed rows need it.
+        import json
+
+        from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+        from helm.common.codec import from_json
+
+        try:
+            return from_json(json.dumps(given), PerturbationDescription)
+        except Exception:  # noqa: BLE001 - whatever the codec raises, the file is what is wrong
+            self.report.add(
+                (*row.path, "instance", "perturbation"),
+                f"HELM knows no such perturbation: {show(given)}",
+                code="perturbation",
+                line=row.line,
+            )
+            return None
 
     def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
         """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""
@@ -176,18 +199,6 @@ def _input(given: dict[str, Any]) -> Input:
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
     )
-
-
-def _perturbation(given: dict[str, Any] | None) -> Any:
-    if not given:
-        return None
-    # Slow to import, and only perturbed rows need it.
-    import json
-
-    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-    from helm.common.codec import from_json
-
-    return from_json(json.dumps(given), PerturbationDescription)
 
 
 def _unknown_data(row: Row) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Labels of options: which there are, which option each names, and how HELM is made to render them.
 
-HELM's joint adapter renders `reference_prefix` with its first letter or digit replaced by the option's label, *wherever*
-that character stands (`MultipleChoiceJointAdapter.get_reference_prefix`): "Answer A. " would come out as "Bnswer B. ".
+HELM's joint adapter renders `reference_prefix` with its first letter or digit replaced by the option's label,
+*wherever* that character stands (`MultipleChoiceJointAdapter.get_reference_prefix`): "Answer A. " would come out as "Bnswer B. ".
 Past "Z" it goes on with "[". Both are avoided here.
 """
 
@@ -45,9 +45,11 @@ _PLACEHOLDERS = "AXQZ1甲"
 class LabelError(ValueError):
     """Labels that cannot be used. `args`: message, hint, code."""
 
-    def __init__(self, message: str, hint: str = "", code: str = "labels") -> None:
+    def __init__(self, message: str, hint: str = "", code: str = "labels", *, labels: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint, code)
         self.message, self.hint, self.code = message, hint, code
+        self.labels = labels
+        """Those of the row that does not fit, where rows contradict each other."""
 
 
 def find_label(prefix: str, label: str | None = None) -> tuple[int, int] | None:
@@ -132,8 +134,9 @@ def resolve_mapping(mapping: Mapping[str, str | int], options: Sequence[str], *,
             elif not (shared and target >= 0):
                 raise LabelError(
                     f"{show(label)} maps to option number {target}, but there are {len(options)} options",
-                    "positions count from 0", "mapping-without-option",
-                )  # fmt: skip
+                    "positions count from 0",
+                    "mapping-without-option",
+                )
         else:
             resolved[label] = _find_option(label, target, options)
     return resolved
@@ -171,6 +174,7 @@ def shared_sequence(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         'multiple_choice_joint needs one label sequence for all rows; use "method": "generation" and write the options '
         "into input.text",
         "labels-differ",
+        labels=odd,
     )
 
 
@@ -182,7 +186,7 @@ def encode_prefix(prefix: str, labels: Sequence[str]) -> str:
     span = find_label(prefix, labels[0])
     if span is None:
         raise LabelError(
-            f"reference_prefix {show(prefix)} holds no label, and method multiple_choice_joint writes one before each option",
+            f"reference_prefix {show(prefix)} holds no label, and multiple_choice_joint writes one before each option",
             f'set adapter_spec.reference_prefix, for example to "{labels[0]}. "; if the options stand in input.text '
             'already, set "method": "generation"',
             "no-labels",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -64,6 +65,7 @@ class _Document(Reader):
         self._data = data
         value = self._parse(data, report)
         self._states: list[Any] = []
+        self._exact: list[Any] | None = None
         if not isinstance(value, dict):
             report.add(
                 (),
@@ -96,9 +98,12 @@ class _Document(Reader):
                 raise relaxed from None
             line = strict.problems[0].location.line
             report.warn(
-                (), f"not strict JSON ({strict.problems[0].message}); read as JSON5", "remove comments and trailing commas",
-                code="json5", line=line,
-            )  # fmt: skip
+                (),
+                f"not strict JSON ({strict.problems[0].message}); read as JSON5",
+                "remove comments and trailing commas",
+                code="json5",
+                line=line,
+            )
             return value
 
     def states(self) -> Iterator[RawState]:
@@ -111,12 +116,12 @@ class _Document(Reader):
         return ("request_states", index)
 
     def reparse(self, index: int, line: int | None) -> Any:  # noqa: ARG002
-        import json
-
-        try:
-            return json.loads(self._data)["request_states"][index]
-        except ValueError:
-            return None
+        if self._exact is None:
+            try:
+                self._exact = json.loads(self._data)["request_states"]
+            except ValueError:  # JSON5
+                self._exact = []
+        return self._exact[index] if index < len(self._exact) else None
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         return sources.locate(self._data.decode("utf-8"), paths)
@@ -182,8 +187,6 @@ class _Lines(Reader):
         return dict.fromkeys(paths, self._header_line)
 
     def reparse(self, index: int, line: int | None) -> Any:  # noqa: ARG002
-        import json
-
         with sources.LineSource(self.path) as lines:
             for number, data in lines:
                 if number == line:
@@ -197,28 +200,20 @@ def open_file(path: str | FilePath, report: Report) -> Reader:
 
 
 def _is_json_lines(path: str | FilePath) -> bool:
-    """Whether the file is JSON Lines: by its name, or because its first line is a header (or a state) by itself."""
-    if ".jsonl" in FilePath(path).name.lower():
-        return True
+    """Whether the first line is a header or a state by itself; where that cannot be told, the name decides."""
+    first = b""
     try:
         with sources.LineSource(path, max_line_bytes=_PEEK_BYTES) as lines:
             for number, line in lines:
-                data = line[len(sources.BOM) :] if number == 1 and line.startswith(sources.BOM) else line
-                if data.strip():
-                    value = sources.parse_json(data, str(path), number, allow_nan=True)
-                    return (
-                        isinstance(value, dict)
-                        and "request_states" not in value
-                        and bool({"adapter_spec", "instance"} & set(value))
-                    )
+                first = line.removeprefix(sources.BOM) if number == 1 else line
+                if first.strip():
+                    break
     except DatasetError as error:
-        if error.problems and error.problems[0].code in (
-            "not-json",
-            "duplicate-key",
-            "lone-surrogate",
-            "too-large",
-            "not-utf-8",
-        ):
-            return False
-        raise
-    return False
+        if error.problems[0].code != "too-large":
+            raise
+        return False
+    try:
+        value = sources.parse_json(first, str(path), allow_nan=True)
+    except DatasetError:
+        return ".jsonl" in FilePath(path).name.lower() and first.strip() not in (b"{", b"[")
+    return isinstance(value, dict) and "request_states" not in value and bool({"adapter_spec", "instance"} & set(value))

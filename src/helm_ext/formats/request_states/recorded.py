@@ -117,7 +117,7 @@ def _is_complete(states: Sequence[RecordedState], method: str, reference_count: 
         if any("reference_index" in state for state in states):
             return False
         needed: set[tuple[Any, ...]] = {(trial,) for trial in range(num_train_trials)}
-        present = Counter((state.get("train_trial_index", 0),) for state in states)
+        present: Counter[tuple[Any, ...]] = Counter((state.get("train_trial_index", 0),) for state in states)
     else:
         needed = {
             (trial, index, mode)

@@ -76,7 +76,10 @@ class Report:
             problems.append(
                 Problem(f"... and {self.errors - MAX_PROBLEMS} more errors", Location(self.path), code="more")
             )
-        return sorted(problems, key=lambda problem: problem.severity != "error")
+        return sorted(
+            problems,
+            key=lambda problem: (problem.severity != "error", problem.code == "more", problem.location.line or 0),
+        )
 
     def _to_problem(self, entry: _Entry, lines: dict[Path, int]) -> Problem:
         line = entry.line if entry.line is not None else lines.get(entry.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -17,7 +17,7 @@ from helm_ext.formats.request_states.recorded import Status, is_helm_state, read
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.wording import Path, describe
 
-__all__ = ["Context", "Row", "RowReader", "known_keys"]
+__all__ = ["Context", "First", "Row", "RowReader", "known_keys"]
 
 CORRECT = "correct"
 
@@ -30,7 +30,8 @@ SPLITS = {
 }
 """Names of splits as files write them, and HELM's."""
 
-LABELLED_METHODS = (None, "generation", "chat", "multiple_choice_joint", "multiple_choice_joint_chain_of_thought")
+JOINT_METHODS = ("multiple_choice_joint", "multiple_choice_joint_chain_of_thought")
+LABELLED_METHODS = (None, "generation", "chat", *JOINT_METHODS)
 """Methods whose completions name an option (None: not chosen yet, and then it will be one of these)."""
 
 
@@ -56,9 +57,24 @@ class Row:
     found: list[tuple[Status, RecordedState | None]]
     extra: dict[str, Any] = field(default_factory=dict)
     """Keys of the state that the format does not know."""
-    split_changed: bool = False
-    only: str | None = None
+    only: Literal["live", "recorded"] | None = None
     helm_id: str = ""
+
+
+class First:
+    """How often something was seen, and where first."""
+
+    __slots__ = ("count", "row")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.row: Row | None = None
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        if self.row is None:
+            self.row = row
+        self.count += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +103,8 @@ class RowReader:
     def __init__(self, context: Context, report: Report) -> None:
         self.context = context
         self.report = report
-        self.untagged: list[Row] = []
-        """First row whose single reference has no tag and was taken as correct; `untagged_count` in all."""
-        self.untagged_count = 0
+        self.untagged = First()
+        """Rows whose single reference has no tag and was taken as correct."""
         self.without_correct: list[tuple[Path, int | None, str | None]] = []
         self.mapping_labels_used: set[str] = set()
         self._default_labels: dict[int, list[str]] = {}
@@ -108,13 +123,12 @@ class RowReader:
         self._check_input(instance["input"], path, line)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         untagged = False
-        if not any(tags):
+        if not is_helm and not any(tags):
             if len(references) == 1 and not references[0].get("tags"):
                 references = [{**references[0], "tags": [CORRECT]}]
                 tags = [True]
                 untagged = True
-                self.untagged_count += 1
-            elif not is_helm:
+            else:
                 self.without_correct.append((path, line, split))
         labels, own = self._labels(state, instance, references, tags, path, line, is_helm=is_helm)
         row = Row(
@@ -130,8 +144,8 @@ class RowReader:
             own_labels=own,
             found=[read_recorded(state, is_helm=is_helm)],
         )
-        if untagged and not self.untagged:
-            self.untagged.append(row)
+        if untagged:
+            self.untagged.add(row)
         if not STATE_KEYS.issuperset(state):
             row.extra = {key: value for key, value in state.items() if key not in STATE_KEYS}
         return row if self.report.errors == errors else None
@@ -142,17 +156,13 @@ class RowReader:
         except ValidationError as error:
             failure = error
         # The fast parser makes floats of integers beyond 64 bits; the exact value may well be right.
-        if re.search(r"e\+\d\d", repr(value)):
+        exact = reparse(index, line) if re.search(r"e\+\d\d", repr(value)) else None
+        if exact is not None:
             try:
-                return models.STATE.validate_python(reparse(index, line))  # type: ignore[return-value]
+                return models.STATE.validate_python(exact)  # type: ignore[return-value]
             except ValidationError as error:
                 failure = error
         for where, message, hint, code in describe(failure, value):
-            if message == "missing" and where == ("instance",) and isinstance(value, dict):
-                hint = (
-                    did_you_mean("instance", value)
-                    and f"{did_you_mean('instance', value)[:-1].replace('did you mean', 'the row has')}"
-                )
             self.report.add((*path, *where), message, hint, code=code, line=line)
         return None
 
@@ -160,7 +170,7 @@ class RowReader:
         self, instance: Mapping[str, Any], references: Iterable[Mapping[str, Any]], path: Path, line: int | None
     ) -> str | None:
         given = instance.get("split")
-        names = {} if given is None else {("split",): given}
+        names: dict[Path, str] = {} if given is None else {("split",): given}
         if any("split" in reference for reference in references):
             for position, reference in enumerate(references):
                 if reference.get("split") is not None:
@@ -177,9 +187,13 @@ class RowReader:
                 )
             elif split is not None and known != split:
                 self.report.add(
-                    (*path, "instance", *where), f"split {show(name)} contradicts split {show(split)} of the same row",
-                    "the instance and all its references must have one split", code="split-contradiction", line=line, kind=INTEGRITY,
-                )  # fmt: skip
+                    (*path, "instance", *where),
+                    f"split {show(name)} contradicts split {show(split)} of the same row",
+                    "the instance and all its references must have one split",
+                    code="split-contradiction",
+                    line=line,
+                    kind=INTEGRITY,
+                )
             else:
                 split = known
         return split
@@ -189,9 +203,12 @@ class RowReader:
         if method == "chat":
             if not given.get("messages"):
                 self.report.add(
-                    (*path, "instance", "input", "messages"), "missing, and method chat sends nothing else",
-                    'give a list of {"role": ..., "content": ...}', code="missing-key", line=line,
-                )  # fmt: skip
+                    (*path, "instance", "input", "messages"),
+                    "missing, and method chat sends nothing else",
+                    'give a list of {"role": ..., "content": ...}',
+                    code="missing-key",
+                    line=line,
+                )
         elif given.get("text") is None and (method is not None or not given.get("messages")):
             hint = 'messages are sent by "method": "chat"' if given.get("messages") else ""
             self.report.add((*path, "instance", "input", "text"), "missing", hint, code="missing-key", line=line)
@@ -210,8 +227,8 @@ class RowReader:
         if self.context.method not in LABELLED_METHODS:
             return None, False
         mapping, where, shared = self._mapping(state, instance, path, line)
-        is_choice = len(tags) > 1 and not all(tags) and not is_helm
-        if mapping is None and not is_choice:
+        needs_labels = len(tags) > 1 and (not all(tags) or self.context.method in JOINT_METHODS)
+        if mapping is None and (is_helm or not needs_labels):
             return None, False
         options = [reference["output"]["text"] for reference in references]
         try:
@@ -247,9 +264,13 @@ class RowReader:
             ours, helms = holder.get("answer_mapping"), holder.get("output_mapping")
             if ours and helms and ours != helms:
                 self.report.add(
-                    (*base, "answer_mapping"), "contradicts output_mapping, which means the same", "keep one of them",
-                    code="contradiction", line=line, kind=INTEGRITY,
-                )  # fmt: skip
+                    (*base, "answer_mapping"),
+                    "contradicts output_mapping, which means the same",
+                    "keep one of them",
+                    code="contradiction",
+                    line=line,
+                    kind=INTEGRITY,
+                )
             if ours or helms:
                 return ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), False
         return self.context.mapping, (*path, "instance", "references"), True
@@ -259,7 +280,7 @@ class RowReader:
         if characters is not None:
             if len(characters) < count:
                 raise LabelError(
-                    f"the row has {count} options, and adapter_spec.reference_prefix_characters has {len(characters)} labels",
+                    f"the row has {count} options, and reference_prefix_characters has {len(characters)} labels",
                     "give as many labels as the longest row has options",
                 )
             return characters[:count]
@@ -283,11 +304,18 @@ class RowReader:
                     self.report.add(
                         (*path, "instance", "references", position, "output", "text"),
                         f"two options read {show(text)}, and only one of them is correct",
-                        "an answer could not be told right from wrong; change or remove one", code="same-options", line=line, kind=INTEGRITY,
-                    )  # fmt: skip
+                        "an answer could not be told right from wrong; change or remove one",
+                        code="same-options",
+                        line=line,
+                        kind=INTEGRITY,
+                    )
                     return
         if any(tags) and not any(tags[position] for position in labels.values()):
             self.report.add(
-                where, "no label names a correct option, so no answer could be right", "map one label to each option",
-                code="mapping-without-correct", line=line, kind=INTEGRITY,
-            )  # fmt: skip
+                where,
+                "no label names a correct option, so no answer could be right",
+                "map one label to each option",
+                code="mapping-without-correct",
+                line=line,
+                kind=INTEGRITY,
+            )

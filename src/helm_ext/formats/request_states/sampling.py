@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from helm_ext.sources import canonical_json
 from helm_ext.formats.request_states.rows import Row
+from helm_ext.sources import canonical_json
 
 __all__ = ["draw_order"]
 

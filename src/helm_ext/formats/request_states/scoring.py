@@ -12,15 +12,44 @@ from helm_ext.formats.request_states.report import Report
 
 __all__ = ["HELM_METRICS", "LIST_METRICS", "make_scoring"]
 
-HELM_METRICS = frozenset({
-    "absolute_value_difference", "bleu_1", "bleu_4", "cer_score", "chinese_bleu_1", "chinese_cer_score",
-    "chinese_mer_score", "chinese_rouge_1", "chinese_rouge_2", "chinese_wer_score", "chinese_wip_score", "cider",
-    "cleva_math_result_match", "code_eval_acc", "exact_match", "exact_match_indicator", "exact_set_match",
-    "f1_score", "f1_set_match", "final_number_exact_match", "iou_set_match", "math_equiv",
-    "math_equiv_chain_of_thought", "mer_score", "pass", "prefix_exact_match", "quasi_exact_match",
-    "quasi_leave_articles_exact_match", "quasi_prefix_exact_match", "rouge_1", "rouge_2", "rouge_l", "wer_score",
-    "wip_score",
-})  # fmt: skip
+HELM_METRICS = frozenset(
+    {
+        "absolute_value_difference",
+        "bleu_1",
+        "bleu_4",
+        "cer_score",
+        "chinese_bleu_1",
+        "chinese_cer_score",
+        "chinese_mer_score",
+        "chinese_rouge_1",
+        "chinese_rouge_2",
+        "chinese_wer_score",
+        "chinese_wip_score",
+        "cider",
+        "cleva_math_result_match",
+        "code_eval_acc",
+        "exact_match",
+        "exact_match_indicator",
+        "exact_set_match",
+        "f1_score",
+        "f1_set_match",
+        "final_number_exact_match",
+        "iou_set_match",
+        "math_equiv",
+        "math_equiv_chain_of_thought",
+        "mer_score",
+        "pass",
+        "prefix_exact_match",
+        "quasi_exact_match",
+        "quasi_leave_articles_exact_match",
+        "quasi_prefix_exact_match",
+        "rouge_1",
+        "rouge_2",
+        "rouge_l",
+        "wer_score",
+        "wip_score",
+    }
+)
 """The names in HELM's `compute_reference_metrics`. Importing it costs seconds; a contract test keeps this list true."""
 
 UNUSABLE_METRICS = {"pass": "it needs test cases", "code_eval_acc": "it needs test cases"}
@@ -79,9 +108,11 @@ def make_scoring(
         produced = [*metrics, *(f"{name}@{num_outputs}" for name in metrics if num_outputs > 1)]
         if main not in produced:
             report.add(
-                path("main_metric"), f"{show(main)} is none of the metrics that are measured",
-                did_you_mean(main, [*produced, *_known_names(output_format)]) or f"measured: {', '.join(produced)}", code="main-metric",
-            )  # fmt: skip
+                path("main_metric"),
+                f"{show(main)} is none of the metrics that are measured",
+                did_you_mean(main, [*produced, *_known_names(output_format)]) or f"measured: {', '.join(produced)}",
+                code="main-metric",
+            )
     if "extract" in chosen:
         check_regex(chosen["extract"], path("extract"), report)
     return Scoring(

@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states.labels import find_label
-from helm_ext.formats.request_states.rows import Context, Row
+from helm_ext.formats.request_states.rows import Context, First, Row
 from helm_ext.sources import canonical_json
 
-__all__ = ["First", "Survey", "options_in_text"]
-
-
-class First:
-    """How often something was seen, and where first."""
-
-    __slots__ = ("count", "row")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.row: Row | None = None
-
-    def add(self, row: Row) -> None:
-        """Count a row."""
-        if self.row is None:
-            self.row = row
-        self.count += 1
+__all__ = ["Survey", "options_in_text"]
 
 
 def options_in_text(row: Row, text: str) -> bool:
@@ -69,12 +54,19 @@ class Survey:
         self.options_in_text = First()
         self.chat_only = First()
         self.helm = First()
-        self.train_thoughts = First()
+        self.ours = First()
+        """Rows of the output of a run of ours."""
+        self.thoughts = First()
+        """Rows with a chain of thought; after `settle`, those that may be demonstrations."""
+        self._train_thoughts = First()
         self.starts_doubled = First()
         self.ends_doubled = First()
         self.usable = First()
         self.not_run = First()
         self.failed = First()
+        self.recorded_train = First()
+        """Train rows of a differentiated file that have completions."""
+        self._train_status = {"ok": First(), "not_run": First(), "failed": First()}
         self.label_sets: dict[tuple[str, ...], Row] = {}
         self.unlabelled_option = First()
         self._ids: set[Any] = set()
@@ -103,8 +95,12 @@ class Survey:
             self._add_labels(row, text)
         if row.is_helm:
             self.helm.add(row)
-        if row.split != "test" and instance.get("chain_of_thought"):
-            self.train_thoughts.add(row)
+            if EXTRA_KEY in (instance.get("extra_data") or ()):
+                self.ours.add(row)
+        if instance.get("chain_of_thought"):
+            self.thoughts.add(row)
+            if row.split == "train":
+                self._train_thoughts.add(row)
         self._add_id(row)
         self._inputs[row.split == "train"].add(
             hash(text) if text is not None else hash(canonical_json(given.get("messages")))
@@ -112,7 +108,40 @@ class Survey:
 
     def add_status(self, row: Row, status: str) -> None:
         """Count what is recorded for a row (for HELM's files, for all its states together)."""
-        {"ok": self.usable, "not_run": self.not_run, "failed": self.failed}[status].add(row)
+        if row.split == "train":
+            self._train_status[status].add(row)
+        else:
+            self._statuses[status].add(row)
+
+    def settle(self) -> None:
+        """Finish counting: what train rows are is known only when all rows are."""
+        if self.is_differentiated:
+            self.recorded_train = self._train_status["ok"]
+            self.thoughts = self._train_thoughts
+            return
+        for status, first in self._train_status.items():
+            total = self._statuses[status]
+            total.count += first.count
+            total.row = total.row or first.row
+
+    @property
+    def _statuses(self) -> dict[str, First]:
+        return {"ok": self.usable, "not_run": self.not_run, "failed": self.failed}
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the file is a recorded one: at least one row has a usable result."""
+        return self.usable.count > 0
+
+    @property
+    def evaluated_if_recorded(self) -> int:
+        """How many rows a recorded run is about."""
+        return self.usable.count + self.not_run.count + self.failed.count
+
+    @property
+    def is_helm_output(self) -> bool:
+        """Whether the file is the output of a run of HELM without this package, to be scored as HELM does."""
+        return self.helm.count == self.rows and not self.ours.count
 
     def _add_text(self, row: Row, text: str) -> None:
         if self._input_prefix and text.lstrip().startswith(self._input_prefix):
@@ -156,5 +185,8 @@ class Survey:
 
     @property
     def is_differentiated(self) -> bool:
-        """Whether demonstrations and rows to evaluate are told apart. Rows without a split are evaluated beside train rows."""
+        """Whether demonstrations and rows to evaluate are told apart.
+
+        Rows without a split are evaluated if others are train rows.
+        """
         return self.kinds == {"train", "eval"} or ("train" in self.kinds and self.splits[None] > 0)

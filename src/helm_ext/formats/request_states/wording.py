@@ -38,7 +38,7 @@ def describe(error: ValidationError, value: Any) -> list[Finding]:
     grouped: dict[Path, list[Mapping[str, Any]]] = {}
     for item in error.errors(include_url=False):
         grouped.setdefault(_path(item, value), []).append(item)
-    return [_finding(path, items, value) for path, items in grouped.items()]
+    return [_finding(path, items) for path, items in grouped.items()]
 
 
 def format_path(path: Iterable[str | int]) -> str:
@@ -73,7 +73,7 @@ def _is_at(value: Any, path: Path, wanted: Any) -> bool:
     return value is wanted
 
 
-def _finding(path: Path, items: Sequence[Mapping[str, Any]], value: Any) -> Finding:
+def _finding(path: Path, items: Sequence[Mapping[str, Any]]) -> Finding:
     kind = items[0]["type"]
     got = items[0]["input"]
     if kind == "missing":
@@ -128,7 +128,7 @@ def _unknown_key_hint(path: Path) -> str:
         return f"{key} stands in adapter_spec"
     if inside == ("adapter_spec",) and key in models.DecodingModel.__annotations__:
         return f"{key} stands in adapter_spec.decoding_parameters"
-    return f"known keys: {', '.join(known)}" if len(known) <= 8 else ""  # noqa: PLR2004
+    return f"known keys: {', '.join(known)}" if len(known) <= 8 else ""
 
 
 _CLOSED_PLACES: dict[Path, Any] = {

@@ -1,0 +1,174 @@
+"""What is said about a file as a whole: warnings, and the errors that need all rows."""
+
+from __future__ import annotations
+
+from helm_ext.formats.request_states.adapter import Settings
+from helm_ext.formats.request_states.report import INTEGRITY, Report
+from helm_ext.formats.request_states.rows import First, Row, RowReader
+from helm_ext.formats.request_states.survey import Survey
+
+__all__ = ["report_too_few", "report_without_correct", "warn", "warn_rows"]
+
+EXPECTED_EVAL_ROWS = 100
+"""The format asks for the demonstrations and 100 rows more where it leaves the choice to us."""
+
+ALL = ("request_states",)
+
+
+def _count(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def report_too_few(report: Report, survey: Survey, demonstrations: int) -> None:
+    """Report a file with too few rows to draw demonstrations and leave one to evaluate."""
+    message = (
+        f"{_count(survey.rows, 'row is', 'rows are')} too few: {demonstrations} would be demonstrations, and at least "
+        "one must be left to evaluate"
+    )
+    hint = "add rows, or lower adapter_spec.max_train_instances"
+    if survey.is_recorded:
+        report.warn(ALL, f"the file cannot be run live: {message}", hint, code="too-few-rows")
+    else:
+        report.add(ALL, message, hint, code="too-few-rows", kind=INTEGRITY)
+
+
+def report_without_correct(report: Report, survey: Survey, reader: RowReader) -> None:
+    """Report rows without a correct reference. In train rows of a differentiated file it is only odd."""
+    shown = []
+    for place in reader.without_correct:
+        if survey.is_differentiated and place[2] == "train":
+            shown.append(place)
+            continue
+        report.add(
+            (*place[0], "instance", "references"),
+            "no reference is tagged correct",
+            'add "tags": ["correct"] to the right one',
+            code="no-correct-reference",
+            line=place[1],
+            kind=INTEGRITY,
+        )
+    if shown:
+        path, line, _ = shown[0]
+        report.warn(
+            (*path, "instance", "references"),
+            f"{_count(len(shown), 'train row has', 'train rows have')} no correct reference: the answer shown is n/a",
+            'add "tags": ["correct"] to the right one',
+            code="no-correct-reference",
+            line=line,
+        )
+
+
+def warn(report: Report, survey: Survey, settings: Settings, *, method: str, demonstrations: int, seed: int) -> None:
+    """Warn of what is odd about splits, sizes and prompts."""
+    if survey.is_differentiated:
+        _warn_differentiated(report, survey)
+    elif not survey.helm.count:
+        _warn_sampled(report, survey, settings, demonstrations, seed)
+    if not survey.helm.count and method != "chat":
+        _warn_frame(report, survey, settings, method)
+
+
+def _warn_differentiated(report: Report, survey: Survey) -> None:
+    if survey.splits[None]:
+        message = f"{_count(survey.splits[None], 'row has', 'rows have')} no split; evaluated, as others are train rows"
+        report.warn(ALL, message, code="split-missing")
+    if survey.overlap:
+        report.warn(
+            ALL,
+            f"{_count(survey.overlap, 'input is', 'inputs are')} both in the train split and in an evaluated one",
+            "a model is shown the answer to rows that it is scored on",
+            code="overlap",
+        )
+    row = survey.recorded_train.row
+    if row is not None:
+        report.warn(
+            (*row.path, "request"),
+            f"{_count(survey.recorded_train.count, 'train row has', 'train rows have')} recorded completions, "
+            "which are not scored",
+            code="recorded-train",
+            line=row.line,
+        )
+
+
+def _warn_sampled(report: Report, survey: Survey, settings: Settings, demonstrations: int, seed: int) -> None:
+    given = ", ".join(sorted(split for split in survey.splits if split)) or "none"
+    message = f"train and test are not differentiated (splits given: {given})"
+    if demonstrations:
+        message += f": {demonstrations} demonstrations are drawn with seed {seed}, the rest is evaluated"
+        if survey.is_recorded:
+            message += "; a recorded run evaluates all"
+    report.warn(ALL, message, code="not-differentiated")
+    if survey.rows < settings.max_train_instances * settings.num_train_trials + EXPECTED_EVAL_ROWS:
+        report.warn(
+            ALL,
+            f"{_count(survey.rows, 'row', 'rows')}, fewer than the {settings.max_train_instances} demonstrations + "
+            f"{EXPECTED_EVAL_ROWS} test examples that the format asks for",
+            code="few-rows",
+        )
+    if survey.thoughts.count and settings.max_train_instances:
+        report.warn(
+            ALL,
+            "there are chains of thought, but train and test are not differentiated",
+            'give the demonstrations "split": "train" and the others "split": "test"',
+            code="chain-of-thought-split",
+        )
+
+
+def _warn_frame(report: Report, survey: Survey, settings: Settings, method: str) -> None:
+    is_as_it_is = settings.max_train_instances == 0 and method == "generation"
+    for first, key, verb in (
+        (survey.starts_doubled, "input_prefix", "begin with"),
+        (survey.ends_doubled, "output_prefix", "end with"),
+    ):
+        if first.row is None or (is_as_it_is and first.count == survey.rows):
+            continue
+        report.warn(
+            (*first.row.path, "instance", "input", "text"),
+            f"{first.count} of {survey.rows} inputs {verb} the {key} already, so the prompt has it twice",
+            f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, set '
+            "max_train_instances to 0: then they are sent as they are",
+            code="doubled-prompt",
+            line=first.row.line,
+        )
+
+
+def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First) -> None:
+    """Warn of what single rows lack, once each, at the first of them."""
+
+    def at(row: Row | None, where: tuple[str | int, ...], message: str, hint: str, code: str) -> None:
+        if row is not None:
+            report.warn((*row.path, *where), message, hint, code=code, line=row.line)
+
+    at(
+        reader.untagged.row,
+        ("instance", "references", 0, "tags"),
+        f"{_count(reader.untagged.count, 'row has', 'rows have')} a single reference without tags, taken as correct",
+        'add "tags": ["correct"]',
+        "untagged-reference",
+    )
+    at(
+        survey.unclear_ids.row,
+        ("instance", "id"),
+        f"{_count(survey.unclear_ids.count, 'row has', 'rows have')} no id of its own; made unique",
+        "",
+        "ids",
+    )
+    if survey.is_recorded:
+        for first, one, many, code in (
+            (survey.not_run, "row was not run", "rows were not run", "not-run"),
+            (survey.failed, "row failed", "rows failed", "failed"),
+        ):
+            at(
+                first.row,
+                ("request",) if first.row is not None and not first.row.is_helm else (),
+                f"{_count(first.count, one, many)} of {survey.evaluated_if_recorded}; a recorded run refuses the file",
+                "missing=skip scores the rest and reports how many were left out",
+                code,
+            )
+    at(
+        unmapped.row,
+        ("request",),
+        f"{unmapped.count} of {survey.usable.count} recorded completions name none of the options; they count as wrong",
+        "",
+        "unmapped",
+    )
