@@ -1,0 +1,31 @@
+"""Text to predictions: cleaning, extraction, lists, and which option a completion means. Standard library only.
+
+    completion ──clean──▶ text ──────────────────────────▶ prediction            (output_format "string")
+                           │ ├────split_segments─────────▶ list of segments      (output_format "list")
+                           │ └────map_answer, read_label─▶ label of an option    (multiple choice)
+
+The rules are those of formats.md, section 1; what it leaves open is decided in `helm_ext.parsing.labels`.
+"""
+
+from __future__ import annotations
+
+from helm_ext.parsing.labels import map_answer, read_label
+from helm_ext.parsing.predictions import (
+    apply_pattern,
+    clean,
+    compile_pattern,
+    extract,
+    list_prediction,
+    split_segments,
+)
+
+__all__ = [
+    "apply_pattern",
+    "clean",
+    "compile_pattern",
+    "extract",
+    "list_prediction",
+    "map_answer",
+    "read_label",
+    "split_segments",
+]

@@ -1,0 +1,412 @@
+r"""Which option of a multiple-choice question a completion means (formats.md, section 1, "Reading the label").
+
+Forgiving about form, strict about meaning: what could be read in two ways is read in none. The rules, in order; the
+first that applies decides:
+
+1.  *Nothing*: a blank completion means no option.
+2.  *Exact label*: the completion, white space around it aside, is a label as it is spelled. This also wins where an
+    option's text looks like a label (options `B` and `A`, numbers as labels and as options).
+3.  *Exact text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
+4.  *Thinking*: what stands before the last `</think>` is not part of the answer, and the rules start anew behind it.
+5.  *Loose label*: it is a label but for decoration: Unicode compatibility forms (`Ｂ`, `（B）`, `②`), brackets, quotes,
+    markdown, LaTeX, punctuation behind it, a bullet before it; then also but for case. Where several labels agree in
+    that (`a` and `A`), only the spelling that tells them apart counts.
+6.  *Loose text*: it is an option's text but for case, white space, final punctuation and the decoration of rule 5. Two
+    options that agree in that are told apart by rule 3 only.
+7.  *Stated answer*: "the answer is B", "Answer: (B)", "I choose B", "答案是B", `\boxed{B}`, `<answer>B</answer>`,
+    "B is correct", and the same with an option's text ("The answer is Paris."). The **last** statement that can be read
+    decides, for reasoning comes before the answer. It means nothing when
+    - it names several ("A or B", "A and C", "A, C"), unless that is an option's text;
+    - label and text contradict each other ("The answer is B. London", London being A's text);
+    - it is denied later ("The answer is not B"), hypothetical ("if the answer is B") or about the wrong one;
+    - the first line is nothing but another label or text (two final answers).
+    A text longer than the label it starts with wins over that label ("The answer is E. coli").
+8.  *A line of its own*: the first or the last line is nothing but a label or an option's text (rules 2, 3, 5, 6). If
+    both are and differ, the completion means nothing.
+9.  *Leading label*: `B. text`, `(B) text`, `B: text`, `B - text`, `B) text`, `Option B, because ...`, `B Paris` (with
+    its own text only). Not when a sentence about the option follows ("(B) is wrong"), other options are named with it
+    ("A and B"), another label leads a later line (the options are being listed), or the text contradicts.
+10. Otherwise nothing. An option's text somewhere in a sentence is no answer.
+
+A label is never part of a word, a number or an abbreviation: not in `Because`, `A good question`, `a dog`, `I think`,
+`1.5`, `10`, `A's`, `C++`, `B-cell`, `A/B`, `乙方`. Known limits: an initial that nothing tells from a label ("E. coli
+lives in the gut", label E) is read as one; of a completion longer than HEAD + TAIL characters rules 5 to 9 see its
+beginning and its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from helm_ext.parsing import phrases
+from helm_ext.parsing.predictions import apply_pattern
+from helm_ext.parsing.spelling import (
+    BRACKETS,
+    BULLET,
+    CLOSERS,
+    DASHES,
+    OPENERS,
+    PUNCTUATION,
+    LabelSet,
+    fold,
+    get_label_set,
+    index,
+    peel,
+    simplify,
+)
+
+__all__ = ["HEAD", "TAIL", "map_answer", "read_label"]
+
+HEAD = 4_000
+"""Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
+
+TAIL = 8_000
+"""Characters at the end of a long completion that are looked at: where reasoning ends in an answer."""
+
+_MAX_STATEMENTS = 200
+"""At most this many statements are read, from the end."""
+
+# Words of one letter: as a label inside prose they need punctuation.
+_SHORT_WORDS = frozenset("aioeyuàéèавикосуя")
+
+
+def read_label(completion: str, labels: Mapping[str, str]) -> str | None:
+    """Return the label (a key of `labels`, as it is spelled there) of the option that `completion` means, or None.
+
+    `labels` maps each label to its option's text, in the order of the options. The rules are at the top of this
+    module. Linear in the length of the completion.
+    """
+    stripped = completion.strip()
+    if not stripped:
+        return None
+    if stripped in labels:
+        return stripped
+    for label, text in labels.items():
+        if text.strip() == stripped:
+            return label
+    _, thinking, answer = stripped.rpartition("</think>")
+    if thinking:
+        return read_label(answer, labels)
+    label_set = get_label_set(tuple(labels))
+    if len(stripped) <= label_set.longest + 32:
+        loose = label_set.find(peel(simplify(stripped)))
+        if loose is not None:
+            return loose
+    return _Reader(label_set, labels, simplify(_window(stripped))).read()
+
+
+def map_answer(completion: str, labels: Mapping[str, str], pattern: str | None = None) -> str | None:
+    """Return the label that `completion` means; `pattern` is HELM's `output_mapping_pattern`, which overrides.
+
+    With a pattern, only what it extracts is read (formats.md: it overrides the reading of the whole completion): first
+    as a label by its exact spelling, as HELM does, then by the rules of `read_label`.
+    """
+    if pattern:
+        # HELM strips a completion before it applies the pattern.
+        completion = apply_pattern(completion.strip(), pattern)
+        if completion in labels:
+            return completion
+    return read_label(completion, labels)
+
+
+def _window(text: str) -> str:
+    """Return the text, or its beginning and end on lines of their own."""
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{_CUT}\n{text[-TAIL:]}"
+
+
+_CUT = "\ue001"
+"""Stands for what was left out (a private-use character): no label, no text, no phrase."""
+
+
+class _Found(NamedTuple):
+    """A label in its place in the text."""
+
+    label: str
+    start: int
+    stem: int
+    """Behind the label and its closing brackets, before punctuation."""
+    end: int
+    """Behind the label, its closing brackets and punctuation."""
+    mark: str
+    """The punctuation."""
+    set_off: bool
+    """In brackets, quotes or markup, or followed by punctuation or by a word that is written together with labels."""
+    short_word: bool
+    """In prose the label may be a word: a, I, и."""
+
+
+class _Ambiguous:
+    """The type of AMBIGUOUS: more than one option is named, or label and text contradict each other."""
+
+
+_AMBIGUOUS = _Ambiguous()
+_Reading: TypeAlias = "str | _Ambiguous | None"
+
+
+class _Reader:
+    """Reads one completion, already simplified."""
+
+    def __init__(self, label_set: LabelSet, labels: Mapping[str, str], text: str) -> None:
+        self.label_set = label_set
+        self.text = text
+        self.folded = {label: fold(simplify(option)) for label, option in labels.items()}
+        first_of_text: dict[str, str] = {}
+        for label, option in labels.items():
+            first_of_text.setdefault(option.strip(), label)
+        # The same text twice is no ambiguity.
+        self.by_text = index(
+            (self.folded[label], first_of_text[option.strip()])
+            for label, option in labels.items()
+            if self.folded[label]
+        )
+        self.longest_text = max(map(len, self.by_text), default=0)
+
+    def read(self) -> str | None:
+        """Apply rules 6 to 9 of this module's docstring."""
+        whole = self._read_text_alone(self.text)
+        if whole is not None:
+            return whole
+        lines = [line for line in self.text.split("\n") if line.strip()]
+        alone = {self._read_line(lines[0]), self._read_line(lines[-1])} - {None}
+        stated = self._read_statements()
+        if stated is not None:
+            first = self._read_line(lines[0])
+            return stated if isinstance(stated, str) and first in {None, stated} else None
+        if alone:
+            return alone.pop() if len(alone) == 1 else None
+        return self._read_lead()
+
+    # Rules 6 and 8: nothing but a label or a text.
+
+    def _read_text_alone(self, text: str) -> str | None:
+        if len(text) > 2 * self.longest_text + 64:
+            return None
+        label = self.by_text.get(fold(text))
+        return self.by_text.get(fold(peel(text))) if label is None else label
+
+    def _read_line(self, line: str) -> str | None:
+        if len(line) <= self.label_set.longest + 40:
+            lead = phrases.LEAD.match(line)
+            label = self.label_set.find(peel(line)) or self.label_set.find(peel(line[lead.end() :] if lead else line))
+            if label is not None:
+                return label
+        return self._read_text_alone(line)
+
+    # Rule 7: statements.
+
+    def _read_statements(self) -> _Reading:
+        """Return what the last readable statement says."""
+        text = self.text
+        lowered = text.lower()
+        if len(lowered) != len(text):  # İ is two characters in lower case; positions must stay
+            lowered = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+        readers: list[tuple[int, Callable[[int], _Reading]]] = []
+        for anchor in phrases.ANCHOR.finditer(lowered):
+            introduction = phrases.INTRODUCTION.match(lowered, anchor.start())
+            if introduction and not self._is_void(anchor.start()):
+                readers.append((introduction.end(), self._read_introduced))
+        for verdict in phrases.find_verdicts(lowered):
+            window = max(0, verdict.start() - self.label_set.longest - 60)
+            match = self.label_set.clause_end.search(text, window, verdict.start())
+            if match:
+                readers.append((match.start("label"), self._read_declared))
+        denied: set[str] = set()
+        for place, read in sorted(readers, key=lambda reader: reader[0], reverse=True)[:_MAX_STATEMENTS]:
+            reading = read(place)
+            if reading is not None:
+                return _AMBIGUOUS if reading in denied else reading
+            denial = phrases.DENIAL.match(text, place)
+            found = self._find(self._skip_filler(denial.end())) if denial else None
+            if found:
+                denied.add(found.label)
+        return None
+
+    def _is_void(self, start: int) -> bool:
+        """Tell whether what stands before an introduction takes its meaning away, or makes it part of a word."""
+        before = self.text[max(0, start - 60) : start]
+        if phrases.CHOOSE.match(self.text, start):
+            return phrases.SUBJECT.search(before) is None
+        inside_word = before[-1:].isalnum() and not _is_unspaced(before[-1:]) and self.text[start].isalpha()
+        return (inside_word and not _is_unspaced(self.text[start])) or phrases.VOID.search(before) is not None
+
+    def _skip_filler(self, position: int) -> int:
+        match = phrases.FILLER.match(self.text, position)
+        return match.end() if match else position
+
+    def _read_declared(self, place: int) -> _Reading:
+        found = self.label_set.pattern.match(self.text, place)
+        return self.label_set.find(found["label"]) if found else None
+
+    def _read_introduced(self, place: int) -> _Reading:
+        """Read what an introduction that ends at `place` introduces: a label or an option's text."""
+        after_filler = self._skip_filler(place)
+        by_text, length = max((self._read_text_at(p) for p in (place, after_filler)), key=lambda reading: reading[1])
+        found = self._find(after_filler)
+        # The longer reading: "E. coli" is more than E, "A and C" more than A, and B is as much as the text "B".
+        if found is None or (by_text is not None and length > found.stem - found.start):
+            return by_text
+        return self._read_found(found)
+
+    def _read_text_at(self, position: int) -> tuple[_Reading, int]:
+        """Return the option whose text stands at `position` and ends there (the longest), and the text's length."""
+        line = self.text[position : position + 2 * self.longest_text + 80].lstrip(OPENERS + DASHES + ": \n\t")
+        folded = " ".join(line.partition("\n")[0].casefold().split())
+        for text in sorted(self.by_text, key=len, reverse=True):
+            if folded.startswith(text):
+                rest = folded[len(text) :]
+                if self._names_other(rest, 0, text):
+                    return _AMBIGUOUS, len(text)
+                if self._ends_text(rest):
+                    return self.by_text[text], len(text)
+        return None, 0
+
+    def _ends_text(self, rest: str) -> bool:
+        """Tell whether what stands behind an option's text shows that the text ended there."""
+        bare = rest.lstrip(CLOSERS)
+        if not bare or phrases.CONTINUATION.match(bare):
+            return True
+        return bare[0] in PUNCTUATION and not bare[1:2].isalnum()
+
+    def _names_other(self, text: str, position: int, but: str) -> bool:
+        """Tell whether "or ...", "and ...", ", ..." with another label or text than `but` stands at `position`."""
+        separator = phrases.ALTERNATIVE.match(text, position)
+        if not separator or not (separator["mark"] or separator["word"]):
+            return False
+        rest = text[separator.end() : separator.end() + self.longest_text + 80].casefold()
+        if any(rest.startswith(t) and t != but and self._ends_text(rest[len(t) :]) for t in self.by_text):
+            return True
+        found = self._find(separator.end(), text)
+        if found is None or found.label == but:
+            return False
+        # "B and C are", "B, C"; but not "B, a city", "B and a city".
+        return found.set_off or _at_line_end(text, found.end) or (bool(separator["word"]) and not found.short_word)
+
+    # A label in its place.
+
+    def _find(self, position: int, text: str | None = None) -> _Found | None:
+        """Return the label at `position` if it is no part of a word, a number or an abbreviation."""
+        text = self.text if text is None else text
+        match = self.label_set.pattern.match(text, position)
+        label = self.label_set.find(match["label"]) if match else None
+        if match is None or label is None:
+            return None
+        start, end = match.span("label")
+        before, after = text[max(0, start - 1) : start], text[match.end() : match.end() + 1]
+        if before.isalnum() and not _is_script_change(before, text[start]):
+            return None
+        found = _Found(
+            label=label,
+            start=start,
+            stem=match.end("close"),
+            end=match.end(),
+            mark=match["mark"],
+            set_off=bool(match["mark"]) or bool(match["open"].strip(" \t\n:") and match["close"]),
+            short_word=match["label"].casefold() in _SHORT_WORDS,
+        )
+        if match.end() > end:  # closing brackets or punctuation stand behind it
+            bracketed = any(char in BRACKETS for char in match["close"] + match["close2"])
+            if not after.isalnum() or bracketed or _is_unspaced(after) or self._is_own_text(found, text):
+                return found
+            return None
+        if not after or after.isspace() or after in "<—" or (after in "([{" and self._is_own_text(found, text)):
+            return found
+        suffix = phrases.SUFFIX.match(text, end)
+        if suffix and suffix.end() > end and not text[suffix.end() : suffix.end() + 1].isalnum():
+            return found._replace(stem=suffix.end(), end=suffix.end(), set_off=True)
+        if _is_unspaced(after) and self._is_own_text(found, text):
+            return found
+        return None
+
+    def _is_own_text(self, found: _Found, text: str) -> bool:
+        """Tell whether the text of the label's option stands behind the label."""
+        own = self.folded[found.label]
+        line = text[found.end : found.end + 2 * self.longest_text + 80].lstrip(OPENERS + DASHES + ": \n\t")
+        folded = " ".join(line.partition("\n")[0].casefold().split())
+        return bool(own) and folded.startswith(own) and self._ends_text(folded[len(own) :])
+
+    def _read_found(self, found: _Found, *, leading: bool = False) -> _Reading:
+        """Decide what a label in its place says, from what follows on the line."""
+        text = self.text
+        line = text[found.end :].partition("\n")[0]
+        own = self._is_own_text(found, text)
+        if own:
+            reading, length = self._read_text_at(found.end)
+            return _AMBIGUOUS if reading is _AMBIGUOUS and length == len(self.folded[found.label]) else found.label
+        if self._names_other(text, found.stem, found.label) or self._contradicts(line, found.label):
+            return _AMBIGUOUS
+        if "?" in found.mark:
+            return None
+        if not line.strip():
+            return found.label
+        if leading and (
+            phrases.OBJECTION.match(line)
+            or (found.mark.startswith(",") and found.short_word)
+            or self._lists(line, found)
+        ):
+            return None
+        if found.set_off:
+            return found.label
+        continuation = phrases.CONTINUATION.match(line)
+        # "A rather good ...", "I believe": a short word needs a dash or a bracket.
+        if continuation and not (found.short_word and continuation[0][-1].isalpha()):
+            return found.label
+        return None
+
+    def _contradicts(self, line: str, label: str) -> bool:
+        """Tell whether the line, or its first sentence, is nothing but another label or option's text."""
+        line = line.lstrip(DASHES + " ")
+        sentence = re.split(r"[.!?;](?:\s|$)|[。!?]", line, maxsplit=1)[0]
+        for part in (line, sentence):
+            other = self._read_text_alone(part)
+            if other is None and len(part) <= self.label_set.longest + 16:
+                other = self.label_set.find(peel(part))
+            if other is not None and self.folded[other] != self.folded[label]:
+                return True
+        return False
+
+    # Rule 9: a label at the start.
+
+    def _read_lead(self) -> str | None:
+        lead = phrases.LEAD.match(self.text)
+        for position in (0, lead.end() if lead else 0):
+            found = self._find(position)
+            if found:
+                reading = self._read_found(found, leading=True)
+                return reading if isinstance(reading, str) and not self._lists_on_lines(reading) else None
+        return None
+
+    def _lists(self, line: str, found: _Found) -> bool:
+        """Tell whether another option is listed on the same line: "A. Paris B. London"."""
+        folded = " ".join(line.casefold().split())
+        return any(
+            f"{core.casefold()}{mark}{self.folded[label]}" in folded
+            for core, label in self.label_set.by_core.items()
+            if label and label != found.label and self.folded[label]
+            for mark in (". ", ") ", ": ", ".", ")", " - ")
+        )
+
+    def _lists_on_lines(self, label: str) -> bool:
+        """Tell whether another label leads a later line."""
+        position = self.text.find("\n")
+        while position >= 0:
+            bullet = BULLET.match(self.text, position + 1)
+            found = self._find(bullet.end() if bullet else position + 1)
+            if found and found.set_off and found.label != label:
+                return True
+            position = self.text.find("\n", position + 1)
+        return False
+
+
+def _is_unspaced(char: str) -> bool:
+    """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
+    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
+
+
+def _is_script_change(before: str, after: str) -> bool:
+    return _is_unspaced(before) != _is_unspaced(after) or (_is_unspaced(before) and _is_unspaced(after))
+
+
+def _at_line_end(text: str, position: int) -> bool:
+    return not text[position : text.find("\n", position) if "\n" in text[position:] else None].strip()
