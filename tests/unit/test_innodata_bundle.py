@@ -186,8 +186,10 @@ def test_encrypted(demo):
 def test_compression_methods(demo, method, name):
     set_in_directory(demo, 10, "<H", method)
     assert texts(demo) == [
-        f'demo.zip: member "test.jsonl": compression method {method} ({name})\n'
-        "  hint: use deflate, the default of every tool, or no compression"
+        (
+            f'demo.zip: member "test.jsonl": compression method {method} ({name})\n'
+            "  hint: use deflate, the default of every tool, or no compression"
+        )
     ]
 
 
@@ -232,8 +234,10 @@ def test_bytes_that_are_damaged(demo):
     demo.write_bytes(demo.read_bytes().replace(b"2+2?", b"2+3?", 1))
     found = texts(demo)
     assert found == [
-        "demo.zip/test.jsonl: cannot be decompressed: Bad CRC-32 for file 'test.jsonl'\n"
-        "  hint: copy or download the file again"
+        (
+            "demo.zip/test.jsonl: cannot be decompressed: Bad CRC-32 for file 'test.jsonl'\n"
+            "  hint: copy or download the file again"
+        )
     ]
 
 
@@ -268,8 +272,10 @@ def test_limits(tmp_path, monkeypatch):
     monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "1000")
     total = len(big) + len(TRAIN) + len(meta())
     assert texts(path) == [
-        f"demo.zip: too large: {total} bytes when decompressed, the limit is 1000\n"
-        "  hint: HELM_EXT_MAX_BUNDLE_BYTES changes the limit"
+        (
+            f"demo.zip: too large: {total} bytes when decompressed, the limit is 1000\n"
+            "  hint: HELM_EXT_MAX_BUNDLE_BYTES changes the limit"
+        )
     ]
     assert texts(path, limits=Limits(max_bytes=1 << 30, max_ratio=1e6)) != []
     monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "1G")

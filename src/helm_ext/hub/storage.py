@@ -77,7 +77,7 @@ def open_storage(root: str | Path) -> Storage:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _explained(what: str, ending: str = "; nothing was changed") -> Iterator[None]:
     """Turn what an operating system or a store says into a HubError; missing and existing files are not errors."""
     try:
         yield
@@ -85,7 +85,7 @@ def _explained(what: str) -> Iterator[None]:
         raise
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
-        raise HubError(f"{what}: {reason}; nothing was changed") from error
+        raise HubError(f"{what}: {reason}{ending}") from error
 
 
 class LocalStorage:
@@ -97,15 +97,15 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         """See Storage."""
-        with _explained(f"{self.path / path}: cannot be read"):
+        with _explained(f"{self.path / path}: cannot be read", ""):
             return (self.path / path).read_bytes()
 
     def list_names(self, folder: str) -> list[str]:
         """See Storage."""
         try:
-            with _explained(f"{self.path / folder}: cannot be listed"):
+            with _explained(f"{self.path / folder}: cannot be listed", ""):
                 return sorted(entry.name for entry in (self.path / folder).iterdir() if entry.suffix != PART)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return []
 
     def create(self, path: str, data: bytes) -> None:

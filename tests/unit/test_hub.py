@@ -1,0 +1,564 @@
+"""The hub: versions, freezing, damage, refusals (formats.md, section 3)."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+import fsspec
+import pytest
+
+from helm_ext import hub
+from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
+from helm_ext.formats.innodata import pack
+from helm_ext.hub import storage as storage_module
+from helm_ext.hub.storage import LocalStorage, open_storage
+from helm_ext.hub.tables import get_attributes
+
+
+def record(record_id, expected="4", **extra):
+    return {"id": record_id, "messages": [{"role": "user", "content": "2+2?"}], "expected": expected, **extra}
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Return a function that packs a bundle of `demo` with the records given."""
+
+    def make(*records, name="demo", train=(), **attributes):
+        for split, rows in (("test", records or [record("a")]), ("train", train)):
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (tmp_path / f"{split}.jsonl").write_text(text, encoding="utf-8")
+        sources = {"test": tmp_path / "test.jsonl", "train": tmp_path / "train.jsonl"}
+        return pack(name=name, **sources, attributes=attributes, target=tmp_path, replace=True).path
+
+    return make
+
+
+@pytest.fixture(params=["local", "memory"])
+def root(request, tmp_path, monkeypatch):
+    """A hub in a folder, and one in fsspec's memory file system."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if request.param == "local":
+        yield str(tmp_path / "hub")
+    else:
+        folder = f"memory://{tmp_path.name}-{os.getpid()}"
+        yield folder
+        memory = fsspec.filesystem("memory")
+        if memory.exists(folder):
+            memory.rm(folder, recursive=True)
+
+
+@pytest.fixture
+def local(tmp_path):
+    return tmp_path / "hub"
+
+
+def files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_versions_are_numbered(root, make):
+    first = hub.upload(make(severity="high"), root)
+    assert (first.version.name, first.version.number, first.version.test_size) == ("demo", 1, 1)
+    assert first.warnings == ()
+    second = hub.upload(make(record("a", "5")), root).version
+    assert second.number == 2
+    assert [version.digest for version in hub.versions("demo", root)] == [first.version.digest, second.digest]
+    assert hub.versions("demo", root)[0].attributes == {"severity": "high"}
+    hub.upload(make(name="other"), root)
+    assert hub.names(root) == ["demo", "other"]
+    assert hub.verify(hub=root) == []
+
+
+def test_the_same_zip_is_refused_and_named(root, make):
+    hub.upload(make(), root)
+    hub.upload(make(record("a", "5")), root)
+    digest = hub.versions("demo", root)[0].digest
+    with pytest.raises(
+        HubError,
+        match=rf"^demo: this ZIP is version 1 already \(SHA-256 {digest[:12]}, uploaded .*\); nothing was changed$",
+    ):
+        hub.upload(make(), root)
+    assert len(hub.versions("demo", root)) == 2
+
+
+def test_other_bytes_with_equal_content_are_a_version_and_a_warning(root, make):
+    hub.upload(make(severity="high"), root)
+    uploaded = hub.upload(make(severity="low"), root)
+    assert uploaded.version.number == 2
+    assert [problem.message for problem in uploaded.warnings] == [
+        "the records are those of version 1; only the ZIP or the attributes differ"
+    ]
+
+
+def test_resolve(root, make):
+    digests = [hub.upload(make(record("a", str(i))), root).version.digest for i in range(3)]
+    assert hub.resolve("demo", hub=root) == hub.Resolved("demo", 3, digests[2], 3)
+    assert hub.resolve("demo", hub=root).notice == ""
+    for version in (1, "1", "v1", digests[0], digests[0][:8].upper(), f"sha256:{digests[0]}"):
+        assert hub.resolve("demo", version, root) == hub.Resolved("demo", 1, digests[0], 3)
+    assert hub.resolve("demo", 1, root).notice == "demo is frozen to version 1; version 3 is the newest"
+    for version, message in {
+        4: "demo: no version 4\n  hint: versions 1 to 3 exist",
+        0: "demo: no version 0\n  hint: versions 1 to 3 exist",
+        "f" * 64: f"demo: no version has a SHA-256 that starts with {'f' * 64}",
+        "abc": 'demo: not a version: "abc"\n  hint: a number, or at least 8 hex digits of the ZIP\'s SHA-256 (sha256:… in a run entry)',
+        1.5: "demo: not a version: 1.5\n  hint: a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)",
+        True: "demo: not a version: true\n  hint: a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)",
+    }.items():
+        if version is not True:  # True == 1 as a key of this dict
+            with pytest.raises(HubError) as caught:
+                hub.resolve("demo", version, root)
+            assert str(caught.value) == message
+    with pytest.raises(HubError, match="not a version: true"):
+        hub.resolve("demo", True, root)
+
+
+def test_a_digest_prefix_that_two_versions_share(local, make):
+    hub.upload(make(), local)
+    entry = local / "datasets/demo/versions/00000001.json"
+    value = json.loads(entry.read_text())
+    value["number"] = 2
+    (entry.parent / "00000002.json").write_text(json.dumps(value))
+    with pytest.raises(HubError, match="versions 1, 2 have a SHA-256 that starts with"):
+        hub.resolve("demo", value["digest"][:10], local)
+
+
+def test_unknown_names(root, make):
+    with pytest.raises(HubError, match=r'no dataset "demo" in the hub at .*\n  hint: this hub is empty'):
+        hub.resolve("demo", hub=root)
+    hub.upload(make(), root)
+    with pytest.raises(HubError, match="hint: did you mean 'demo'"):
+        hub.versions("dmeo", root)
+    with pytest.raises(HubError, match="hint: known: demo"):
+        hub.verify("zzz", root)
+    with pytest.raises(HubError, match=r'no dataset "../x"'):
+        hub.resolve("../x", hub=root)
+
+
+def test_the_root(monkeypatch, tmp_path):
+    monkeypatch.setenv("HELM_EXT_HUB", "/data/hub")
+    assert hub.get_root() == "/data/hub"
+    assert hub.get_root(tmp_path) == str(tmp_path)
+    monkeypatch.setenv("HELM_EXT_HUB", "")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert hub.get_root() == str(tmp_path / "helm-ext" / "hub")
+    assert open_storage(f"file://{tmp_path}").root == str(tmp_path)
+    with pytest.raises(HubError, match="nope://x: cannot be opened: "):
+        open_storage("nope://x")
+
+
+def test_load(root, make):
+    row = record("a", "é\u2028", topic="x", n=1)
+    hub.upload(make(row, record("b"), train=[record("c")], severity="high", level=2), root)
+    found = hub.load("demo", hub=root)
+    assert list(found) == ["train", "test"]
+    assert found["test"][0] == {
+        "id": "a",
+        "messages": [{"role": "user", "content": "2+2?"}],
+        "expected": "é\u2028",
+        "extra": '{"topic": "x", "n": 1}',
+    }
+    assert found["test"]["extra"][1] == "{}"
+    assert found["train"]["id"] == ["c"]
+    version = hub.versions("demo", root)[0]
+    assert json.loads(found["test"].info.description) == {
+        "name": "demo", "version": 1, "digest": version.digest, "attributes": {"severity": "high", "level": 2},
+    }  # fmt: skip
+    kept = found.filter(lambda row: row["id"] == "a")
+    assert get_attributes(kept) == get_attributes(kept["test"]) == {"severity": "high", "level": 2}
+    assert str(found["test"].split) == "test"
+
+
+def test_load_of_an_empty_train_split_and_of_a_frozen_version(root, make):
+    hub.upload(make(), root)
+    hub.upload(make(record("a", "5")), root)
+    with pytest.warns(UserWarning, match="demo is frozen to version 1; version 2 is the newest"):
+        found = hub.load("demo", 1, root)
+    assert found["train"].num_rows == 0
+    assert found["train"].features == found["test"].features
+    assert found["test"]["expected"] == ["4"]
+    assert hub.load("demo", hub=root)["test"]["expected"] == ["5"]
+
+
+def test_importing_the_hub_is_cheap():
+    code = "import sys, helm_ext.hub; print(sorted({'datasets', 'fsspec', 'pyarrow', 'helm', 'pydantic'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_download(root, make, tmp_path):
+    path = make()
+    data = path.read_bytes()
+    hub.upload(path, root)
+    hub.upload(make(record("a", "5")), root)
+    (tmp_path / "out").mkdir()
+    target, resolved = hub.download("demo", 1, root, tmp_path / "out")
+    assert (target, resolved.version) == (tmp_path / "out" / "demo.zip", 1)
+    assert target.read_bytes() == data
+    assert hub.download("demo", 1, root, tmp_path / "out")[0] == target
+    with pytest.raises(HubError, match="exists, with other content"):
+        hub.download("demo", None, root, tmp_path / "out")
+    hub.download("demo", None, root, tmp_path / "out", replace=True)
+    assert target.read_bytes() == path.read_bytes()
+    with pytest.raises(HubError, match="no such folder"):
+        hub.download("demo", None, root, tmp_path / "none")
+
+
+def test_download_to_a_full_disk(root, make, tmp_path, monkeypatch):
+    hub.upload(make(), root)
+    (tmp_path / "out").mkdir()
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(HubError, match="demo.zip: cannot be written: No space left on device"):
+        hub.download("demo", None, root, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_diff(root, make):
+    old = [
+        record("same"),
+        record("gone"),
+        record("new-answer"),
+        record("key", topic="x"),
+        record("moved"),
+        record("type", n=1),
+    ]
+    new = [record("added"), record("new-answer", "5"), record("key", level=1), record("same"), record("type", n=1.0)]
+    hub.upload(make(*old, severity="high", kind="a"), root)
+    hub.upload(make(*new, train=[record("moved")], severity="low", extra=[1]), root)
+    found = hub.diff("demo", 1, 2, root)
+    test, train = found.splits["test"], found.splits["train"]
+    assert (test.added, test.removed) == (("added",), ("gone", "moved"))
+    changes = [(change.id, change.fields) for change in test.changed]
+    assert changes == [("new-answer", ("expected",)), ("key", ("topic", "level")), ("type", ("n",))]
+    assert (train.added, train.removed, train.changed) == (("moved",), (), ())
+    assert found.attributes == {"kind": ("a", None), "severity": ("high", "low"), "extra": (None, [1])}
+    assert found
+    assert not hub.diff("demo", 2, 2, root)
+
+
+# What is refused
+
+
+def test_a_broken_bundle_is_refused_and_changes_nothing(local, make, tmp_path):
+    path = make()
+    other = path.rename(tmp_path / "other.zip")
+    with pytest.raises(DatasetIntegrityError, match='name: "demo", but the file is named "other.zip"'):
+        hub.upload(other, local)
+    other.write_bytes(other.read_bytes()[:-1])
+    with pytest.raises(DatasetError, match="truncated"):
+        hub.upload(other, local)
+    assert not local.exists()
+
+
+def test_two_ids_are_refused_on_upload(local, tmp_path, make):
+    path = make(record("a"), train=[record("b")])
+    path.write_bytes(path.read_bytes().replace(b'"id": "b"', b'"id": "a"'))
+    with pytest.raises(DatasetError):
+        hub.upload(path, local)
+
+
+@pytest.mark.parametrize("call", ["link", "fsync", "write", "open"])
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (errno.ENOSPC, "No space left on device"),
+        (errno.EROFS, "Read-only file system"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+def test_a_disk_that_fails_leaves_the_old_state(local, make, monkeypatch, call, number, text):
+    hub.upload(make(), local)
+    before = files(local)
+    path = make(record("a", "5"))
+
+    def fail(*_, **__):
+        raise OSError(number, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage_module.os, call, fail)
+        with pytest.raises(HubError, match=rf"{text}; nothing was changed$"):
+            hub.upload(path, local)
+    after = files(local)
+    assert {name: data for name, data in after.items() if "blobs" not in name} == {
+        name: data for name, data in before.items() if "blobs" not in name
+    }
+    assert before.items() <= after.items()
+    assert not [name for name in after if name.endswith(".part")]
+    assert hub.verify(hub=local) == []
+    assert hub.upload(path, local).version.number == 2
+
+
+def test_a_file_system_without_hard_links(local, make, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    path = make()
+    monkeypatch.setattr(storage_module.os, "link", fail)
+    with pytest.raises(HubError, match="this file system has no hard links"):
+        hub.upload(path, local)
+    assert hub.names(local) == []
+
+
+def test_a_root_that_is_a_file(tmp_path, make):
+    root = tmp_path / "file"
+    root.write_bytes(b"")
+    with pytest.raises(HubError, match="cannot be listed: Not a directory"):
+        hub.upload(make(), root)
+    with pytest.raises(HubError, match="cannot be written: not a folder; nothing was changed"):
+        LocalStorage(root).create("datasets/x", b"")
+
+
+def test_a_source_that_changes_while_it_is_uploaded(root, make, monkeypatch):
+    path = make()
+    original = hub._refuse_duplicate
+
+    def change(*arguments):
+        path.write_bytes(path.read_bytes() + b"more")
+        return original(*arguments)
+
+    monkeypatch.setattr(hub, "_refuse_duplicate", change)
+    with pytest.raises(HubError, match="changed while it was uploaded; nothing was changed"):
+        hub.upload(path, root)
+    assert hub.names(root) == []
+
+
+def test_a_store_that_cannot_create_exclusively(make, monkeypatch, tmp_path):
+    monkeypatch.setattr(storage_module, "EXCLUSIVE", frozenset({"s3"}))
+    with pytest.raises(
+        HubError, match="memory is not known to; nothing was changed\n  hint: use a local folder, or one of s3"
+    ):
+        hub.upload(make(), f"memory://none-{tmp_path.name}")
+
+
+# What others do at the same time, and what crashes leave behind
+
+
+def test_a_version_claimed_by_somebody_else_meanwhile(root, make, monkeypatch):
+    mine, theirs, same = make(record("a", "mine")), None, None
+    data = mine.read_bytes()
+    theirs = make(record("a", "theirs")).read_bytes()
+    original = hub.claim
+    others = [theirs]
+
+    def race(storage, *arguments):
+        while others:
+            mine.write_bytes(others.pop())
+            hub.upload(mine, root)
+            mine.write_bytes(data)
+        return original(storage, *arguments)
+
+    mine.write_bytes(data)
+    monkeypatch.setattr(hub, "claim", race)
+    assert hub.upload(mine, root).version.number == 2
+    with pytest.raises(HubError, match="version 2 already"):
+        hub.upload(mine, root)
+    same = make(record("a", "again"))
+    data = same.read_bytes()
+    others.append(data)
+    with pytest.raises(HubError, match="this ZIP is version 3 already"):
+        hub.upload(same, root)
+    assert len(hub.versions("demo", root)) == 3
+
+
+def test_an_answer_that_was_lost_on_the_way(local, make, monkeypatch):
+    original = LocalStorage.create
+
+    def create(self, path, data):
+        original(self, path, data)
+        raise FileExistsError(path)  # what a second try of the store's library is told
+
+    monkeypatch.setattr(LocalStorage, "create", create)
+    assert hub.upload(make(), local).version.number == 1
+    assert len(hub.versions("demo", local)) == 1
+
+
+def test_part_files_are_invisible_and_go_when_they_are_old(local, make):
+    hub.upload(make(), local)
+    versions = local / "datasets/demo/versions"
+    young, old = versions / ".00000002.json.1-ab.part", versions / ".00000002.json.2-cd.part"
+    for part in (young, old):
+        part.write_bytes(b"half")
+    os.utime(old, (time.time() - 90_000,) * 2)
+    assert [version.number for version in hub.versions("demo", local)] == [1]
+    assert hub.verify(hub=local) == []
+    hub.upload(make(record("a", "5")), local)
+    assert young.exists()
+    assert not old.exists()
+
+
+# Damage
+
+
+def damage(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def blob(local, number=1):
+    return local / "blobs" / f"{hub.versions('demo', local)[number - 1].digest}.zip"
+
+
+def test_a_damaged_bundle_is_found_and_never_served(local, make, tmp_path):
+    path = make()
+    hub.upload(path, local)
+    damage(blob(local))
+    (problem,) = hub.verify("demo", local)
+    assert str(problem).startswith(f"demo@1: the bundle {local}/blobs/")
+    assert "is damaged: its SHA-256 is not" in str(problem)
+    for use in (lambda: hub.load("demo", hub=local), lambda: hub.download("demo", None, local, tmp_path / "hub")):
+        with pytest.raises(HubError, match="is damaged: its SHA-256 is not"):
+            use()
+    with pytest.raises(HubError, match="this ZIP is version 1 already"):
+        hub.upload(path, local)
+    assert hub.verify(hub=local) == []  # the refused upload has put it right
+
+
+def test_a_missing_bundle(local, make):
+    hub.upload(make(), local)
+    blob(local).unlink()
+    with pytest.raises(HubError, match=r"demo@1: the bundle .* is missing\n  hint: upload the same ZIP again"):
+        hub.load("demo", hub=local)
+    assert [problem.code for problem in hub.verify(hub=local)] == ["damaged-bundle"]
+
+
+def test_a_remote_bundle_that_is_damaged(tmp_path, make, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = f"memory://damaged-{tmp_path.name}"
+    hub.upload(make(), root)
+    hub.load("demo", hub=root)
+    cached = tmp_path / f"cache/helm-ext/bundles/{hub.resolve('demo', hub=root).digest}.zip"
+    damage(cached)  # is fetched again
+    assert hub.load("demo", hub=root)["test"].num_rows == 1
+    memory = fsspec.filesystem("memory")
+    path = f"{root}/blobs/{hub.resolve('demo', hub=root).digest}.zip"
+    memory.pipe_file(path, memory.cat_file(path)[:-3])
+    cached.unlink()
+    with pytest.raises(HubError, match="is damaged"):
+        hub.load("demo", hub=root)
+    memory.rm(path)
+    cached.unlink()
+    with pytest.raises(HubError, match="is missing"):
+        hub.load("demo", hub=root)
+    memory.rm(root, recursive=True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"format": 1}',
+        b'{"format": "x"}',
+        '{"format": 1, "name": "demo", "number": 1, "digest": "é"}'.encode(),
+    ],
+)
+def test_a_damaged_entry(local, make, content):
+    hub.upload(make(), local)
+    hub.upload(make(record("a", "5")), local)
+    (local / "datasets/demo/versions/00000002.json").write_bytes(content)
+    for use in (lambda: hub.load("demo", hub=local), lambda: hub.upload(make(record("a", "6")), local)):
+        with pytest.raises(HubError, match=r"00000002.json: damaged entry; restore it from a backup"):
+            use()
+    assert [problem.code for problem in hub.verify(hub=local)] == ["damaged-entry"]
+    assert hub.resolve("demo", 1, local).version == 1
+
+
+def change_entry(local, **changes):
+    path = local / "datasets/demo/versions/00000001.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"number": 7}, "states version 7 of"),
+        ({"name": "x"}, "states version 1 of"),
+        ({"size": "1"}, "damaged entry"),
+        ({"digest": "xyz"}, "damaged entry"),
+        ({"attributes": []}, "damaged entry"),
+        ({"surprise": 1}, "damaged entry"),
+        ({"format": 2}, "format 2 is of a newer helm-ext\n  hint: update it"),
+        ({"test_size": 9}, "and the bundle's meta.json differ"),
+        ({"attributes": {"severity": "high"}}, "and the bundle's meta.json differ"),
+        ({"digest": "0" * 64}, "is missing"),
+    ],
+)
+def test_entries_that_lie(local, make, changes, message):
+    hub.upload(make(), local)
+    change_entry(local, **changes)
+    (problem,) = hub.verify("demo", local)
+    assert message in str(problem)
+
+
+def test_a_missing_version(local, make):
+    for i in range(3):
+        hub.upload(make(record("a", str(i))), local)
+    (local / "datasets/demo/versions/00000002.json").unlink()
+    (problem,) = hub.verify(hub=local)
+    assert str(problem).endswith("versions/00000002.json: missing")
+    with pytest.raises(HubError, match="00000002.json: missing, while version 3 exists"):
+        hub.upload(make(record("a", "9")), local)
+    assert hub.resolve("demo", 3, local).version == 3
+    with pytest.raises(HubError, match="no version 2"):
+        hub.resolve("demo", 2, local)
+
+
+def test_a_bundle_that_does_not_keep_the_rules(local, make):
+    """A hub somebody filled by other means: the digest is right, the content is not."""
+    path = make()
+    hub.upload(path, local)
+    data = path.read_bytes().replace(b'"expected"', b'"expectex"')
+    digest = hashlib.sha256(data).hexdigest()
+    (local / f"blobs/{digest}.zip").write_bytes(data)
+    change_entry(local, digest=digest, size=len(data))
+    problems = hub.verify(hub=local)
+    assert problems
+    assert str(problems[0]).startswith("demo@1/test.jsonl: cannot be decompressed: Bad CRC-32")
+    (local / f"blobs/{digest}.zip").write_bytes(b"no zip")
+    change_entry(local, digest=hashlib.sha256(b"no zip").hexdigest())
+    (local / f"blobs/{hashlib.sha256(b'no zip').hexdigest()}.zip").write_bytes(b"no zip")
+    assert [str(problem) for problem in hub.verify(hub=local)] == ["demo@1: not a ZIP archive"]
+
+
+def test_foreign_files_are_no_datasets(local, make):
+    hub.upload(make(), local)
+    (local / "datasets/README").write_text("x")
+    (local / "datasets/Upper/versions").mkdir(parents=True)
+    (local / "datasets/empty/versions").mkdir(parents=True)
+    (local / "datasets/demo/versions/notes.txt").write_text("x")
+    assert hub.names(local) == ["demo"]
+    assert hub.verify(hub=local) == []
+
+
+def test_what_a_store_says_is_passed_on(make, monkeypatch, tmp_path):
+    memory = fsspec.filesystem("memory")
+    root = f"memory://fails-{tmp_path.name}"
+
+    def fail(*_, **__):
+        raise RuntimeError("token expired")
+
+    monkeypatch.setattr(type(memory), "put_file", fail, raising=False)
+    with pytest.raises(HubError, match=r"/blobs/.*\.zip: cannot be written: RuntimeError: token expired"):
+        hub.upload(make(), root)
+
+
+def test_a_store_that_stores_half(make, monkeypatch, tmp_path):
+    memory = fsspec.filesystem("memory")
+    root = f"memory://half-{tmp_path.name}"
+    monkeypatch.setattr(type(memory), "put_file", lambda self, source, target: self.pipe_file(target, b"half"))
+    with pytest.raises(HubError, match="only 4 bytes were stored; nothing was changed"):
+        hub.upload(make(), root)
+    assert hub.names(root) == []
