@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from helm_ext.cli.session import make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.session import helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError
 from helm_ext.formats import FORMATS, detect
@@ -35,7 +35,7 @@ def preview(
     local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
 ) -> None:
     """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer."""
-    with Console(stderr=True).status("starting HELM"):
+    with Console(stderr=True).status("starting HELM"), helm_output_to_stderr():
         start_helm(local_path, verbose=False)
         _register_preview_deployment()
         format_ = FORMATS[kind.value] if kind else detect(file)

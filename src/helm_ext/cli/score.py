@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from helm_ext.cli.session import make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.session import helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
 from helm_ext.cli.validate import FormatName
 from helm_ext.formats import FORMATS, detect
 
@@ -21,8 +21,7 @@ __all__ = ["score"]
 
 RUNNER = "helm.benchmark.runner.Runner"
 
-# Stats that describe the run instead of the answers; they are in stats.json.
-_NOT_SHOWN = ("finish_reason_", "training_", "num_train_trials", "num_references", "batch_size")
+_COUNTS = ("unmapped", "num_instances", "num_left_out", "num_not_run", "num_failed", "num_too_long")
 
 
 def score(
@@ -36,6 +35,7 @@ def score(
     suite: Annotated[str, typer.Option(help="HELM's suite.")] = "score",
     kind: Annotated[FormatName | None, typer.Option("--as", help="Read the file as this format.")] = None,
     local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
+    show_all: Annotated[bool, typer.Option("--all", help="Show every stat, also those that describe the run.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")] = False,
 ) -> None:
     """Re-score recorded completions, print the table, and leave a finished HELM run behind.
@@ -45,14 +45,14 @@ def score(
     arguments = parse_arguments(arg or [])
     if missing != "error":
         arguments["missing"] = missing
-    with Console(stderr=True).status("scoring"):
+    with Console(stderr=True).status("scoring"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
         format_ = FORMATS[kind.value] if kind else detect(file)
         run_spec = make_run_spec(format_, file, deployment_of(model), arguments)
         folder = run(run_spec, output_path, suite, local_path)
     for warning in _warnings(run_spec, folder):
         typer.echo(warning, err=True)
-    Console(width=None if Console().is_terminal else 120).print(make_table(run_spec, folder))
+    Console(width=None if Console().is_terminal else 120).print(make_table(run_spec, folder, show_all=show_all))
     typer.echo(f"written to {folder}")
 
 
@@ -93,15 +93,17 @@ def read_stats(folder: Path) -> dict[str, dict[str, Any]]:
     return {s["name"]["name"]: s for s in plain if s.get("count") and "sub_split" not in s["name"]}
 
 
-def make_table(run_spec: RunSpec, folder: Path) -> Table:
-    """Return the table of a run: its main metric first."""
+def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
+    """Return the table of a run: its main metric, the others that were asked for, and what was left out."""
     stats = read_stats(folder)
     main = str(run_spec.scenario_spec.args["main_metric"])
+    asked = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
+    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@"))
+    names = list(dict.fromkeys([main, *by_attribute, *asked, *_COUNTS, *(sorted(stats) if show_all else [])]))
     table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")
     table.add_column("metric")
     table.add_column("value", justify="right")
-    rest = sorted(name for name in stats if name != main and not name.startswith(_NOT_SHOWN))
-    for name in [main, *rest]:
+    for name in names:
         if name in stats:
             table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}")
     return table

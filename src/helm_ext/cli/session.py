@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +33,14 @@ def start_helm(local_path: Path, *, verbose: bool) -> None:
     else:
         # Warnings of HELM's are for people who run helm-run; ours are printed from the EvalSet.
         logging.disable(logging.WARNING)
-    register_builtin_configs_from_helm_package()
-    register_configs_from_directory(str(local_path))
+    with helm_output_to_stderr():
+        register_builtin_configs_from_helm_package()
+        register_configs_from_directory(str(local_path))
+
+
+def helm_output_to_stderr() -> contextlib.AbstractContextManager[Any]:
+    """Keep what HELM prints out of our output, which may be piped into another program."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def parse_arguments(pairs: list[str]) -> dict[str, Any]:

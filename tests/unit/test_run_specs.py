@@ -1,0 +1,178 @@
+import json
+
+import pytest
+from helm.benchmark.scenarios.scenario import create_scenario
+from helm.common.object_spec import parse_object_spec
+
+from helm_ext import run_specs
+from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
+from helm_ext.evalset import row_extra
+from helm_ext.scenarios import group_name
+
+
+def state(text="2+2?", gold="4", completion=None, **instance):
+    made = {
+        "instance": {
+            "split": "test",
+            "input": {"text": text},
+            "references": [{"output": {"text": gold}, "tags": ["correct"]}],
+            **instance,
+        }
+    }
+    if completion is not None:
+        made["request"] = {"result": {"completions": [{"text": completion}]}}
+    return made
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "adapter_specs").mkdir()
+
+    def write(name="sums", states=None, **top):
+        states = states or [state(f"{i}+{i}?", str(2 * i), id=f"r{i}") for i in range(4)]
+        content = {"adapter_spec": {"max_train_instances": 0}, "request_states": states, **top}
+        path = tmp_path / "adapter_specs" / f"{name}.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    return write
+
+
+def make(entry):
+    return run_specs.get_adapter_spec_run_spec(**parse_object_spec(entry).args)
+
+
+def test_a_run_names_its_data(write):
+    write()
+    spec = make("adapter_spec:dataset=sums")
+    args = spec.scenario_spec.args
+    assert spec.name == f"adapter_spec:dataset=sums,digest={args['digest']}"
+    assert args["dataset"] == "sums"
+    assert len(args["digest"]) == 12
+    assert spec.groups == [group_name("sums", args["digest"])]
+    assert spec.adapter_spec.max_eval_instances is None
+
+
+def test_changed_bytes_change_the_name(write):
+    write()
+    before = make("adapter_spec:dataset=sums").name
+    write(states=[state("1+1?", "2")])
+    assert make("adapter_spec:dataset=sums").name != before
+
+
+def test_a_file_that_changes_between_planning_and_running_is_refused(write):
+    write()
+    spec = make("adapter_spec:dataset=sums")
+    write(states=[state("1+1?", "2")])
+    with pytest.raises(DatasetChangedError, match="sums: the data changed since the run was planned"):
+        create_scenario(spec.scenario_spec).get_instances("")
+
+
+def test_names_that_look_like_numbers_survive(write):
+    write("007")
+    write("1.10")
+    assert "dataset=007," in make("adapter_spec:dataset=007").name
+    assert make("adapter_spec:dataset=1.10").scenario_spec.args["dataset"] == "1.10"
+
+
+def test_paths(write, tmp_path):
+    path = write()
+    assert make("adapter_spec:path=adapter_specs/sums.json").scenario_spec.args["path"] == "adapter_specs/sums.json"
+    # Below the working directory an absolute path becomes relative: HELM makes file names of it.
+    assert make(f"adapter_spec:path={path}").scenario_spec.args["path"] == "adapter_specs/sums.json"
+    path.rename(path.with_name("a,b.json"))
+    assert make("adapter_spec:path=adapter_specs/a%2Cb.json").name.startswith("adapter_spec:path=adapter_specs_a%2Cb.json")
+
+
+def test_a_name_too_long_for_a_file_is_refused_before_the_run(write):
+    write("x" * 200)
+    with pytest.raises(RunEntryError, match="HELM makes file names of these arguments"):
+        make(f"adapter_spec:dataset={'x' * 200}")
+
+
+def test_arguments_reach_the_scenario_or_the_metric(write):
+    write()
+    entry = "adapter_spec:dataset=sums,metrics=exact_match+f1_score,main_metric=f1_score,extract=(\\d+),lower=true"
+    spec = make(entry + ",seed=3,missing=skip")
+    (metric,) = spec.metric_specs
+    assert metric.class_name == "helm_ext.metrics.EvalSetMetric"
+    assert metric.args["metrics"] == ["exact_match", "f1_score"]
+    assert metric.args["extract"] == "(\\d+)"
+    assert metric.args["lower"] is True
+    args = spec.scenario_spec.args
+    assert (args["seed"], args["missing"], args["main_metric"]) == (3, "skip", "f1_score")
+    assert "extract" not in args
+    assert "metrics=exact_match+f1_score" in spec.name
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("adapter_spec:datset=x", "adapter_spec: unknown argument 'datset'\n  hint: did you mean 'dataset'?"),
+        (
+            "adapter_spec:seed=1",
+            "adapter_spec: exactly one of dataset, path is needed, none is given\n"
+            "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=...",
+        ),
+        (
+            "adapter_spec:dataset=sums,path=x",
+            "adapter_spec: exactly one of dataset, path is needed, dataset and path are given\n"
+            "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=...",
+        ),
+        ("adapter_spec:dataset=sums,seed=x", "seed=x: expected a whole number"),
+        ("adapter_spec:dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
+        ("adapter_spec:dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
+        ("adapter_spec:dataset=sums,output_format=tree", "output_format=tree: not a choice\n  hint: one of string, list"),
+    ],
+)
+def test_wrong_arguments(write, entry, message):
+    write()
+    with pytest.raises(RunEntryError) as caught:
+        make(entry)
+    assert str(caught.value) == message
+
+
+def test_a_bad_file_stops_at_planning(write):
+    write(states=[state(gold=42)])
+    with pytest.raises(DatasetSchemaError, match="expected a string, got 42"):
+        make("adapter_spec:dataset=sums")
+
+
+def test_the_scenario_hands_over_the_instances_and_describes_them(write):
+    write(display_name="Sums", description="Adding a number to itself.")
+    spec = make("adapter_spec:dataset=sums")
+    scenario = create_scenario(spec.scenario_spec)
+    instances = scenario.get_instances("")
+    assert instances[0].input.text == "0+0?"
+    assert scenario.description == "Adding a number to itself."
+    metadata = scenario.get_metadata()
+    assert metadata.name in spec.groups
+    assert metadata.display_name == f"Sums ({spec.scenario_spec.args['digest'][:6]})"
+    assert (metadata.main_metric, metadata.main_split) == (spec.scenario_spec.args["main_metric"], "test")
+
+
+def test_metadata_needs_no_file(write, tmp_path):
+    path = write()
+    spec = make("adapter_spec:path=adapter_specs/sums.json")
+    path.unlink()
+    assert create_scenario(spec.scenario_spec).get_metadata().name == spec.groups[0]
+
+
+def test_missing_skip_marks_only_rows_without_a_recording(write):
+    write(states=[state("1+1?", "2", "2", id="a"), state("2+2?", "4", id="b")])
+    scenario = create_scenario(make("adapter_spec:dataset=sums,missing=skip").scenario_spec)
+    skipped = {i.id: row_extra(i)["recorded"].get("skip") for i in scenario.get_instances("") if i.split == "test"}
+    assert skipped == {"a": None, "b": True}
+
+
+def test_a_dev_file_is_shown_under_its_split(write):
+    write(states=[state(id=f"r{i}", text=f"{i}", split="dev") for i in range(3)])
+    assert create_scenario(make("adapter_spec:dataset=sums").scenario_spec).get_metadata().main_split == "valid"
+
+
+def test_group_names_dodge_babi_and_keep_versions_apart():
+    assert group_name("babi_task", "abcdef012345") == "bAbI_task-abcdef"
+    assert "babi" not in group_name("x/babi babi", "0" * 12)
+    assert group_name("a b/c", "0" * 12) == "a_b_c-000000"
+    assert group_name("x", "1" * 12) != group_name("x", "2" * 12)
