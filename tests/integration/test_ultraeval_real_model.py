@@ -1,0 +1,214 @@
+"""UltraEval tasks on a real (tiny) Hugging Face model through helm-run, against plain torch on the same strings."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import processes
+import tiny_model
+import ultraeval_checkout
+
+pytestmark = pytest.mark.slow
+
+ROWS = 50
+SUBJECTS = ("The kettle", "A sleepy dog", "Mira", "今天的小猫", "Tom's bicycle", "The café owner")
+VERBS = ("is warm", "runs to the library", "在屋里", "keeps 3 apples", "waits")
+MODEL = "tiny/gpt2"
+
+TORCH = """
+import json, sys
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder, strings = sys.argv[1], json.load(sys.stdin)
+tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
+scores = []
+with torch.no_grad():
+    for string in strings:
+        ids = tokenizer(string, return_tensors="pt").input_ids
+        loss = model(ids, labels=ids).loss  # mean over all tokens but the first
+        scores.append(loss.item() * (ids.shape[1] - 1))
+json.dump(scores, sys.stdout)
+"""
+
+
+def make_rows():
+    rng = random.Random(5)
+    rows = []
+    for number in range(ROWS):
+        options = rng.sample(VERBS, rng.choice((2, 3, 4)))
+        worth = [rng.choice((0, 0.25, 1)) for _ in options]
+        worth[rng.randrange(len(worth))] = 1
+        question = f"{rng.choice(SUBJECTS)} ({number})"
+        rows.append({"question": question, "target_scores": dict(zip(options, worth, strict=True)), "answer": "x"})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One helm-run of four tasks, then helm-summarize."""
+    folder = tmp_path_factory.mktemp("ultraeval")
+    model = tiny_model.build_tiny_model(folder / "model")
+    tiny_model.model_files(folder / "prod_env", model)
+    root = ultraeval_checkout.make_checkout(folder / "checkout")
+    ultraeval_checkout.write_rows(root / "datasets" / "sums" / "data" / "sums.jsonl", make_rows())
+    configs = [
+        ultraeval_checkout.config("ppl"),
+        ultraeval_checkout.config(
+            "gen",
+            fewshot=2,
+            description="Answer.",
+            postprocess="shout",
+            generate={"method": "generate", "params": "models/params.json"},
+        ),
+    ]
+    ultraeval_checkout.write_config(root / "configs" / "both.json", configs)
+    ultraeval_checkout.write_config(
+        root / "models" / "params.json", {"temperature": 0.5, "top_p": 0.9, "max_tokens": 4}
+    )
+    env = tiny_model.offline_environment()
+    done = processes.helm_run(
+        folder,
+        f"ultraeval:config=checkout/configs/both.json,method=ppl,model={MODEL}",
+        f"ultraeval:config=checkout/configs/both.json,method=gen,limit=12,model={MODEL}",
+        f"ultraeval:dataset=sums,root=checkout,method=ppl,metric=ppl_norm,limit=12,model={MODEL}",
+        "ultraeval:dataset=sums,root=checkout,method=ppl,version=1,limit=2,model=simple/model1",
+        env=env,
+        check=False,
+    )
+    processes.command(folder, "helm-summarize", "--suite", "s", "--auto-generate-schema", env=env)
+    (folder / "log.txt").write_text(done.stdout + done.stderr)
+    return folder
+
+
+def runs(folder, part):
+    (found,) = [path for name, path in processes.run_folders(folder).items() if part in name]
+    return found
+
+
+def states_by_row(run):
+    rows = {}
+    for state in processes.load(run / "scenario_state.json")["request_states"]:
+        rows.setdefault(state["instance"]["id"], []).append(state)
+    return rows
+
+
+def whole_string_score(state):
+    """The negative log-likelihood in a run's file: every token but the first."""
+    return -sum(token["logprob"] for token in state["result"]["completions"][0]["tokens"][1:])
+
+
+def row_stats(run):
+    return {
+        row["instance_id"]: {stat["name"]["name"]: stat.get("mean") for stat in row["stats"]}
+        for row in processes.load(run / "per_instance_stats.json")
+    }
+
+
+def test_ppl_equals_plain_torch(folder):
+    run = runs(folder, "method=ppl,script=v0")
+    rows, stats = states_by_row(run), row_stats(run)
+    data = make_rows()
+    strings = [f"Q: {row['question']}\nA: {option}" for row in data for option in row["target_scores"]]
+    done = subprocess.run(
+        [sys.executable, "-c", TORCH, str(folder / "model")],
+        input=json.dumps(strings), env=tiny_model.offline_environment(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    expected = iter(json.loads(done.stdout))
+    worst, total = 0.0, 0.0
+    assert len(rows) == len(stats) == ROWS
+    for number, row in enumerate(data):
+        states = rows[f"id{number}"]
+        wanted = [next(expected) for _ in row["target_scores"]]
+        for state, option, score in zip(states, row["target_scores"], wanted, strict=True):
+            assert state["request"]["prompt"] == f"Q: {row['question']}\nA: {option}"
+            assert state["request"]["echo_prompt"] is True
+            assert state["request"]["max_tokens"] == 0
+            worst = max(worst, abs(whole_string_score(state) - score) / abs(score))
+        winner = wanted.index(min(wanted))
+        assert stats[f"id{number}"]["predicted_index"] == winner
+        worth = list(row["target_scores"].values())[winner]
+        assert stats[f"id{number}"]["ppl_accuracy"] == worth
+        total += worth
+    print(f"largest relative difference from torch: {worst:.2g}")
+    assert worst <= 1e-4
+    assert processes.stat_means(run)["ppl_accuracy"] == pytest.approx(total / ROWS)
+
+
+def test_ppl_norm_by_hand(folder):
+    """The mean beyond the tokens that all options share, from the tokens in the run's file."""
+    run = runs(folder, "metric=ppl_norm")
+    stats = row_stats(run)
+    for row_id, states in states_by_row(run).items():
+        tokens = [state["result"]["completions"][0]["tokens"][1:] for state in states]
+        shared = 0
+        while all(shared < len(t) for t in tokens) and len({t[shared]["text"] for t in tokens}) == 1:
+            shared += 1
+        means = [-math.fsum(t["logprob"] for t in ts[shared:]) / len(ts[shared:]) for ts in tokens]
+        assert stats[row_id]["predicted_index"] == means.index(min(means))
+        assert "ppl_norm_accuracy" in stats[row_id]
+
+
+def test_gen_sends_the_prompt_and_the_sampling_parameters(folder):
+    run = runs(folder, "method=gen")
+    data = {f"Q: {row['question']}\nA: ": row for row in make_rows()}
+    rows = states_by_row(run)
+    assert sorted(rows) == sorted(f"id{n}" for n in range(12))
+    seen = set()
+    for (state,) in rows.values():
+        request = state["request"]
+        assert (request["temperature"], request["top_p"], request["max_tokens"]) == (0.5, 0.9, 4)
+        head, *demonstrations, question = request["prompt"].split("\n\n")
+        assert head == "Answer."
+        assert question in data
+        assert len(demonstrations) == state["num_train_instances"] == 2
+        assert all(demonstration.removesuffix("x") in data for demonstration in demonstrations)
+        assert question not in {demonstration.removesuffix("x") for demonstration in demonstrations}
+        seen.add(tuple(demonstrations))
+    assert len(seen) > 6  # each question has its own
+    spec = processes.load(run / "run_spec.json")
+    (metric,) = spec["metric_specs"]
+    assert metric["args"]["postprocess"]["name"] == "shout"
+    assert processes.stat_means(run)["ultraeval_exact_match"] == 0
+
+
+def test_what_was_run_is_in_the_name_and_the_spec(folder):
+    for name, run in processes.run_folders(folder).items():
+        assert "script=v" in name
+        spec = processes.load(run / "run_spec.json")
+        text = json.dumps(spec)
+        for part in ("script_sha=", "data_sha=", "digest="):
+            value = name.split(part)[1].split(",")[0]
+            assert len(value) == 12
+            assert part != "digest=" or value in text
+
+
+def test_a_model_without_logprobs_fails_and_says_what_to_use(folder):
+    log = (folder / "log.txt").read_text()
+    assert "simple/model1 returned no log-probabilities for the prompt" in log
+    assert "method=gen" in log
+    assert not [name for name in processes.run_folders(folder) if "simple" in name]
+
+
+def test_the_report_has_the_tasks_and_the_chosen_options(folder):
+    run = runs(folder, "method=ppl,script=v0")
+    stats = row_stats(run)
+    predictions = processes.load(run / "display_predictions.json")
+    assert len(predictions) == ROWS
+    rows = states_by_row(run)
+    for prediction in predictions:
+        chosen = rows[prediction["instance_id"]][int(stats[prediction["instance_id"]]["predicted_index"])]
+        assert prediction["predicted_text"] == chosen["result"]["completions"][0]["text"]
+    groups = folder / "benchmark_output" / "runs" / "s" / "groups"
+    tables = [processes.load(path) for path in sorted(groups.glob("*.json"))]
+    shown = json.dumps(tables)
+    assert "PPL acc" in shown
+    assert "Exact match (UltraEval)" in shown
