@@ -107,5 +107,5 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
 
 
 def _is_set(value: Any) -> bool:
-    """Whether a parameter asks for something; `use_beam_search: false` does not."""
-    return value not in (False, 0, "", [], 1.0)
+    """Whether a parameter asks for something; `use_beam_search: false` and a penalty of 1.0 do not."""
+    return value is True or value not in (False, 0, "", [], 1)

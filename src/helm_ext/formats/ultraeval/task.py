@@ -23,7 +23,7 @@ from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_
 from helm_ext.formats.ultraeval.sampling import Sampling, read_sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Method", "Task", "resolve", "script_version"]
 
@@ -198,7 +198,7 @@ def _from_config(
     if method is not None and len(chosen) > 1:
         chosen = [c for c in chosen if _method_of(c) == method]
     if len(chosen) != 1:
-        known = [name for c in configs for name in task_names(c)[1:]]
+        known = list(_by_name(configs))
         if not chosen:
             asked = f"task={task}" if task is not None else f"method={method}"
             hint = (did_you_mean(task, known) if task else "") or f"tasks: {', '.join(known)}"
@@ -362,10 +362,12 @@ def _full_name(given: str | None, dataset: str, task: str, method: str) -> str:
 
 
 def tasks_of(path: Path) -> Mapping[str, TaskConfig]:
-    """Return the tasks of a config file by the shortest name that is theirs alone."""
-    configs, _ = read_config(path)
+    """Return the tasks of a config file by the shortest name that is theirs alone. Raises DatasetError."""
+    return _by_name(read_config(path)[0])
+
+
+def _by_name(configs: Sequence[TaskConfig]) -> Mapping[str, TaskConfig]:
     short = [config.task_name for config in configs]
     return {
-        name if short.count(name) == 1 else task_names(config)[1]: config
-        for name, config in zip(short, configs, strict=True)
+        config.task_name if short.count(config.task_name) == 1 else task_names(config)[1]: config for config in configs
     }

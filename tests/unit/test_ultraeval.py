@@ -1,0 +1,709 @@
+"""UltraEval task sets: from arguments and files to an EvalSet, and everything that can be wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import ultraeval_checkout as made
+from helm.benchmark.scenarios.scenario import CORRECT_TAG
+
+from helm_ext.errors import (
+    DatasetError,
+    DatasetIntegrityError,
+    DatasetNotFoundError,
+    DatasetSchemaError,
+    RunEntryError,
+    TransformError,
+)
+from helm_ext.evalset import row_extra
+from helm_ext.formats import ultraeval
+
+
+@pytest.fixture
+def root(tmp_path):
+    return made.make_checkout(tmp_path / "UltraEval")
+
+
+@pytest.fixture
+def folder(root):
+    return root / "datasets" / "sums"
+
+
+def load(root, **arguments):
+    return ultraeval.load(dataset="sums", root=root, **arguments)
+
+
+def tags(evalset):
+    return dict(tag.split("=", 1) for tag in evalset.tags)
+
+
+def prompts(evalset):
+    return ["".join(row_extra(instance)["prompt"]) for instance in evalset.instances]
+
+
+def test_gen(root):
+    evalset = load(root, method="gen", version=0, fewshot=1)
+    assert evalset.name == "sums_sums_gen"
+    assert evalset.format == "ultraeval"
+    assert len(evalset.digest) == 64
+    assert len(evalset.instances) == evalset.counts["eval"] == evalset.counts["rows"] == 10
+    first = evalset.instances[0]
+    assert (first.id, first.split) == ("id0", "test")
+    assert first.input.text == "Q: What is 0 + 1?\nA: "
+    assert [(r.output.text, r.tags) for r in first.references] == [("1", [CORRECT_TAG])]
+    head, demonstration, asked = row_extra(first)["prompt"]
+    assert (head, asked) == ("", first.input.text)
+    assert demonstration.startswith("Q: What is ")
+    assert demonstration.endswith("\n\n")
+    spec = evalset.adapter_spec
+    assert spec.method == "generation"
+    assert spec.max_train_instances == 0
+    fixes = ("instructions", "input_prefix", "input_suffix", "output_prefix", "output_suffix", "instance_prefix",
+             "reference_prefix", "reference_suffix", "global_prefix", "global_suffix")  # fmt: skip
+    assert {getattr(spec, name) for name in fixes} == {""}
+    assert (spec.temperature, spec.max_tokens, spec.stop_sequences, spec.num_outputs) == (0, 100, [], 1)
+    assert evalset.scoring.metrics == ("ultraeval_exact_match",)
+    assert evalset.scoring.main_metric == "ultraeval_exact_match"
+    assert tags(evalset)["script"] == "v0"
+    assert tags(evalset)["method"] == "gen"
+
+
+def test_ppl(root):
+    evalset = load(root, method="ppl", version=0)
+    first = evalset.instances[0]
+    assert [(r.output.text, r.tags) for r in first.references] == [("0", []), ("1", [CORRECT_TAG])]
+    assert row_extra(first)["score"] == {"0": 0, "1": 1}
+    assert evalset.adapter_spec.method == "multiple_choice_separate_original"
+    assert evalset.adapter_spec.max_tokens == 0
+    assert evalset.scoring.metrics == ()
+    assert evalset.scoring.main_metric == "ppl_accuracy"
+    assert tags(evalset)["rule"] == "ppl"
+
+
+@pytest.mark.parametrize(
+    ("worth", "right"),
+    [
+        ({"a": 0.25, "b": 0.75, "c": 0}, ["b"]),
+        ({"a": 1, "b": 1, "c": 0}, ["a", "b"]),
+        ({"a": 0, "b": 0}, []),
+        ({"a": -1, "b": -2}, []),
+        ({"a": True, "b": False}, ["a"]),
+    ],
+)
+def test_the_right_options_are_those_of_the_highest_positive_worth(root, folder, worth, right):
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0, target_scores=worth)])
+    (instance,) = load(root, method="ppl").instances
+    assert [r.output.text for r in instance.references if r.is_correct] == right
+    assert [r.output.text for r in instance.references] == list(worth)
+
+
+def test_a_list_of_accepted_answers_and_the_first_in_demonstrations(root, folder):
+    rows = [made.question(n, answer=[f"first{n}", f"second{n}"]) for n in range(3)]
+    made.write_rows(folder / "data" / "sums.jsonl", rows)
+    evalset = load(root, method="gen", fewshot=2)
+    assert [r.output.text for r in evalset.instances[1].references] == ["first1", "second1"]
+    assert all(r.is_correct for r in evalset.instances[1].references)
+    assert "first0\n\n" in prompts(evalset)[1]
+    assert "second0" not in prompts(evalset)[1]
+
+
+def test_rows_keep_their_own_keys(root, folder):
+    """Keys of one row must not appear in another, as they do where rows are read as a table."""
+    (folder / "transform_gen_v0.py").write_text(
+        "def transform(data, n, r, name):\n"
+        "    keys = ','.join(sorted(data))\n"
+        "    return {'input': keys, 'output': '', 'processed_output': ''}\n"
+    )
+    made.write_rows(folder / "data" / "sums.jsonl", [{"a": 1}, {"b": {"c": None}}, {}])
+    assert prompts(load(root, method="gen", version=0)) == ["a", "b", ""]
+
+
+# Which task
+
+
+def test_a_config(root):
+    path = made.write_config(root / "configs" / "one.json", made.config("gen", fewshot=2, description="Add."))
+    evalset = ultraeval.load(config=path)
+    assert evalset.name == "sums_sums_gen"
+    assert prompts(evalset)[0].startswith("Add.\n\nQ: ")
+    assert len(row_extra(evalset.instances[0])["prompt"]) == 4
+    assert ultraeval.load(config=path, fewshot=0).counts["demonstrations"] == 0  # arguments win
+
+
+def test_a_config_of_make_configs_spelling(root):
+    config = made.config("ppl")
+    config["dataset_name"] = "sums_two-digits_ppl"
+    config["transforms"] = config.pop("transform")
+    config["metrics"] = config.pop("metric")
+    del config["task_name"]
+    path = made.write_config(root / "configs" / "one.json", [config])
+    evalset = ultraeval.load(config=path)
+    assert evalset.name == "sums_two-digits_ppl"
+    assert tags(evalset)["dataset"] == "sums"
+    assert ultraeval.load(config=path, task="sums_two-digits_ppl").digest == evalset.digest
+
+
+def test_paths_of_a_config_are_relative_to_the_checkout_not_to_the_working_directory(root, tmp_path, monkeypatch):
+    path = made.write_config(root / "datasets" / "sums" / "config" / "sums_gen.json", made.config())
+    monkeypatch.chdir(tmp_path)
+    assert ultraeval.load(config=path.relative_to(tmp_path)).counts["rows"] == 10
+    elsewhere = made.write_config(tmp_path / "mine.json", made.config())
+    assert ultraeval.load(config=elsewhere, root=root).counts["rows"] == 10
+    with pytest.raises(DatasetNotFoundError, match="data: no such file in any folder above") as caught:
+        ultraeval.load(config=elsewhere)
+    assert "root=FOLDER" in str(caught.value)
+
+
+def test_a_config_of_several_tasks(root):
+    more = made.config("gen", task="more")
+    made.write_rows(root / more["path"], [made.question(1)])
+    path = made.write_config(root / "configs" / "all.json", [made.config("gen"), made.config("ppl"), more])
+    assert ultraeval.tasks(path) == ["sums_sums_gen", "sums_sums_ppl", "more"]
+    for name in ultraeval.tasks(path):
+        assert ultraeval.load(config=path, task=name).counts["eval"] in (1, 10)
+    assert ultraeval.load(config=path, task="sums", method="ppl").name == "sums_sums_ppl"
+    assert ultraeval.load(config=path, method="ppl").name == "sums_sums_ppl"
+    with pytest.raises(RunEntryError, match="holds 3 tasks") as caught:
+        ultraeval.load(config=path)
+    assert "sums_sums_gen, sums_sums_ppl, more" in str(caught.value)
+    with pytest.raises(RunEntryError, match="task=mroe: .* has no such task\n  hint: did you mean"):
+        ultraeval.load(config=path, task="mroe")
+    with pytest.raises(RunEntryError, match="method=ppl: .* has no such task"):
+        ultraeval.load(config=made.write_config(root / "gen.json", [made.config("gen"), more]), method="ppl")
+
+
+def test_a_method_that_the_config_is_not_for(root):
+    path = made.write_config(root / "configs" / "one.json", made.config("gen"))
+    with pytest.raises(RunEntryError, match="method=ppl: the config's task is for gen"):
+        ultraeval.load(config=path, method="ppl")
+
+
+def test_data_and_transform(root, folder, tmp_path):
+    data = made.write_rows(tmp_path / "my data.jsonl", [made.question(n) for n in range(3)])
+    script = tmp_path / "transform.py"
+    script.write_text(made.GEN_SCRIPT)
+    evalset = ultraeval.load(data=data, transform=script)
+    assert evalset.name == "my data_my data_gen"
+    assert tags(evalset)["script"] == "transform"
+    assert ultraeval.load(data=data, transform=script, method="ppl").name.endswith("_ppl")
+    assert ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py").name.endswith("_ppl")
+    assert tags(ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py", version=0))["script"] == "v0"
+    with pytest.raises(RunEntryError, match="transform=SCRIPT is needed"):
+        ultraeval.load(data=data)
+
+
+def test_versions(root, folder):
+    assert tags(load(root, method="gen", version="v0"))["script"] == "v0"
+    (folder / "transform_gen_v10.py").write_text(made.GEN_SCRIPT)
+    (folder / "transform_gen_cot.py").write_text(made.GEN_SCRIPT)
+    newest = load(root, method="gen")
+    assert tags(newest)["script"] == "v10"  # a number, not a string
+    (warning,) = newest.warnings
+    assert warning.message == "v10 of the scripts cot, v0, v1, v10 is used"
+    assert tags(load(root, method="gen", version="cot"))["script"] == "cot"
+    for path in folder.glob("transform_gen_v*.py"):
+        path.unlink()
+    assert tags(load(root, method="gen"))["script"] == "cot"
+    with pytest.raises(
+        RunEntryError, match=r"version=7: .* has no script transform_ppl_v7.py\n  hint: versions: v0, v1"
+    ):
+        load(root, method="ppl", version=7)
+
+
+def test_the_method_of_a_folder(root, folder):
+    with pytest.raises(RunEntryError, match="GEN and PPL scripts\n  hint: method=gen or method=ppl"):
+        load(root)
+    for path in folder.glob("transform_gen_*.py"):
+        path.unlink()
+    assert load(root).adapter_spec.method == "multiple_choice_separate_original"
+    with pytest.raises(RunEntryError, match="method=gen: .* has scripts for ppl only"):
+        load(root, method="gen")
+    for path in folder.glob("transform_*.py"):
+        path.unlink()
+    with pytest.raises(DatasetNotFoundError, match=r"no transform_gen_v0\.py"):
+        load(root, method="gen")
+    (folder / "transform.py").write_text(made.GEN_SCRIPT)
+    assert load(root).name == "sums_sums_gen"
+    with pytest.raises(RunEntryError, match="method=perplexity: expected gen or ppl"):
+        load(root, method="perplexity")
+
+
+def test_a_folder_uses_its_config(root, folder):
+    made.write_config(folder / "config" / "sums_gen.json", made.config("gen", fewshot=3, postprocess="first_line"))
+    made.write_config(folder / "config" / "sums_ppl.json", made.config("ppl", fewshot=1))
+    assert load(root, method="gen").counts["demonstrations"] == 3
+    assert tags(load(root, method="gen"))["postprocess"] == "first_line"
+    assert load(root, method="ppl").counts["demonstrations"] == 1
+    assert tags(load(root, method="gen", version=1))["script"] == "v1"
+
+
+def test_a_folder_of_several_tasks(root, folder):
+    made.write_rows(folder / "data" / "small.jsonl", [made.question(0)])
+    assert load(root, method="gen", task="small").name == "sums_small_gen"
+    (folder / "data" / "sums.jsonl").rename(folder / "data" / "large.jsonl")
+    with pytest.raises(
+        RunEntryError, match="2 data files, and none is sums\n  hint: task=NAME chooses one: large, small"
+    ):
+        load(root, method="gen")
+    with pytest.raises(RunEntryError, match="did you mean 'small'"):
+        load(root, method="gen", task="smal")
+    (folder / "data" / "large.jsonl").unlink()
+    assert load(root, method="gen").name == "sums_small_gen"  # the only one
+    (folder / "data" / "small.jsonl").unlink()
+    with pytest.raises(DatasetNotFoundError, match=r"no data/\*\.jsonl in the folder"):
+        load(root, method="gen")
+
+
+def test_a_folder_is_found_from_the_working_directory_and_by_path(root, folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(root / "tasks")
+    assert ultraeval.load(dataset="sums", method="gen").counts["rows"] == 10
+    monkeypatch.chdir(tmp_path)
+    assert ultraeval.load(dataset=str(folder), method="gen").counts["rows"] == 10
+    with pytest.raises(DatasetNotFoundError, match="no folder datasets/sum\n  hint: did you mean 'sums'"):
+        ultraeval.load(dataset="sum", root=root, method="gen")
+    with pytest.raises(DatasetNotFoundError, match="root=FOLDER names the checkout"):
+        ultraeval.load(dataset="sums", method="gen")
+
+
+def test_the_name_that_scripts_are_told(root, folder):
+    (folder / "transform_gen_v0.py").write_text(
+        "def transform(data, n, r, dataset_name):\n"
+        "    dataset, task, method = dataset_name.split('_')\n"
+        "    return {'input': f'{dataset} {task} {method}', 'output': '', 'processed_output': ''}\n"
+    )
+    made.write_rows(folder / "data" / "two_digit-sums.jsonl", [{}])
+    assert prompts(load(root, method="gen", version=0, task="two_digit-sums")) == ["sums two-digit-sums gen"]
+    assert prompts(load(root, method="gen", version=0, dataset_name="a_b_gen", limit=1)) == ["a b gen"]
+    with pytest.raises(RunEntryError, match="expected <dataset>_<task>_<gen|ppl>"):
+        load(root, method="gen", dataset_name="sums")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "exactly one of config, dataset, data is needed, none of them is given"),
+        ({"config": "a", "dataset": "b"}, "config and dataset are given"),
+        ({"dataset": "sums", "root": "nowhere"}, "root=nowhere: no such folder"),
+    ],
+)
+def test_arguments_that_name_no_task(arguments, message):
+    with pytest.raises(RunEntryError, match=message):
+        ultraeval.load(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("seed", "x", "seed=x: expected a whole number"),
+        ("fewshot", -1, "fewshot=-1: expected a whole number of at least 0"),
+        ("fewshot", 1.5, "fewshot=1.5"),
+        ("limit", 0, "limit=0: expected a whole number of at least 1"),
+        ("limit", True, "limit=True"),
+        ("max_tokens", 0, "max_tokens=0: expected a whole number of at least 1"),
+        ("temperature", -0.5, "temperature=-0.5: expected a number that is not negative"),
+        ("temperature", "hot", "temperature=hot"),
+        ("metric", "exactmatch", "did you mean 'exact_match'"),
+        ("metric", "rouge", "HELM has rouge_1"),
+        ("metric", "log_prob", "method=ppl"),
+        ("metric", "zzzz", "known: "),
+        ("postprocess", "shoot", "did you mean 'shout'"),
+        ("metric", "function_execution", "allow_code=true permits it"),
+    ],
+)
+def test_arguments_out_of_range(root, argument, value, message):
+    with pytest.raises(RunEntryError) as caught:
+        load(root, method="gen", **{argument: value})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metric": "exact_match"}, "it scores generated answers: method=gen"),
+        ({"metric": "logprob"}, "did you mean 'log_prob'"),
+        ({"metric": "zzzz"}, "known: log_prob, ppl"),
+        ({"postprocess": "general_torch_ppl_nrm"}, "did you mean 'general_torch_ppl_norm'"),
+        ({"postprocess": "zzzz"}, "known: none, general_torch"),
+    ],
+)
+def test_ppl_takes_ppl_metrics(root, arguments, message):
+    with pytest.raises(RunEntryError) as caught:
+        load(root, method="ppl", **arguments)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule", "stat"),
+    [
+        ({}, "ppl", "ppl_accuracy"),
+        ({"metric": "log_prob"}, "ppl", "ppl_accuracy"),
+        ({"postprocess": "general_torch_ppl_norm"}, "ppl_norm", "ppl_norm_accuracy"),
+        ({"metric": ["ppl_norm"]}, "ppl_norm", "ppl_norm_accuracy"),
+        ({"metric": "log_prob_mc2"}, "mc2", "mc2"),
+    ],
+)
+def test_ppl_rules(root, arguments, rule, stat):
+    evalset = load(root, method="ppl", **arguments)
+    assert tags(evalset)["rule"] == rule
+    assert evalset.scoring.main_metric == stat
+
+
+def test_gen_metrics(root):
+    assert load(root, method="gen", metric="f1_score+rouge_l").scoring.metrics == ("ultraeval_f1_score", "rouge_l")
+    metric = {
+        "f1": {"evaluation": {"type": "f1_score"}},
+        "accuracy": {"evaluation": {"type": "Exact_Match"}, "aggregation": {"type": "mean"}},
+        "bleu": {"evaluation": {"type": "bleu", "tokenizer": "zh"}, "aggregation": {"type": "median"}},
+    }
+    path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
+    evalset = ultraeval.load(config=path)
+    assert evalset.scoring.metrics == ("ultraeval_exact_match", "ultraeval_f1_score", "ultraeval_bleu_zh")
+    assert evalset.scoring.main_metric == "ultraeval_exact_match"  # `accuracy` comes first
+    assert "unknown aggregation 'median'" in evalset.warnings[0].message
+    metric["bleu"]["evaluation"]["tokenizer"] = "ja-mecab"
+    path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
+    with pytest.raises(RunEntryError, match="tokenizer 'ja-mecab' is not available"):
+        ultraeval.load(config=path)
+
+
+def test_the_row_travels_only_where_the_metric_needs_it(root):
+    assert "data" not in row_extra(load(root, method="gen").instances[0])
+    extra = row_extra(load(root, method="gen", metric="qa_match").instances[0])
+    assert extra["data"] == made.question(0)
+
+
+def test_code_execution_where_it_is_allowed(root):
+    evalset = load(root, method="gen", metric="function_execution", allow_code=True)
+    assert evalset.scoring.metrics == ("ultraeval_function_execution",)
+
+
+# Sampling
+
+
+def with_params(root, content, **arguments):
+    (root / "models").mkdir(exist_ok=True)
+    (root / "models" / "p.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    generate = {"method": "generate", "params": "models/p.json"}
+    path = made.write_config(root / "configs" / "one.json", made.config(generate=generate))
+    return ultraeval.load(config=path, **arguments)
+
+
+def test_sampling_parameters(root):
+    content = {
+        "temperature": 0.3, "top_p": 0.8, "top_k": 5, "max_tokens": 300, "stop": ["\n\n", "Q:"], "sampling_num": 2,
+        "frequency_penalty": 0.5, "presence_penalty": 1, "batch_size": 8, "use_beam_search": False, "stop_token_ids": None,
+    }  # fmt: skip
+    evalset = with_params(root, content)
+    spec = evalset.adapter_spec
+    assert (spec.temperature, spec.max_tokens, spec.stop_sequences, spec.num_outputs) == (0.3, 300, ["\n\n", "Q:"], 2)
+    decoding = {"top_p": 0.8, "top_k_per_token": 5, "frequency_penalty": 0.5, "presence_penalty": 1.0}
+    assert all(row_extra(instance)["decoding"] == decoding for instance in evalset.instances)
+    assert [warning.code for warning in evalset.warnings] == ["several-samples"]
+    assert with_params(root, content, max_tokens=7, temperature=1).adapter_spec.max_tokens == 7
+    assert with_params(root, {"top_k": -1, "stop": "x"}).adapter_spec.stop_sequences == ["x"]
+    assert "decoding" not in row_extra(with_params(root, {"top_k": -1}).instances[0])
+
+
+def test_parameters_that_cannot_be_sent_are_told(root):
+    evalset = with_params(root, {"use_beam_search": True, "best_of": 10})
+    assert {warning.location.field for warning in evalset.warnings} == {"use_beam_search", "best_of"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "expected an object of sampling parameters, got []"),
+        ({"temperature": "0.3"}, 'temperature: expected a number, got "0.3"'),
+        ({"max_tokens": 0}, "max_tokens: expected a whole number of at least 1, got 0"),
+        ({"sampling_num": 1.5}, "sampling_num: expected a whole number"),
+        ({"stop": [1]}, "stop: expected a string or a list of strings, got [1]"),
+        ("{", "not JSON"),
+    ],
+)
+def test_wrong_sampling_parameters(root, content, message):
+    with pytest.raises(DatasetError) as caught:
+        with_params(root, content)
+    assert message in str(caught.value)
+
+
+def test_a_missing_parameter_file(root):
+    generate = {"method": "generate", "params": "models/none.json"}
+    path = made.write_config(root / "configs" / "one.json", made.config(generate=generate))
+    with pytest.raises(DatasetNotFoundError, match=r"generate\.params: no such file"):
+        ultraeval.load(config=path)
+    assert ultraeval.load(config=path, max_tokens=5).adapter_spec.max_tokens == 5
+
+
+# Postprocessing
+
+
+def test_postprocessing_of_the_checkout_wins(root):
+    evalset = load(root, method="gen", postprocess="first_line")
+    assert tags(evalset)["root"] == str(root)
+    assert ultraeval.get_postprocess("first_line", tags(evalset)["root"])("a\nb") == "A\nB"
+    assert ultraeval.get_postprocess("first_line")("a\nb") == "a"
+    assert "root" not in tags(load(root, method="gen", postprocess="boxed"))
+    assert ultraeval.get_postprocess("nothing", str(root))("x") == ""
+    assert ultraeval.get_postprocess("whole", str(root))("x") == "x!"
+    assert ultraeval.get_postprocess("", str(root))(" raw ") == " raw "
+    with pytest.raises(RunEntryError, match="no such postprocessing in .*postprocess.py or among ours"):
+        ultraeval.get_postprocess("zzzz", str(root))
+
+
+def test_a_checkout_without_a_registry(root):
+    (root / "tasks" / "postprocess.py").write_text("POSTPROCESS_REGISTRY = 3\n")
+    assert tags(load(root, method="gen", postprocess="boxed"))["postprocess"] == "boxed"
+
+
+# The digest
+
+
+def test_the_digest_covers_what_the_task_is_made_of(root, folder):
+    path = made.write_config(folder / "config" / "sums_gen.json", made.config())
+    digests = [load(root, method="gen").digest]
+    assert load(root, method="gen").digest == digests[0]
+    assert load(root, method="gen", seed=3, fewshot=2).digest == digests[0]  # options stand in the run's name
+    made.write_config(path, made.config(description="Add."))
+    digests.append(load(root, method="gen").digest)
+    (folder / "transform_gen_v0.py").write_text(made.GEN_SCRIPT + "# changed\n")
+    digests.append(load(root, method="gen").digest)
+    with (folder / "data" / "sums.jsonl").open("a") as file:
+        file.write(json.dumps(made.question(99)) + "\n")
+    digests.append(load(root, method="gen").digest)
+    demos = made.write_rows(root / "demos.jsonl", [made.question(7)])
+    digests.append(load(root, method="gen", demos=demos, fewshot=1).digest)
+    digests.append(load(root, method="gen", postprocess="shout").digest)
+    (root / "tasks" / "postprocess.py").write_text(made.POSTPROCESS + "# changed\n")
+    assert load(root, method="gen").digest not in digests[4:]
+    digests.append(load(root, method="gen", postprocess="shout").digest)
+    assert len(set(digests)) == len(digests)
+
+
+# Demonstrations
+
+
+def test_demonstrations_are_seeded_and_differ_per_question(root):
+    one, same, other = (load(root, method="gen", fewshot=3, seed=seed) for seed in (None, 0, 1))
+    assert prompts(one) == prompts(same) != prompts(other)
+    shown = [tuple(row_extra(instance)["prompt"][1:-1]) for instance in one.instances]
+    assert len(set(shown)) > 5
+    assert prompts(load(root, method="gen", fewshot=3, limit=4)) == prompts(one)[:4]
+
+
+def test_too_few_rows(root, folder):
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(n) for n in range(3)])
+    assert len(load(root, method="gen", fewshot=2).instances) == 3
+    with pytest.raises(DatasetIntegrityError) as caught:
+        load(root, method="gen", fewshot=3)
+    assert "3 demonstrations and the question need 4 rows, the file has 3" in str(caught.value)
+    assert "fewshot=2 is possible; demos=FILE" in str(caught.value)
+    demos = made.write_rows(root / "demos.jsonl", [made.question(n) for n in (7, 8)])
+    evalset = load(root, method="gen", fewshot=2, demos=demos)
+    for instance in evalset.instances:
+        assert sorted(row_extra(instance)["prompt"][1:-1]) == [
+            "Q: What is 7 + 1?\nA: 8\n\n",
+            "Q: What is 8 + 1?\nA: 9\n\n",
+        ]
+    with pytest.raises(DatasetIntegrityError, match="3 demonstrations need 3 rows, the file has 2"):
+        load(root, method="gen", fewshot=3, demos=demos)
+    with pytest.raises(DatasetNotFoundError, match="demos: no such file"):
+        load(root, method="gen", demos=root / "none.jsonl")
+
+
+# Bad files
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"\n\n", "the file holds no rows"),
+        (b'{"a": 1}\n[1]\n3\n', ":2: expected a JSON object, got [1]"),
+        (b'{"a": 1}\n{"b"\n', ":2: not JSON"),
+        (b'{"a": 1}\n\n{"b": 1}\n', ":2: blank line"),
+        (b'{"a": "\xff"}\n', ":1: not UTF-8: byte 0xff"),
+        (b'{"target_scores": {"x": 0, "x": 1}}\n', "x"),
+    ],
+)
+def test_bad_data(root, folder, content, message):
+    (folder / "data" / "sums.jsonl").write_bytes(content)
+    with pytest.raises(DatasetError) as caught:
+        load(root, method="gen")
+    assert message in str(caught.value)
+
+
+def test_missing_files_and_commas(root, tmp_path):
+    with pytest.raises(DatasetNotFoundError, match="data: no such file\n  hint: did you mean 'sums.jsonl'"):
+        ultraeval.load(data=root / "datasets/sums/data/sum.jsonl", transform=root / "datasets/sums/transform_gen_v0.py")
+    with pytest.raises(DatasetNotFoundError, match="transform: no such file\n  hint: did you mean"):
+        ultraeval.load(
+            data=root / "datasets/sums/data/sums.jsonl", transform=root / "datasets/sums/transform_gen_v9.py"
+        )
+    with pytest.raises(DatasetNotFoundError, match="a path with a comma cannot stand in a run entry"):
+        ultraeval.load(data=tmp_path / "no" / "folder", transform="x.py")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (None, "target_scores: missing"),
+        ({}, "target_scores: expected options with numbers, got {}"),
+        (["a"], 'target_scores: expected options with numbers, got ["a"]'),
+        ({"a": "1"}, 'target_scores: "a": expected a number, got "1"'),
+    ],
+)
+def test_ppl_needs_options_with_numbers(root, folder, options, message):
+    bad = made.question(1)
+    if options is None:
+        del bad["target_scores"]
+    else:
+        bad["target_scores"] = options
+    (folder / "transform_ppl_v1.py").write_text(made.GEN_SCRIPT)
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0), bad, bad])
+    with pytest.raises(DatasetIntegrityError) as caught:
+        load(root, method="ppl", version=1)
+    assert message in str(caught.value)
+    assert [problem.location.line for problem in caught.value.problems] == [2, 3]
+    assert load(root, method="gen").counts["eval"] == 3  # free-form rows are fine there
+
+
+def test_all_failing_rows_are_reported_once(root, folder):
+    rows = [made.question(n) for n in range(6)]
+    del rows[2]["answer"]
+    rows[4]["answer"] = 5
+    made.write_rows(folder / "data" / "sums.jsonl", rows)
+    with pytest.raises(TransformError) as caught:
+        load(root, method="gen", fewshot=3)
+    first, second = caught.value.problems
+    assert first.message == "sums.jsonl, row 3: transform raised KeyError: 'answer'"
+    assert first.location.line == 2
+    assert first.hint.startswith('the row (line 3): {"question"')
+    assert second.message == "sums.jsonl, row 5: output: expected a string or a list of strings, got int 5"
+    demos = made.write_rows(root / "demos.jsonl", [rows[2]])
+    made.write_rows(folder / "data" / "sums.jsonl", rows[:2])
+    with pytest.raises(TransformError, match=r"demos\.jsonl, row 1: transform raised KeyError"):
+        load(root, method="gen", fewshot=1, demos=demos)
+
+
+# Configs of other shapes
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "the config holds no tasks"),
+        (3, "expected an object or a list of objects, got 3"),
+        (["x"], '[0]: expected an object or a list of objects, got "x"'),
+        ({"dataset_name": "x", "instance_result": {}, "overall_result": {}}, "the result of a finished run"),
+        ({**made.config(), "few-shot": 0, "log_dir": "logs"}, "the log of a finished run"),
+        ({"sums": {"sums_sums_gen": {"accuracy": 1}}}, "looks like a table of results"),
+        ({}, "task_name: missing"),
+        ({**made.config(), "fewshot": -1}, "fewshot: expected a number that is not negative, got -1"),
+        ({**made.config(), "fewshot": "2"}, 'fewshot: expected a whole number, got "2"'),
+        ({**made.config(), "path": ""}, "path: must not be empty"),
+        ({**made.config(), "metric": {}}, "metric: must not be empty"),
+        ({**made.config(), "metric": {"accuracy": {}}}, "metric.accuracy.evaluation: missing"),
+        ({**made.config(), "metric": 3}, "metric: expected an object, got 3"),
+        ({**made.config(), "generate": 3}, "generate: expected an object, got 3"),
+        ({**made.config(), "description": 3}, "description: expected a string, got 3"),
+        (
+            {**made.config(), "generate": {"method": "beam"}},
+            'generate.method: expected "generate" or "loglikelihood", got "beam"',
+        ),
+        ([made.config(), made.config()], "two tasks are called 'sums'"),
+    ],
+)
+def test_configs_that_are_none(root, content, message):
+    path = made.write_config(root / "configs" / "bad.json", content)
+    with pytest.raises(DatasetSchemaError) as caught:
+        ultraeval.load(config=path)
+    assert message in str(caught.value)
+    assert "pydantic" not in str(caught.value)
+
+
+def test_all_problems_of_a_config_at_once(root):
+    path = made.write_config(root / "configs" / "bad.json", [{}, {**made.config(), "fewshot": -1}])
+    with pytest.raises(DatasetSchemaError) as caught:
+        ultraeval.load(config=path)
+    fields = [problem.location.field for problem in caught.value.problems]
+    assert fields == ["[0].task_name", "[0].path", "[0].transform", "[0].generate", "[0].metric", "[1].fewshot"]
+
+
+def test_unknown_keys_of_a_config_are_told(root):
+    path = made.write_config(root / "configs" / "one.json", made.config(fewshots=3))
+    (warning,) = ultraeval.load(config=path).warnings
+    assert str(warning).endswith("fewshots: unknown key, not used\n  hint: did you mean 'fewshot'?")
+
+
+def test_a_config_that_is_no_json(root):
+    (root / "bad.json").write_text("{")
+    with pytest.raises(DatasetError, match="not JSON"):
+        ultraeval.load(config=root / "bad.json")
+    with pytest.raises(DatasetNotFoundError):
+        ultraeval.tasks(root / "none.json")
+
+
+# check
+
+
+def check(root, **arguments):
+    return ultraeval.check(dataset="sums", root=root, **arguments)
+
+
+def test_check_runs_the_script_on_every_row(root, folder):
+    assert check(root, method="gen", version=0) == ([], {"rows": 10, "failed": 0})
+    rows = [made.question(n) for n in range(5)]
+    del rows[1]["answer"]
+    del rows[3]["answer"]
+    made.write_rows(folder / "data" / "sums.jsonl", rows)
+    problems, counts = check(root, method="gen", version=0, limit=1, seed=3)
+    assert [problem.message.split(":")[0] for problem in problems] == ["sums.jsonl, row 2", "sums.jsonl, row 4"]
+    assert counts == {"rows": 5, "failed": 2}
+    assert check(root, method="gen", version=0, execute=False) == ([], {"rows": 5})
+
+
+def test_check_collects_across_files(root, folder):
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0), {"question": "?"}])
+    demos = root / "demos.jsonl"
+    demos.write_text("{}\nx\n")
+    problems, counts = check(root, method="ppl", version=0, fewshot=5, demos=demos)
+    codes = [problem.code for problem in problems]
+    assert "no-options" in codes
+    assert "transform-raised" in codes
+    assert any("demos.jsonl:2" in str(problem) for problem in problems)
+    assert counts["rows"] == 2
+    problems, _ = check(root, method="ppl", version=0, fewshot=5)
+    assert "too-few-rows" in [problem.code for problem in problems]
+
+
+def test_check_does_not_run_a_script_unless_asked(root, folder, tmp_path):
+    marker = tmp_path / "marker"
+    (folder / "transform_gen_v0.py").write_text(f"open({str(marker)!r}, 'w')\n" + made.GEN_SCRIPT)
+    check(root, method="gen", version=0, execute=False)
+    assert not marker.exists()
+    check(root, method="gen", version=0)
+    assert marker.exists()
+
+
+def test_check_of_broken_scripts(root, folder):
+    (folder / "transform_gen_v0.py").write_text("def transform(:\n")
+    for execute in (True, False):
+        (problem,) = check(root, method="gen", version=0, execute=execute)[0]
+        assert problem.code == "script-syntax"
+    (problem,) = check(root, method="gen", version=1, postprocess="zzzz")[0]
+    assert problem.code == "postprocess"
+    (problem,) = check(root, method="gen", version=1, metric="function_execution")[0]
+    assert (problem.code, problem.severity) == ("code-execution", "warning")
+    assert check(root, method="gen", version=1, metric="function_execution", allow_code=True)[0] == []
+    (folder / "data" / "sums.jsonl").write_text("\n")
+    (problem,) = check(root, method="gen", version=1)[0]
+    assert problem.code == "no-rows"
+
+
+def test_the_schema_describes_the_configs_that_are_read(root):
+    schema = ultraeval.json_schema()
+    task = schema["$defs"]["TaskConfig"]
+    assert {"task_name", "path", "transform", "fewshot", "generate", "metric"} <= task["properties"].keys()
+    assert task["properties"].keys() == made.config().keys()
+    json.dumps(schema)
