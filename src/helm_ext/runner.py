@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import threading
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import dacite
 from helm.benchmark import runner as helm_runner
@@ -49,67 +48,19 @@ from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.serialise import StatRenderer, dumps, write_array, write_object
+from helm_ext.staged import LAST_FILE, staged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from helm.benchmark.adaptation.adapters.adapter import Adapter
+    from helm.benchmark.annotation_executor import AnnotationExecutor
+    from helm.benchmark.executor import Executor
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.window_services.window_service import WindowService
 
-__all__ = ["StagedFiles", "StreamingRunner"]
-
-PART = ".part"
-"""Suffix of a file that is being written. What a killed run leaves is overwritten by the next."""
-
-LAST_FILE = "per_instance_stats.json"
-"""Put in place last, and taken away first: while it is missing, HELM does not take a run for complete."""
-
-
-class StagedFiles:
-    """Files of one folder that appear together, or not at all."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.names: list[str] = []
-
-    @contextmanager
-    def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open the file `name` for writing; it stands under another name until `commit`."""
-        self.names.append(name)
-        with self._part(name).open("wb", buffering=1 << 20) as file:
-            yield file
-            hlog(f"Writing {file.tell()} bytes to {self.folder / name}")
-            file.flush()
-            os.fsync(file.fileno())
-
-    def commit(self) -> None:
-        """Put all files in place. Whatever moment this is killed in, old and new files never pass for one run."""
-        if LAST_FILE in self.names:
-            (self.folder / LAST_FILE).unlink(missing_ok=True)
-        for name in sorted(self.names, key=lambda name: name == LAST_FILE):
-            self._part(name).replace(self.folder / name)
-        self.names.clear()
-
-    def discard(self) -> None:
-        """Remove what was written and not put in place."""
-        for name in self.names:
-            self._part(name).unlink(missing_ok=True)
-
-    def _part(self, name: str) -> Path:
-        return self.folder / (name + PART)
-
-
-@contextmanager
-def staged(folder: Path) -> Iterator[StagedFiles]:
-    """Stage files in `folder`, and put them in place when the block ends well."""
-    files = StagedFiles(folder)
-    try:
-        yield files
-        files.commit()
-    finally:
-        files.discard()
+__all__ = ["StreamingRunner"]
 
 
 @contextmanager
@@ -207,20 +158,13 @@ class StreamingRunner(Runner):
         scenario_state = ScenarioState(
             adapter_spec=adapter_spec, request_states=request_states, annotator_specs=run_spec.annotators
         )
-        with self._one_thread_if(adapter_spec.model_deployment.startswith("recorded/")):
+        recorded = adapter_spec.model_deployment.startswith("recorded/")
+        with _one_thread(self.executor) if recorded else nullcontext():
             scenario_state = self.executor.execute(scenario_state)
-        return self.annotator_executor.execute(scenario_state)
-
-    @contextmanager
-    def _one_thread_if(self, condition: bool) -> Iterator[None]:
-        """Execute without threads: answers that are already there are not waited for."""
-        spec = self.executor.execution_spec
-        if condition:
-            self.executor.execution_spec = replace(spec, parallelism=1)
-        try:
-            yield
-        finally:
-            self.executor.execution_spec = spec
+        # HELM's annotators ask models; ours compute.
+        ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
+        with _one_thread(self.annotator_executor) if ours else nullcontext():
+            return self.annotator_executor.execute(scenario_state)
 
     def _measure(
         self, run_spec: RunSpec, scenario_state: ScenarioState, token_counts: dict[tuple[int, int], int]
@@ -244,6 +188,17 @@ class StreamingRunner(Runner):
                 hwarn(f"duplicate metric name {metric_name}")
         hlog(f"Generated {len(stats)} stats.")
         return stats, per_instance_stats
+
+
+@contextmanager
+def _one_thread(executor: Executor | AnnotationExecutor) -> Iterator[None]:
+    """Let an executor work without threads: what is there already is not waited for."""
+    spec = executor.execution_spec
+    executor.execution_spec = replace(spec, parallelism=1)
+    try:
+        yield
+    finally:
+        executor.execution_spec = spec
 
 
 def write_run(

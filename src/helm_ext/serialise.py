@@ -19,7 +19,6 @@ import json
 import math
 import re
 from dataclasses import fields
-from itertools import islice
 from json.encoder import encode_basestring_ascii
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,11 +26,11 @@ import orjson
 from helm.common.hierarchical_logger import hwarn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from helm.benchmark.metrics.statistic import Stat
 
-__all__ = ["StatRenderer", "dumps", "write_array", "write_object"]
+__all__ = ["ArrayWriter", "StatRenderer", "dumps", "write_array", "write_object"]
 
 CHUNK = 256
 """Elements encoded in one call: large enough to amortise the call, small enough to stay out of the memory's peak."""
@@ -155,21 +154,40 @@ def _encode_elements(items: list[Any], depth: int) -> bytes:
     return _to_ascii(data[brackets:-brackets])
 
 
-def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, CHUNK)):
-        yield chunk
+class ArrayWriter:
+    """Writes a JSON array that stands `depth` levels deep, element by element."""
+
+    def __init__(self, file: IO[bytes], depth: int = 0) -> None:
+        self._file = file
+        self._depth = depth
+        self._pending: list[Any] = []
+        self._started = False
+
+    def add(self, item: Any) -> None:
+        """Write an element, sooner or later."""
+        self._pending.append(item)
+        if len(self._pending) == CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._file.write(b",\n" if self._started else b"[\n")
+        self._file.write(_encode_elements(self._pending, self._depth))
+        self._pending.clear()
+        self._started = True
+
+    def close(self) -> None:
+        """Write what is left, and the closing bracket."""
+        if self._pending:
+            self._flush()
+        self._file.write(b"\n" + b"  " * self._depth + b"]" if self._started else b"[]")
 
 
-def write_array(file: IO[bytes], items: Iterable[Any], depth: int = 0) -> int:
-    """Write `items` as a JSON array that stands `depth` levels deep. Returns the number of elements."""
-    count = 0
-    for chunk in _chunks(items):
-        file.write(b"[\n" if not count else b",\n")
-        file.write(_encode_elements(chunk, depth))
-        count += len(chunk)
-    file.write(b"\n" + b"  " * depth + b"]" if count else b"[]")
-    return count
+def write_array(file: IO[bytes], items: Iterable[Any], depth: int = 0) -> None:
+    """Write `items` as a JSON array that stands `depth` levels deep."""
+    writer = ArrayWriter(file, depth)
+    for item in items:
+        writer.add(item)
+    writer.close()
 
 
 def write_object(file: IO[bytes], value: Any, streamed: str) -> None:

@@ -27,7 +27,8 @@ from helm.common.authentication import Authentication
 from helm.common.request import ErrorFlags, GeneratedOutput, RequestResult, Thinking, Token
 
 from helm_ext import runner as our_runner
-from helm_ext.runner import StagedFiles, StreamingRunner, relaxed_gc, staged
+from helm_ext.runner import StreamingRunner, relaxed_gc
+from helm_ext.staged import StagedFiles, staged
 
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
 LOADED: list[str] = []

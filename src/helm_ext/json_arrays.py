@@ -1,0 +1,66 @@
+"""The elements of a JSON array, one at a time, from files in the layout that HELM writes (`indent=2`).
+
+A line that holds nothing but the closing brace at an element's own indentation ends the element: a string cannot hold
+a line break. Files in another layout are read whole.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["read_array"]
+
+CHUNK = 4 << 20
+_DIGITS = bytes(ord("0") if ord("0") <= byte <= ord("9") else ord(" ") for byte in range(256))
+_BEYOND_64_BITS = b"0" * 19
+"""That many digits in a row may be an integer that orjson would turn into a float."""
+
+
+def read_array(path: Path, key: str | None = None) -> Iterator[Any]:
+    """Yield the elements (objects) of the top-level array, or of the array under `key` of the top-level object.
+
+    Raises ValueError where the file is not JSON, and KeyError where the object has no such key.
+    """
+    indent = b"  " if key is None else b"    "
+    opening = b"[\n  {" if key is None else b'\n  "' + key.encode() + b'": [\n    {'
+    with path.open("rb") as file:
+        buffer = file.read(CHUNK)
+        found = 0 if key is None else buffer.find(opening)
+        while found < 0 and (more := file.read(CHUNK)):
+            buffer += more
+            found = buffer.find(opening)
+        if found < 0 or not buffer.startswith(opening if key is None else b"{\n"):
+            document = json.loads(buffer + file.read())
+            yield from document if key is None else document[key]
+            return
+        position = found + len(opening) - 1
+        closing = b"\n" + indent + b"}"
+        while True:
+            last = buffer.find(closing, position) + len(closing)
+            if last < len(closing) or last == len(buffer):  # what follows decides whether there is another
+                more = file.read(CHUNK)
+                if not more:
+                    raise ValueError(f"{path}: the file ends in the middle of an array: it is not complete")
+                buffer, position = buffer[position:] + more, 0
+                continue
+            yield parse(buffer[position:last])
+            if buffer[last : last + 1] != b",":
+                return
+            position = last + 1
+
+
+def parse(data: bytes) -> Any:
+    """Parse as Python's json does, NaN, infinities and long integers included, mostly at orjson's speed."""
+    if _BEYOND_64_BITS not in data.translate(_DIGITS):
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            pass
+    return json.loads(data)

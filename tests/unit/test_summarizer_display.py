@@ -1,0 +1,243 @@
+"""The display files of StreamingSummarizer against those of HELM's `write_run_display_json`."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.augmentations.misspelling_perturbation import MisspellingPerturbation
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+from helm.benchmark.metrics.metric import PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.presentation.run_display import write_run_display_json
+from helm.benchmark.presentation.schema import MetricGroup, MetricNameMatcher, RunGroup, Schema
+from helm.benchmark.run_spec import RunSpec
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference, ScenarioSpec
+from helm.common.general import asdict_without_nones
+from helm.common.media_object import MediaObject, MultimediaObject
+from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
+
+from helm_ext import json_arrays
+from helm_ext.display import DISPLAY_FILES, as_helm_writes, write_display_files
+from helm_ext.json_arrays import read_array
+from helm_ext.summarizer import StreamingSummarizer
+
+SCHEMA = Schema(
+    metric_groups=[
+        MetricGroup(
+            name="shown",
+            display_name="Shown",
+            metrics=[
+                MetricNameMatcher(name="${main_name}", split="test"),
+                MetricNameMatcher(name="inference_runtime", split="test"),
+                MetricNameMatcher(name="hidden", split="test", perturbation_name="robustness"),
+            ],
+        )
+    ],
+    run_groups=[
+        RunGroup(
+            name="g", display_name="G", metric_groups=["shown", "unknown"], environment={"main_name": "exact_match"}
+        )
+    ],
+)
+MISSPELLED = MisspellingPerturbation.Description(name="misspellings", robustness=True, prob=0.25)
+LOWER = PerturbationDescription(name="lowercase", fairness=True)
+
+
+def make_state(number, *, perturbation=None, trial=0, reference_index=None, mode=None, **changes):
+    text = f"甲 null {number} 😀"
+    state = RequestState(
+        instance=Instance(
+            Input(text, messages=[{"role": "user", "content": text}] if number % 3 == 0 else None),
+            [Reference(Output("yes"), [CORRECT_TAG]), Reference(Output("no"), [])],
+            split="test",
+            sub_split="s" if number % 2 else None,
+            id=f"id{number}",
+            perturbation=perturbation,
+            contrast_inputs=[Input("c")] if number % 2 else None,
+            contrast_references=[[Reference(Output("d"), [])]] if number % 2 else None,
+            extra_data={"none": None, "nested": {"big": 2**70, "nan": math.inf}} if number % 4 == 1 else None,
+        ),
+        reference_index=reference_index,
+        request_mode=mode,
+        train_trial_index=trial,
+        output_mapping={"A": "yes", "B": "no"} if number % 2 else None,
+        request=Request(
+            model="m/m", model_deployment="m/m", prompt=text, temperature=0, stop_sequences=["\n"], top_p=1
+        ),
+        result=RequestResult(
+            success=True,
+            embedding=[],
+            completions=[
+                GeneratedOutput(
+                    text=f"{text} A" if number % 5 == 0 else " A\n",
+                    logprob=-1,
+                    tokens=[Token(" A", -1.0)],
+                    thinking=Thinking("hm") if number % 2 else None,
+                )
+            ],
+            cached=False,
+        ),
+        num_train_instances=0,
+        prompt_truncated=False,
+        annotations={"a": [{"x": None}]} if number % 3 else None,
+    )
+    return replace(state, **changes)
+
+
+def make_stats(state, **values):
+    instance = state.instance
+    values = values or {"exact_match": 1, "inference_runtime": int(instance.id[2:]) / 7, "hidden": 1, "other": 2}
+    stats = [
+        Stat(MetricName(name, split="test", perturbation=instance.perturbation)).add(value)
+        for name, value in values.items()
+    ]
+    return PerInstanceStats(instance.id, instance.perturbation, state.train_trial_index, stats)
+
+
+def write_run(path, method, states, stats, indent=2):
+    path.mkdir(parents=True)
+    spec = AdapterSpec(method=method, model="m/m", output_mapping_pattern="(A)" if method == "generation" else None)
+    run_spec = RunSpec("run", ScenarioSpec("S"), spec, [], groups=["g", "none"])
+    scenario_state = asdict_without_nones(ScenarioState(spec, states))
+    (path / "scenario_state.json").write_text(json.dumps(scenario_state, indent=indent))
+    (path / "per_instance_stats.json").write_text(json.dumps([asdict_without_nones(s) for s in stats], indent=indent))
+    return run_spec
+
+
+def make_generation():
+    states = [
+        make_state(n, perturbation=p, trial=t) for t in range(2) for n in range(7) for p in (None, MISSPELLED, LOWER)
+    ]
+    states.append(make_state(90, result=None))
+    states.append(make_state(91))  # without stats
+    stats = [make_stats(s) for s in states[:-1]]
+    stats += [make_stats(s, exact_match=0) for s in states[:5]]  # a second metric with the same stat
+    stats.append(PerInstanceStats("id3", None, 1, [Stat(MetricName("inference_runtime"))]))  # no value
+    return states, stats
+
+
+def make_separate(modes):
+    states = [make_state(n, reference_index=i, mode=m) for n in range(6) for i in range(2) for m in modes]
+    return states, [make_stats(s, exact_match=1, predicted_index=int(s.instance.id[2:]) % 2) for s in states[:-1]]
+
+
+def make_images(folder: Path):
+    image = folder / "image.png"
+    image.write_bytes(b"\x89PNG")
+    objects = [
+        MultimediaObject([MediaObject("image/png", location=str(image))]),
+        MultimediaObject(
+            [MediaObject("text/plain", text="caption"), MediaObject("image/png", location="https://example.org/x.png")]
+        ),
+        MultimediaObject([]),
+    ]
+    states = []
+    for number, content in enumerate(objects):
+        state = make_state(number)
+        completion = replace(state.result.completions[0], multimodal_content=content)
+        states.append(replace(state, result=replace(state.result, completions=[completion])))
+    return states, [make_stats(s) for s in states]
+
+
+def make_repeated():
+    first, second, third = make_state(1), make_state(2), make_state(1, trial=1)
+    changed = replace(third, instance=replace(third.instance, input=Input("changed")))
+    return [first, second, changed, make_state(2, trial=2)], [make_stats(first)]
+
+
+CASES = {
+    "generation": lambda _: make_generation(),
+    "multiple_choice_separate_original": lambda _: make_separate(["original"]),
+    "multiple_choice_separate_calibrated": lambda _: make_separate(["original", "calibration"]),
+    "language_modeling": lambda _: ([make_state(n) for n in range(4)], []),
+    "chat": make_images,
+    "multiple_choice_joint": lambda _: make_repeated(),
+    "ehr_instruction": lambda _: ([], []),
+}
+
+
+@pytest.mark.parametrize("method", CASES)
+@pytest.mark.parametrize("layout", ["helm", "compact", "small-reads"])
+def test_display_files_are_helms(tmp_path, method, layout, monkeypatch):
+    states, stats = CASES[method](tmp_path)
+    run_spec = write_run(tmp_path / "helm", method, states, stats, indent=None if layout == "compact" else 2)
+    shutil.copytree(tmp_path / "helm", tmp_path / "ours")
+    if layout == "small-reads":
+        monkeypatch.setattr(json_arrays, "CHUNK", 100)
+    write_run_display_json(str(tmp_path / "helm"), run_spec, SCHEMA, skip_completed=False)
+    write_display_files(tmp_path / "ours", run_spec, SCHEMA, skip_completed=False)
+    for name in DISPLAY_FILES:
+        helms, ours = ((tmp_path / folder / name).read_text() for folder in ("helm", "ours"))
+        assert repr(json.loads(ours)) == repr(json.loads(helms))
+    assert sorted(p.name for p in (tmp_path / "ours").iterdir()) == sorted(
+        p.name for p in (tmp_path / "helm").iterdir()
+    )
+
+
+def test_completed_files_are_skipped(tmp_path):
+    run_spec = write_run(tmp_path / "run", "generation", *make_generation())
+    for name in DISPLAY_FILES:
+        (tmp_path / "run" / name).write_text("old")
+    write_display_files(tmp_path / "run", run_spec, SCHEMA, skip_completed=True)
+    assert (tmp_path / "run" / "instances.json").read_text() == "old"
+    write_display_files(tmp_path / "run", run_spec, SCHEMA, skip_completed=False)
+    assert (tmp_path / "run" / "instances.json").read_text() != "old"
+
+
+@pytest.mark.parametrize("name", ["scenario_state.json", "per_instance_stats.json"])
+def test_runs_without_rows_are_skipped(tmp_path, name):
+    run_spec = write_run(tmp_path / "run", "generation", *make_generation())
+    (tmp_path / "run" / name).unlink()
+    write_display_files(tmp_path / "run", run_spec, SCHEMA, skip_completed=False)
+    assert not (tmp_path / "run" / "instances.json").exists()
+
+
+@pytest.mark.parametrize("cut", [100, 2000, -5])
+def test_truncated_files_leave_nothing(tmp_path, cut):
+    run_spec = write_run(tmp_path / "run", "generation", *make_generation())
+    path = tmp_path / "run" / "scenario_state.json"
+    path.write_text(path.read_text()[: cut if cut > 0 else path.read_text().rindex("    }") - 1])
+    with pytest.raises(ValueError, match="not complete|Expecting|Unterminated"):
+        write_display_files(tmp_path / "run", run_spec, SCHEMA, skip_completed=False)
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["per_instance_stats.json", "scenario_state.json"]
+
+
+def test_unknown_keys_go_and_types_are_helms():
+    write = as_helm_writes(Request)
+    assert write({"prompt": "x", "temperature": 0, "unknown": 1})["temperature"] == 0.0
+    assert type(write({"temperature": 0})["temperature"]) is float
+    assert "unknown" not in write({"unknown": 1})
+    assert write({})["top_p"] == 1
+    with pytest.raises(KeyError, match="references"):
+        as_helm_writes(Instance)({"input": {"text": "x"}})
+
+
+def test_summarizer_goes_through_all_runs(tmp_path):
+    runs = []
+    for name in ("one", "two"):
+        run_spec = write_run(tmp_path / name, "generation", *make_generation())
+        runs.append(SimpleNamespace(run_path=str(tmp_path / name), run_spec=run_spec))
+    summarizer = StreamingSummarizer.__new__(StreamingSummarizer)
+    summarizer.runs, summarizer.schema = runs, SCHEMA
+    summarizer.write_run_display_json(skip_completed=False)
+    assert all((tmp_path / name / file).exists() for name in ("one", "two") for file in DISPLAY_FILES)
+
+
+def test_elements_of_an_array(tmp_path):
+    path = tmp_path / "x.json"
+    items = [{"a": [{}], "text": '\n  }\n    "}'}, {"a": {"b": {}}}, {"n": math.nan, "i": 10**30}]
+    for value, key in ((items, None), ({"first": 1, "request_states": items, "last": [1]}, "request_states")):
+        path.write_text(json.dumps(value, indent=2))
+        assert repr(list(read_array(path, key))) == repr(items)
+    with pytest.raises(KeyError):
+        list(read_array(path, "nothing"))
