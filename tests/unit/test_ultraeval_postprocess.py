@@ -1,0 +1,213 @@
+"""From a completion to its answer: our own rules, and tasks as they are in practice, row to score."""
+
+from __future__ import annotations
+
+import pytest
+import ultraeval_checkout as made
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.common.request import GeneratedOutput, Request, RequestResult
+
+from helm_ext import plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.errors import RunEntryError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import ultraeval
+from helm_ext.formats.ultraeval.postprocess import OURS, get_postprocess
+from helm_ext.metrics import EvalSetMetric
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("until_return_post", "\n  Paris \nand more", "Paris"),
+        ("until_return_post", "", ""),
+        ("first_line", " a\nb", "a"),
+        ("exact_match_post", "The answer is: the Red House, of course.\nNext", "red house"),
+        ("exact_match_post", "我认为答案是北京。", "北京"),
+        ("exact_match_post", "A dog. Or a cat", "dog"),
+        ("exact_match_post", "", ""),
+        ("gsm8k_post", "6 * 7 = <<6*7=42>>42\n#### 1,042", "1042"),
+        ("gsm8k_post", "so <<6*7=42>>42. Done = 3", "42"),
+        ("gsm8k_post", "x = $1,200.", "1200"),
+        ("gsm8k_post", "It is 12 apples or 13 in all", "13"),
+        ("gsm8k_post", "I do not know", "I"),  # upstream's own end of the chain
+        ("gsm8k_post", "it is =", "it"),
+        ("gsm8k_post", "", ""),
+        ("arithmetic_post", " 3 + 4 = 7 ", "7"),
+        ("arithmetic_post", "7", "7"),
+        ("theoremqa_post", "Hence the answer is 0.5. So", "0.5"),
+        ("theoremqa_post", " no idea ", "no idea"),
+        ("mbpp_post", "def f():\n    pass\n\nprint(1)", "def f():\n    pass"),
+        ("humaneval_post", "    return 1\nprint(2)\n", "    return 1"),
+        ("humaneval_post", "    if x:\n        return 1\ndef g(): pass", "    if x:\n        return 1"),
+        ("hellaswag_post", "The best is C. It", "C. It"),
+        ("hellaswag_post", "none", "none"),
+        ("gaokao_single_choice_post", "A 不对，选 B 。", "B"),
+        ("gaokao_single_choice_post", "不知道", ""),
+        ("agieval_single_answer_post", "Because of A, the answer is (C)", "C"),
+        ("agieval_single_answer_post", "所以答案是 D", "D"),
+        ("agieval_single_answer_post", "(B)", "B"),
+        ("agieval_single_answer_post", "x", ""),
+        ("agieval_multiple_answer_post", "(A) and (C)", "AC"),
+        ("last_number", "first 3, then -1,250.5 apples.", "-1250.5"),
+        ("last_number", "none", ""),
+        ("boxed", "so \\boxed{1} and \\boxed{\\frac{1}{2}}.", "\\frac{1}{2}"),
+        ("boxed", "\\boxed{never closed", ""),
+        ("boxed", "x", ""),
+        ("option_letter", "The answer is (B).", "(B)"),
+        ("option_letter", "B", "(B)"),
+        ("option_letter", "A dog", ""),
+        ("option_letter", "none", ""),
+    ],
+)  # fmt: skip
+def test_ours(name, text, expected):
+    assert get_postprocess(name)(text) == expected
+
+
+@pytest.mark.parametrize("name", ["", "none", "general_torch"])
+def test_nothing_is_stripped_where_nothing_is_asked_for(name):
+    assert get_postprocess(name)("  a \n") == "  a \n"
+
+
+def test_unknown_names():
+    with pytest.raises(RunEntryError) as caught:
+        get_postprocess("math_post")
+    assert "root=FOLDER names the UltraEval checkout" in str(caught.value)
+    assert set(OURS) >= {"gsm8k_post", "exact_match_post", "boxed"}
+
+
+# Whole tasks: script, completion, postprocessing, metric
+
+REASONING = """\
+def transform(data, num_sample, r, dataset_name):
+    gold = data["answer"].rsplit("#### ", 1)[1].replace(",", "")
+    return {"input": f"Question: {data['question']}\\nAnswer: ", "output": data["answer"], "processed_output": gold}
+"""
+REASONING_ROWS = [
+    {"question": "A crate holds 24 pears. How many pears are in 60 crates?", "target_scores": {},
+     "answer": "24 * 60 = <<24*60=1440>>1440\n#### 1,440"},
+    {"question": "Ida has 7 stamps and buys 5. How many now?", "target_scores": {}, "answer": "7 + 5 = 12\n#### 12"},
+]  # fmt: skip
+
+LETTERS = """\
+def transform(data, num_sample, r, dataset_name):
+    options = list(data["target_scores"])
+    r.shuffle(options)
+    shown = "".join(f"({chr(65 + i)}) {option}\\n" for i, option in enumerate(options))
+    right = [f"({chr(65 + i)})" for i, option in enumerate(options) if data["target_scores"][option] == 1]
+    return {"input": f"{data['question']}\\n{shown}Answer: ", "output": right[0], "processed_output": right}
+"""
+
+MATH = """\
+def transform(data, num_sample, r, dataset_name):
+    return {"input": data["question"], "output": data["answer"][1], "processed_output": data["answer"][1]}
+"""
+
+ACCEPTED = """\
+def transform(data, num_sample, r, dataset_name):
+    return {"input": data["question"] + " ", "output": data["answer"], "processed_output": data["answer"]}
+"""
+
+CHINESE = """\
+def transform(data, num_sample, r, dataset_name):
+    text = f"文章：{data['passage']}\\n问题：{data['question']}\\n答案："
+    return {"input": text, "output": data["answer"], "processed_output": data["answer"]}
+"""
+
+
+def score(tmp_path, script, rows, completions, **arguments):
+    """Load a task of these rows, answer it with the completions, return its main score."""
+    data = made.write_rows(tmp_path / "task.jsonl", rows)
+    path = tmp_path / "transform_gen_v0.py"
+    path.write_text(script, encoding="utf-8")
+    evalset = ultraeval.load(data=data, transform=path, **arguments)
+    states = [
+        RequestState(
+            instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
+            request=Request(model_deployment="recorded/x", prompt="".join(row_extra(instance)["prompt"])),
+            result=RequestResult(True, [], [GeneratedOutput(text, 0.0, [])], cached=False, request_time=0.0),
+            num_train_instances=0, prompt_truncated=False,
+        )
+        for instance, text in zip(evalset.instances, completions, strict=True)
+    ]  # fmt: skip
+    named = dict(tag.split("=", 1) for tag in evalset.tags)
+    post = {"name": named["postprocess"]} if "postprocess" in named else None
+    metric = EvalSetMetric(**evalset.scoring.to_args(), **({"postprocess": post} if post else {}))
+    spec = AdapterSpec(method="generation", model="x", model_deployment="recorded/x", num_outputs=1)
+    result = metric.evaluate(ScenarioState(spec, states), None, "", parallelism=1)
+    (mean,) = {
+        stat.mean
+        for stat in result.aggregated_stats
+        if stat.name.name == evalset.scoring.main_metric and stat.name.split == "test"
+    }
+    return evalset, mean
+
+
+def test_step_by_step_arithmetic(tmp_path):
+    """Demonstrations show the reasoning (`output`), the score looks at the number (`processed_output`)."""
+    completions = ["24 crates make 24 * 60 = 1440 pears.\n#### 1440", "7 + 5 = 13\n#### 13"]
+    evalset, mean = score(tmp_path, REASONING, REASONING_ROWS, completions, fewshot=1, postprocess="gsm8k_post")
+    assert mean == 0.5
+    assert row_extra(evalset.instances[1])["prompt"][1].endswith("<<24*60=1440>>1440\n#### 1,440\n\n")
+    assert [r.output.text for r in evalset.instances[0].references] == ["1440"]
+
+
+def test_options_with_letters(tmp_path):
+    rows = [{"question": f"Which is number {n}?", "target_scores": {"one": 1, "two": 0, "three": 0}} for n in range(4)]
+    evalset, _ = score(tmp_path, LETTERS, rows, [""] * 4, postprocess="option_letter")
+    rights = [instance.references[0].output.text for instance in evalset.instances]
+    assert len(set(rights)) > 1  # the script shuffles with our seeded generator
+    completions = [f"The answer is {rights[0]}.", rights[1].strip("()"), "(Z)", "none"]
+    assert score(tmp_path, LETTERS, rows, completions, postprocess="option_letter")[1] == 0.5
+
+
+def test_math_with_typed_answers(tmp_path):
+    rows = [
+        {"question": "Half of one?", "answer": ["latex", "\\frac{1}{2}"]},
+        {"question": "2+2?", "answer": ["int", "4"]},
+    ]
+    completions = ["It is \\boxed{\\frac{1}{2}}.", "It is 4."]
+    assert score(tmp_path, MATH, rows, completions, postprocess="boxed")[1] == 0.5
+
+
+def test_accepted_answers(tmp_path):
+    rows = [{"question": "Who wrote it?", "answer": ["Ada Berg", "A. Berg", "Berg"]}]
+    assert score(tmp_path, ACCEPTED, rows, ["A.Berg"])[1] == 1  # spaces do not count
+    assert score(tmp_path, ACCEPTED, rows, ["berg"])[1] == 0
+    assert score(tmp_path, ACCEPTED, rows, ["It was Ada Berg."], metric="in_match")[1] == 1
+    assert score(tmp_path, ACCEPTED, rows, ["Ada Lund"], metric="f1_score")[1] == pytest.approx(0.5)
+
+
+def test_chinese(tmp_path):
+    rows = [{"passage": "小明住在海边的小镇。", "question": "小明住在哪里？", "answer": "海边的小镇"}]
+    evalset, mean = score(
+        tmp_path, CHINESE, rows, ["答案是海边的小镇。"], postprocess="exact_match_post", metric="prefix_match"
+    )
+    assert mean == 1
+    assert evalset.instances[0].input.text.endswith("答案：")
+
+
+def test_raw_completions_are_not_stripped_before_the_metric(tmp_path):
+    rows = [{"question": "?", "answer": "x"}]
+    assert score(tmp_path, ACCEPTED, rows, ["x\n"])[1] == 0
+    assert score(tmp_path, ACCEPTED, rows, [" x "])[1] == 1
+    assert score(tmp_path, ACCEPTED, rows, ["\nx\n"], postprocess="first_line")[1] == 1
+
+
+def test_metrics_that_need_the_row_get_it(tmp_path):
+    rows = [{"question": "Which animal barks?", "target_scores": {"the cat": 0, "the dog": 1}, "answer": "(B)"}]
+    assert score(tmp_path, ACCEPTED, rows, ["I think B"], metric="qa_match")[1] == 1
+    assert score(tmp_path, ACCEPTED, rows, ["the dog, surely"], metric="qa_match")[1] == 1
+    assert score(tmp_path, ACCEPTED, rows, ["the cat"], metric="qa_match")[1] == 0
+
+
+def test_all_references_at_once(tmp_path):
+    golds = ["the cat sat on the mat", "a dog ran in the park"]
+    rows = [{"question": "?", "answer": golds}]
+    together = score(tmp_path, ACCEPTED, rows, ["the cat sat in the park"], metric="bleu")[1]
+    alone = [
+        score(tmp_path, ACCEPTED, [{"question": "?", "answer": gold}], ["the cat sat in the park"], metric="bleu")[1]
+        for gold in golds
+    ]
+    assert together > max(alone)
