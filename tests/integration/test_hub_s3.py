@@ -1,0 +1,99 @@
+"""The hub on a real S3 protocol: exclusive create, listings, damage. The server is moto's, started here.
+
+s3fs and moto are in the extra `s3`; where they are not installed, tests/unit/test_hub.py still covers the same code with
+fsspec's memory file system.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+import pytest
+
+from helm_ext import hub
+from helm_ext.errors import HubError
+from helm_ext.formats.innodata import pack
+from helm_ext.hub.storage import open_storage
+
+s3fs = pytest.importorskip("s3fs", reason="pip install helm-ext[s3] brings s3fs and moto's server")
+moto_server = pytest.importorskip("moto.server")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def root(monkeypatch, tmp_path):
+    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    s3fs.S3FileSystem.clear_instance_cache()
+    bucket = f"bucket-{secrets.token_hex(4)}"  # moto keeps buckets for the whole process
+    s3fs.S3FileSystem().mkdir(bucket)
+    yield f"s3://{bucket}/hub"
+    server.stop()
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+def make(folder, answer):
+    folder.mkdir(exist_ok=True)
+    line = {"id": "a", "messages": [{"role": "user", "content": "2+2?"}], "expected": answer}
+    (folder / "t.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    return pack(name="demo", test=folder / "t.jsonl", target=folder, replace=True).path
+
+
+def test_exclusive_create(root):
+    storage = open_storage(root)
+    storage.create("x/1.json", b"first")
+    with pytest.raises(FileExistsError):
+        storage.create("x/1.json", b"second")
+    assert storage.read("x/1.json") == b"first"
+    with pytest.raises(FileNotFoundError):
+        storage.read("x/2.json")
+    assert storage.list_names("x") == ["1.json"]
+    assert storage.list_names("none") == []
+
+
+def test_upload_load_damage(root, tmp_path):
+    assert hub.upload(make(tmp_path / "a", "4"), root).version.number == 1
+    with pytest.raises(HubError, match="this ZIP is version 1 already"):
+        hub.upload(tmp_path / "a" / "demo.zip", root)
+    assert hub.upload(make(tmp_path / "b", "5"), root).version.number == 2
+    assert hub.names(root) == ["demo"]
+    assert hub.verify(hub=root) == []
+    resolved = hub.resolve("demo", hub=root)
+    with hub.open_version(resolved, root) as bundle:
+        assert [record.expected for record in bundle.records("test")] == ["5"]
+    target, _ = hub.download("demo", 1, root, tmp_path)
+    assert target.read_bytes() == (tmp_path / "a" / "demo.zip").read_bytes()
+    s3fs.S3FileSystem().pipe_file(f"{root}/blobs/{resolved.digest}.zip", b"half")
+    (tmp_path / f"cache/helm-ext/bundles/{resolved.digest}.zip").unlink()
+    assert [problem.code for problem in hub.verify(hub=root)] == ["damaged-bundle"]
+    with pytest.raises(HubError, match="is damaged: its SHA-256 is not"):
+        hub.load("demo", hub=root)
+
+
+def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
+    mine, theirs = make(tmp_path / "mine", "4"), make(tmp_path / "theirs", "5")
+    original = hub.claim
+    waiting = [theirs]
+
+    def race(storage, *arguments):
+        if waiting:
+            hub.upload(waiting.pop(), root)
+        return original(storage, *arguments)
+
+    monkeypatch.setattr(hub, "claim", race)
+    assert hub.upload(mine, root).version.number == 2
+    assert [version.number for version in hub.versions("demo", root)] == [1, 2]
+    assert hub.verify(hub=root) == []
+
+
+def test_no_such_bucket(root, tmp_path):
+    with pytest.raises(HubError, match="cannot be"):
+        hub.upload(make(tmp_path / "a", "4"), "s3://other-bucket/hub")
