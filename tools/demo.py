@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".demo"
 SUITE = "demo"
 BIN = Path(sys.executable).parent
+STREAMING = ["--runner-class-name", "helm_ext.runner.StreamingRunner"]
 
 # Completions recorded earlier: no model runs. Any name may follow `recorded/`.
 RECORDED = [
@@ -69,7 +70,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     if not (FOLDER / "adapter_specs").exists():
         (FOLDER / "adapter_specs").symlink_to(ROOT / "adapter_specs")
-    run("helm-run", "--suite", SUITE, "-m", "1000", "--disable-cache", "--run-entries", *RECORDED, *LIVE)
+    run("helm-run", "--suite", SUITE, "-m", "1000", "--disable-cache", *STREAMING, "--run-entries", *RECORDED, *LIVE)
     run("helm-summarize", "--suite", SUITE, "--auto-generate-schema")
     Console(width=110).print(leaderboard())
     print(f"See it in a browser:\n  cd {FOLDER.relative_to(ROOT)} && ../.venv/bin/helm-server --suite {SUITE}")

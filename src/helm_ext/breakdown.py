@@ -26,7 +26,7 @@ def break_down(
     rows: Iterable[PerInstanceStats],
     instances: Iterable[Instance],
 ) -> list[Stat]:
-    """Return the main metric's mean over the rows of each attribute value: per trial, then over trials, as HELM does."""
+    """Return the main metric's mean over the rows of each attribute value: per trial, then over trials, as HELM."""
     if not attributes:
         return []
     own = {(i.id, i.perturbation): row_extra(i).get("attributes", {}) for i in instances}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from typing_extensions import NotRequired
 
@@ -102,7 +102,7 @@ class RowExtra(TypedDict, total=False):
 
 def row_extra(instance: Instance) -> RowExtra:
     """Return the instance's RowExtra, or an empty one for instances that are not ours."""
-    return (instance.extra_data or {}).get(EXTRA_KEY) or {}
+    return cast("RowExtra", (instance.extra_data or {}).get(EXTRA_KEY) or {})
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -47,11 +48,11 @@ def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
     where = _one_of("adapter_spec", arguments, "dataset", "path")
     options = _parse_options({key: value for key, value in arguments.items() if key not in ("dataset", "path")})
     if where == "dataset":
-        path = catalog.find_dataset(arguments["dataset"])
-        found = {"dataset": catalog.dataset_name(path) or path.name}
+        path = str(catalog.find_dataset(arguments["dataset"]))
+        found = {"dataset": catalog.dataset_name(Path(path)) or Path(path).name}
     else:
-        found = {"path": _short_path(arguments["path"])}
-        path = found["path"]
+        path = _short_path(arguments["path"])
+        found = {"path": path}
     evalset = request_states.load(path, **options)
     scenario_options = {key: value for key, value in options.items() if key not in _SCORING_ONLY}
     return make_run_spec("adapter_spec", AdapterSpecScenario, evalset, found | scenario_options, found | options)
@@ -72,7 +73,7 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
     from helm_ext.scenarios import UltraEvalScenario
 
     _require_known("ultraeval", arguments, ULTRAEVAL_ARGUMENTS)
-    options = {
+    options: dict[str, Any] = {
         key: _short_path(value) if key in ("config", "data", "transform", "demos", "root") else value
         for key, value in arguments.items()
     }
@@ -113,7 +114,7 @@ def get_innodata_run_spec(**arguments: Any) -> RunSpec:
 
     _require_known("innodata", arguments, INNODATA_ARGUMENTS)
     where = _one_of("innodata", arguments, "dataset", "path")
-    options = {
+    options: dict[str, Any] = {
         key: _short_path(value) if key in ("path", "replies") else value
         for key, value in arguments.items()
         if key not in _SCORING_ONLY

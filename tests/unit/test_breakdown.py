@@ -25,7 +25,12 @@ def means(rows, instances):
 
 def test_the_mean_over_the_rows_of_each_value():
     rows = [row("a", 1), row("b", 0), row("c", 0.5), row("d", 1)]
-    instances = [instance("a", severity="high"), instance("b", severity="high"), instance("c", severity="low"), instance("d")]
+    instances = [
+        instance("a", severity="high"),
+        instance("b", severity="high"),
+        instance("c", severity="low"),
+        instance("d"),
+    ]
     assert means(rows, instances) == {("main@severity=high", "test"): 0.5, ("main@severity=low", "test"): 0.5}
 
 

@@ -9,6 +9,8 @@ from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryErr
 from helm_ext.evalset import row_extra
 from helm_ext.scenarios import group_name
 
+BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
+
 
 def state(text="2+2?", gold="4", completion=None, **instance):
     made = {
@@ -82,7 +84,9 @@ def test_paths(write, tmp_path):
     # Below the working directory an absolute path becomes relative: HELM makes file names of it.
     assert make(f"adapter_spec:path={path}").scenario_spec.args["path"] == "adapter_specs/sums.json"
     path.rename(path.with_name("a,b.json"))
-    assert make("adapter_spec:path=adapter_specs/a%2Cb.json").name.startswith("adapter_spec:path=adapter_specs_a%2Cb.json")
+    assert make("adapter_spec:path=adapter_specs/a%2Cb.json").name.startswith(
+        "adapter_spec:path=adapter_specs_a%2Cb.json"
+    )
 
 
 def test_a_name_too_long_for_a_file_is_refused_before_the_run(write):
@@ -112,18 +116,19 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
         ("adapter_spec:datset=x", "adapter_spec: unknown argument 'datset'\n  hint: did you mean 'dataset'?"),
         (
             "adapter_spec:seed=1",
-            "adapter_spec: exactly one of dataset, path is needed, none is given\n"
-            "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=...",
+            "adapter_spec: exactly one of dataset, path is needed, none is given\n" + BOTH_FORMS,
         ),
         (
             "adapter_spec:dataset=sums,path=x",
-            "adapter_spec: exactly one of dataset, path is needed, dataset and path are given\n"
-            "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=...",
+            "adapter_spec: exactly one of dataset, path is needed, dataset and path are given\n" + BOTH_FORMS,
         ),
         ("adapter_spec:dataset=sums,seed=x", "seed=x: expected a whole number"),
         ("adapter_spec:dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
         ("adapter_spec:dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
-        ("adapter_spec:dataset=sums,output_format=tree", "output_format=tree: not a choice\n  hint: one of string, list"),
+        (
+            "adapter_spec:dataset=sums,output_format=tree",
+            "output_format=tree: not a choice\n  hint: one of string, list",
+        ),
     ],
 )
 def test_wrong_arguments(write, entry, message):

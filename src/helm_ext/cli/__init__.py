@@ -9,6 +9,7 @@ import sys
 
 import typer
 
+from helm_ext.cli.hub import hub_app
 from helm_ext.cli.preview import preview
 from helm_ext.cli.schema import schema, schema_path
 from helm_ext.cli.score import score
@@ -30,6 +31,7 @@ app.command()(preview)
 app.command()(score)
 app.command()(schema)
 app.command("schema-path")(schema_path)
+app.add_typer(hub_app, name="hub")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["score"]
 
-RUNNER = "helm.benchmark.runner.Runner"
+RUNNER = "helm_ext.runner.StreamingRunner"
 
 _COUNTS = ("unmapped", "num_instances", "num_left_out", "num_not_run", "num_failed", "num_too_long")
 
