@@ -19,10 +19,11 @@ first that applies decides:
     - it names several ("A or B", "A and C", "A, C"), unless that is an option's text;
     - label and text contradict each other ("The answer is B. London", London being A's text);
     - it is denied later ("The answer is not B"), hypothetical ("if the answer is B") or about the wrong one;
-    - the first line is nothing but another label or text (two final answers).
+    - the first line is nothing but another label, text, or label with its text (two final answers), unless that line
+      begins a list of the options.
     A text longer than the label it starts with wins over that label ("The answer is E. coli").
 8.  *A line of its own*: the first or the last line is nothing but a label or an option's text (rules 2, 3, 5, 6). If
-    both are and differ, the completion means nothing.
+    both are and differ, the completion means nothing. Before a label on the last line, words such as "So" may stand.
 9.  *Leading label*: `B. text`, `(B) text`, `B: text`, `B - text`, `B) text`, `Option B, because ...`, `B Paris` (with
     its own text only). Not when a sentence about the option follows ("(B) is wrong"), other options are named with it
     ("A and B"), another label leads a later line (the options are being listed), or the text contradicts.
@@ -44,7 +45,6 @@ from helm_ext.parsing import phrases
 from helm_ext.parsing.predictions import apply_pattern
 from helm_ext.parsing.spelling import (
     BRACKETS,
-    BULLET,
     CLOSERS,
     DASHES,
     OPENERS,
@@ -169,13 +169,17 @@ class _Reader:
         if whole is not None:
             return whole
         lines = [line for line in self.text.split("\n") if line.strip()]
-        alone = {self._read_line(lines[0]), self._read_line(lines[-1])} - {None}
+        if not lines:  # nothing but invisible characters
+            return None
+        first = self._read_line(lines[0])
+        if first is None:
+            first = self._read_pair(lines[0])
         stated = self._read_statements()
         if stated is not None:
-            first = self._read_line(lines[0])
             return stated if isinstance(stated, str) and first in {None, stated} else None
-        if alone:
-            return alone.pop() if len(alone) == 1 else None
+        last = self._read_line(lines[-1], lead=True)
+        if first is not None or last is not None:
+            return (first or last) if first is None or last is None or first == last else None
         return self._read_lead()
 
     # Rules 6 and 8: nothing but a label or a text.
@@ -186,13 +190,23 @@ class _Reader:
         label = self.by_text.get(fold(text))
         return self.by_text.get(fold(peel(text))) if label is None else label
 
-    def _read_line(self, line: str) -> str | None:
+    def _read_line(self, line: str, *, lead: bool = False) -> str | None:
+        """Return the label or text that the line consists of; `lead`: behind words such as "So" or "Option"."""
         if len(line) <= self.label_set.longest + 40:
-            lead = phrases.LEAD.match(line)
-            label = self.label_set.find(peel(line)) or self.label_set.find(peel(line[lead.end() :] if lead else line))
+            label = self.label_set.find(peel(line))
+            words = phrases.LEAD.match(line) if lead and label is None else None
+            if words:
+                label = self.label_set.find(peel(line[words.end() :]))
             if label is not None:
                 return label
         return self._read_text_alone(line)
+
+    def _read_pair(self, line: str) -> str | None:
+        """Return the label of a first line that is a label and its text, unless a list of the options begins there."""
+        found = self._find(0, line)
+        if found is None or fold(peel(line[found.end :].lstrip(DASHES + " "))) != self.folded[found.label]:
+            return None
+        return None if found.label == next(iter(self.folded)) and self._lists_on_lines(found.label) else found.label
 
     # Rule 7: statements.
 
@@ -243,7 +257,7 @@ class _Reader:
         """Read what an introduction that ends at `place` introduces: a label or an option's text."""
         after_filler = self._skip_filler(place)
         by_text, length = max((self._read_text_at(p) for p in (place, after_filler)), key=lambda reading: reading[1])
-        found = self._find(after_filler)
+        found = self._find(after_filler) or self._find(place)  # "Likely" is filler, or a label
         # The longer reading: "E. coli" is more than E, "A and C" more than A, and B is as much as the text "B".
         if found is None or (by_text is not None and length > found.stem - found.start):
             return by_text
@@ -302,7 +316,9 @@ class _Reader:
             stem=match.end("close"),
             end=match.end(),
             mark=match["mark"],
-            set_off=bool(match["mark"]) or bool(match["open"].strip(" \t\n:") and match["close"]),
+            set_off=bool(match["mark"])
+            or any(char in BRACKETS for char in match["close"])
+            or bool(match["open"].strip(" \t\n:") and match["close"]),
             short_word=match["label"].casefold() in _SHORT_WORDS,
         )
         if match.end() > end:  # closing brackets or punctuation stand behind it
@@ -334,7 +350,12 @@ class _Reader:
         if own:
             reading, length = self._read_text_at(found.end)
             return _AMBIGUOUS if reading is _AMBIGUOUS and length == len(self.folded[found.label]) else found.label
-        if self._names_other(text, found.stem, found.label) or self._contradicts(line, found.label):
+        # "A. or B", "A./B.", but not "A. Or so I think".
+        more = self._names_other(text, found.stem, found.label) or (
+            (line.lstrip()[:1].islower() or line[:1] in {"/", "|", "&", "+"})
+            and self._names_other(text, found.end, found.label)
+        )
+        if more or self._contradicts(line, found.label):
             return _AMBIGUOUS
         if "?" in found.mark:
             return None
@@ -356,9 +377,11 @@ class _Reader:
 
     def _contradicts(self, line: str, label: str) -> bool:
         """Tell whether the line, or its first sentence, is nothing but another label or option's text."""
-        line = line.lstrip(DASHES + " ")
+        line = line.strip(DASHES + " ")
+        if not line:
+            return False
         sentence = re.split(r"[.!?;](?:\s|$)|[。!?]", line, maxsplit=1)[0]
-        for part in (line, sentence):
+        for part in {line, sentence}:
             other = self._read_text_alone(part)
             if other is None and len(part) <= self.label_set.longest + 16:
                 other = self.label_set.find(peel(part))
@@ -391,8 +414,8 @@ class _Reader:
         """Tell whether another label leads a later line."""
         position = self.text.find("\n")
         while position >= 0:
-            bullet = BULLET.match(self.text, position + 1)
-            found = self._find(bullet.end() if bullet else position + 1)
+            lead = phrases.LEAD.match(self.text, position + 1)
+            found = self._find(lead.end() if lead else position + 1)
             if found and found.set_off and found.label != label:
                 return True
             position = self.text.find("\n", position + 1)

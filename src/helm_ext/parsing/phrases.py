@@ -42,7 +42,10 @@ ANCHOR = re.compile(
 CHOOSE = re.compile(r"(?:choose|chose|pick|picked|select|selected|go\swith|go\sfor|opt\sfor)\b", _FLAGS)
 """A verb that introduces an answer after a SUBJECT only."""
 
-SUBJECT = re.compile(r"\b(?:i|we)(?:['’](?:d|ll))?\s{1,2}(?:(?:would|will|shall|therefore|thus)\s{1,2})?$", _FLAGS)
+SUBJECT = re.compile(
+    r"\b(?:i|we|let['’]s|let\sus|let\sme)(?:['’](?:d|ll))?\s{1,2}(?:(?:would|will|shall|therefore|thus)\s{1,2})?$",
+    _FLAGS,
+)
 
 # For example: "answer is", "answer:", "option -", "choice for this question would be".
 _NOUN = r"(?:answer|option|choice|solution|selection|response|conclusion|letter)"
@@ -69,7 +72,8 @@ INTRODUCTION = re.compile(f"{MARKER}|####|{_NOUN}{_NOUN_TAIL}{_IS}|{CHOOSE.patte
 VOID = re.compile(
     r"(?:\b(?:if|whether|unless|suppose|supposing|assume|assuming|not|isn['’]t|wrong|incorrect|worst|least\slikely|no|"
     r"don['’]t|wouldn['’]t|won['’]t|can['’]t|cannot|never|неправильный|неверный|falsche|mauvaise|incorrecta)"
-    r"(?:\s{1,2}(?:that|the|my|your|our|correct|right|best|final)){0,3}|不|不能|不该|不會|不会|没|错误的?|錯誤的?|가)\s{0,2}$",
+    r"(?:[^\S\n]{1,2}(?:that|the|my|your|our|correct|right|best|final)){0,3}"
+    r"|不|不能|不该|不会|不會|没|沒|错误的?|錯誤的?)[^\S\n]{0,2}$",
     _FLAGS,
 )
 """Before an introduction: it introduces no answer ("if the answer is", "the wrong option is", "不选")."""
@@ -133,9 +137,7 @@ CONTINUATION = re.compile(
 )
 """After a label that is neither decorated nor followed by punctuation: prose that may follow an answer."""
 
-SUFFIX = re.compile(
-    r"(?:选项|選項|项|項|号|號|番)?(?:です|だ|である|でしょう)?|번?(?:입니다|이다|이에요|예요)?", _FLAGS
-)
+SUFFIX = re.compile(r"(?:选项|選項|项|項|号|號|番|번)?(?:です|だ|である|でしょう|입니다|이다|이에요|예요)?", _FLAGS)
 """What may be written together with a label, in scripts without spaces. May be empty."""
 
 OBJECTION = re.compile(

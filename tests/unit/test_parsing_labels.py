@@ -1,0 +1,420 @@
+"""Which option a completion means: a table of hand-made cases, by kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from helm_ext.parsing import map_answer, read_label
+from helm_ext.parsing.labels import HEAD, TAIL
+
+CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
+THIRTY = {str(i): f"text {i}" for i in range(1, 31)}
+ROMAN = {"i": "one", "ii": "two", "iii": "three", "iv": "four"}
+STEMS = {"甲": "北京", "乙": "上海", "丙": "广州", "丁": "深圳"}
+CYRILLIC = {"а": "Москва", "б": "Париж", "в": "Рим"}
+PRONOUN = {"I": "x1", "J": "x2"}
+BOTH_CASES = {"a": "low", "A": "high"}
+PREFIXES = {"A": "p", "AA": "q", "AB": "r"}
+BRACKETED = {"(A)": "p", "(B)": "q"}
+CIRCLED = {"①": "p", "②": "q", "③": "s"}
+YES_NO = {"Yes": "it is", "No": "it is not"}
+NUMBERS = {"A": "3", "B": "4", "C": "5", "D": "A and C"}
+SWAPPED = {"A": "B", "B": "A"}
+ARABIC = {"أ": "نعم", "ب": "لا", "هـ": "ربما"}
+KANA = {"ア": "犬", "イ": "猫"}
+BIOLOGY = {"A": "E. coli", "E": "yeast", "B": "A dog"}
+
+CASES = [
+    ("B", CITIES, "B"),
+    ("B.", CITIES, "B"),
+    ("(B)", CITIES, "B"),
+    (" b", CITIES, "B"),
+    ("B. text", CITIES, "B"),
+    ("**B**", CITIES, "B"),
+    ("The answer is (B).", CITIES, "B"),
+    ("Paris", CITIES, "B"),
+    ("paris.", CITIES, "B"),
+    ("Answer: B", CITIES, "B"),
+    ("The correct answer is B) Paris", CITIES, "B"),
+    ("Option B", CITIES, "B"),
+    ("答案：B", CITIES, "B"),
+    ("B: Paris", CITIES, "B"),
+    ("B - Paris", CITIES, "B"),
+    ("\\boxed{B}", CITIES, "B"),
+    ("$\\boxed{\\text{B}}$", CITIES, "B"),
+    ("Final answer: **(B)**", CITIES, "B"),
+    ("**Final Answer:** B", CITIES, "B"),
+    ("<answer>B</answer>", CITIES, "B"),
+    ("A is wrong. So the answer is B.", CITIES, "B"),
+    ("The answer is A. Wait. The answer is B.", CITIES, "B"),
+    ("B is correct.", CITIES, "B"),
+    ("Option B is the best answer", CITIES, "B"),
+    ("B, because it is", CITIES, "B"),
+    ("B because it is", CITIES, "B"),
+    ("The answer is B because of this.", CITIES, "B"),
+    ("I would choose B.", CITIES, "B"),
+    ("<think>The answer is A</think>B", CITIES, "B"),
+    ("Ｂ", CITIES, "B"),
+    ("（B）", CITIES, "B"),
+    ("B）", CITIES, "B"),
+    ("B Paris", CITIES, "B"),
+    ('"B"', CITIES, "B"),
+    ("B.Paris", CITIES, "B"),
+    ("The answer is Paris.", CITIES, "B"),
+    ("The answer is: Paris", CITIES, "B"),
+    ("Let me think.\n\nB", CITIES, "B"),
+    ("B\n\nExplanation: A is wrong.", CITIES, "B"),
+    ("B\n\nThe answer is B.", CITIES, "B"),
+    ("The answer is option B: Paris", CITIES, "B"),
+    ("the correct option is therefore **B**.", CITIES, "B"),
+    ("The answer is B, not A.", CITIES, "B"),
+    ("The answer is not A, the answer is B", CITIES, "B"),
+    ("Answer: A\nWait.\nAnswer: B", CITIES, "B"),
+    ("The answer is Paris, the capital of France.", CITIES, "B"),
+    ("The answer is B: Paris, the capital.", CITIES, "B"),
+    ("B) Paris is the capital", CITIES, "B"),
+    ("(B) Paris", CITIES, "B"),
+    ("**B) Paris**", CITIES, "B"),
+    ("B.\nParis", CITIES, "B"),
+    ("Options B and C are both plausible. The correct answer is C", CITIES, "C"),
+    ("The best option is clearly D because", CITIES, "D"),
+    ("I'd go with (C)", CITIES, "C"),
+    ("정답은 B입니다.", CITIES, "B"),
+    ("La respuesta correcta es la B.", CITIES, "B"),
+    ("Die Antwort ist B.", CITIES, "B"),
+    ("La réponse est B", CITIES, "B"),
+    ("B is the right one, A isn't.", CITIES, "B"),
+    ("A is incorrect, B is correct.", CITIES, "B"),
+    ("\\boxed{B. Paris}", CITIES, "B"),
+    ("\\boxed{Paris}", CITIES, "B"),
+    ("\\(B\\)", CITIES, "B"),
+    ("$B$", CITIES, "B"),
+    ("<b>B</b>", CITIES, "B"),
+    ("<B>", CITIES, "B"),
+    ("`B`", CITIES, "B"),
+    ("The answer is B. It is the capital.", CITIES, "B"),
+    ("Answer:\n\nB", CITIES, "B"),
+    ("### Answer\nB", CITIES, "B"),
+    ("#### B", CITIES, "B"),
+    ("The answer is **B**, as explained", CITIES, "B"),
+    ("- B", CITIES, "B"),
+    ("B!", CITIES, "B"),
+    ("B?", CITIES, "B"),
+    ("Sure! The answer is B) Paris.", CITIES, "B"),
+    ("B—Paris", CITIES, "B"),
+    ("B —  because", CITIES, "B"),
+    ("Answer B", CITIES, "B"),
+    ("answer is b", CITIES, "B"),
+    ("it's b.", CITIES, "B"),
+    ("a.", CITIES, "A"),
+    ("The answer is a.", CITIES, "A"),
+    ("选项B正确", CITIES, "B"),
+    ("B选项", CITIES, "B"),
+    ("答案是B选项", CITIES, "B"),
+    ("B是正确答案。", CITIES, "B"),
+    ("故选B", CITIES, "B"),
+    ("(B", CITIES, "B"),
+    ("B)", CITIES, "B"),
+    ("{B}", CITIES, "B"),
+    ("[B]", CITIES, "B"),
+    ("【B】", CITIES, "B"),
+    ("“B”", CITIES, "B"),
+    ("B]", CITIES, "B"),
+    ("The two options are A and B. Answer: B", CITIES, "B"),
+    ("A. London\nB. Paris\nThe answer is B.", CITIES, "B"),
+    ("A) London is big.\nB) Paris.\nThe answer is (C)", CITIES, "C"),
+    ("The correct answer is:\n\n**B) Paris**", CITIES, "B"),
+    ("ANSWER: B", CITIES, "B"),
+    ("Answer:B", CITIES, "B"),
+    ("whether or not\nAnswer: B", CITIES, "B"),
+    ("No, the answer is B", CITIES, "B"),
+    ("The answer is (B) Paris and not (A) London.", CITIES, "B"),
+    ("The answer is most likely B", CITIES, "B"),
+    ("B.\n", CITIES, "B"),
+    ("So the final answer is \\boxed{\\textbf{(C)}}.", CITIES, "C"),
+    ("<think>maybe A\n</think>\n\nThe answer is B", CITIES, "B"),
+    ("A good question", CITIES, None),
+    ("A good question…", CITIES, None),
+    ("Because", CITIES, None),
+    ("a dog", CITIES, None),
+    ("I think so", CITIES, None),
+    ("A or B", CITIES, None),
+    ("A and C", CITIES, None),
+    ("(A) or (B)", CITIES, None),
+    ("not B", CITIES, None),
+    ("The answer is not B", CITIES, None),
+    ("B. London", CITIES, None),
+    ("The capital is Paris.", CITIES, None),
+    ("A/B", CITIES, None),
+    ("A-level", CITIES, None),
+    ("B's", CITIES, None),
+    ("B+", CITIES, None),
+    ("(B) is wrong", CITIES, None),
+    ("A. London\nB. Paris", CITIES, None),
+    ("A. London B. Paris", CITIES, None),
+    ("The answer is A or B", CITIES, None),
+    ("The answer is B. The answer is not B", CITIES, None),
+    ("If the answer is B, then", CITIES, None),
+    ("The wrong answer is B.", CITIES, None),
+    ("A, B", CITIES, None),
+    ("A, B, C", CITIES, None),
+    ("Both A and B", CITIES, None),
+    ("The answer is a dog", CITIES, None),
+    ("B\nThe answer is C", CITIES, None),
+    ("The capital is big. Therefore, B.", CITIES, None),
+    ("The answer is Paris or London", CITIES, None),
+    ("Paris or London", CITIES, None),
+    ("B\nA\nC", CITIES, None),
+    ("We pick a dog", CITIES, None),
+    ("The answer could be B", CITIES, None),
+    ("Hypothetically, if the answer is B, we lose.", CITIES, None),
+    ("\u200b", CITIES, None),
+    ("", CITIES, None),
+    ("   \n", CITIES, None),
+    ("E", CITIES, None),
+    ("The answer is E.", CITIES, None),
+    ("The answer is vitamin C", CITIES, None),
+    ("B is not correct.", CITIES, None),
+    ("If B is correct, A is wrong", CITIES, None),
+    ("A or B is correct", CITIES, None),
+    ("\\boxed{A, B}", CITIES, None),
+    ("The answer is B. London", CITIES, None),
+    ("B,C", CITIES, None),
+    ("BC", CITIES, None),
+    ("B C", CITIES, None),
+    ("A B C D", CITIES, None),
+    ("AB", CITIES, None),
+    ("C++ is a language", CITIES, None),
+    ("C# ", CITIES, None),
+    ("A* search", CITIES, None),
+    ("D'accord", CITIES, None),
+    ("B-cells", CITIES, None),
+    ("A.I. is", CITIES, None),
+    ("B.C. dates", CITIES, None),
+    ("C'est la vie", CITIES, None),
+    ("the answer is a city", CITIES, None),
+    ("选择题", CITIES, None),
+    ("不选B", CITIES, None),
+    ("A股市场", CITIES, None),
+    ("The adoption is B.", CITIES, None),
+    ("Neither A nor B", CITIES, None),
+    ("None of the above", CITIES, None),
+    ("all of them", CITIES, None),
+    ("B. Paris\n\nQuestion: x\nA. 1\nB. 2\nAnswer: C", CITIES, None),
+    ("Option A: London\nOption B: Paris", CITIES, None),
+    ("The answer: B is wrong, so C.", CITIES, None),
+    ("The answer is A, B, and C.", CITIES, None),
+    ("Looking at it, option C. That is all", CITIES, None),
+    ("<think>B</think>", CITIES, None),
+    ("答案是乙。", STEMS, "乙"),
+    ("答案：乙", STEMS, "乙"),
+    ("乙、上海", STEMS, "乙"),
+    ("选乙", STEMS, "乙"),
+    ("正确答案是乙。因为", STEMS, "乙"),
+    ("答案是上海。", STEMS, "乙"),
+    ("乙方", STEMS, None),
+    ("甲状腺", STEMS, None),
+    ("答案不是乙", STEMS, None),
+    ("甲和乙", STEMS, None),
+    ("答案是甲或乙", STEMS, None),
+    ("Ответ: б", CYRILLIC, "б"),
+    ("Б", CYRILLIC, "б"),
+    ("б) Париж", CYRILLIC, "б"),
+    ("Правильный ответ — б.", CYRILLIC, "б"),
+    ("а потом", CYRILLIC, None),
+    ("в Риме", CYRILLIC, None),
+    ("ответ: в Риме", CYRILLIC, None),
+    ("1", THIRTY, "1"),
+    ("10", THIRTY, "10"),
+    ("The answer is 10.", THIRTY, "10"),
+    ("10)", THIRTY, "10"),
+    ("１２", THIRTY, "12"),
+    ("1.5", THIRTY, None),
+    ("The answer is 42.", THIRTY, None),
+    ("The answer is 3 apples", THIRTY, None),
+    ("1. First, think\n2. Then", THIRTY, None),
+    ("-1", THIRTY, None),
+    ("3%", THIRTY, None),
+    ("1/2", THIRTY, None),
+    ("1:30", THIRTY, None),
+    ("The answer is 1,000", THIRTY, None),
+    ("answer: 3.14", THIRTY, None),
+    ("ii", ROMAN, "ii"),
+    ("II", ROMAN, "ii"),
+    ("(iii)", ROMAN, "iii"),
+    ("The answer is iv.", ROMAN, "iv"),
+    ("I", ROMAN, "i"),
+    ("Ⅲ", ROMAN, "iii"),
+    ("i think", ROMAN, None),
+    ("I think so", ROMAN, None),
+    ("I", PRONOUN, "I"),
+    ("I.", PRONOUN, "I"),
+    ("The answer is I.", PRONOUN, "I"),
+    ("I am sure. The answer is J.", PRONOUN, "J"),
+    ("I think…", PRONOUN, None),
+    ("I, for one, disagree", PRONOUN, None),
+    ("I'd say so", PRONOUN, None),
+    ("a", BOTH_CASES, "a"),
+    ("A", BOTH_CASES, "A"),
+    ("(a)", BOTH_CASES, "a"),
+    ("The answer is A.", BOTH_CASES, "A"),
+    ("AA", PREFIXES, "AA"),
+    ("aa", PREFIXES, "AA"),
+    ("A", PREFIXES, "A"),
+    ("The answer is AB", PREFIXES, "AB"),
+    ("AAA", PREFIXES, None),
+    ("A", BRACKETED, "(A)"),
+    ("(B)", BRACKETED, "(B)"),
+    ("the answer is (B).", BRACKETED, "(B)"),
+    ("b)", BRACKETED, "(B)"),
+    ("②", CIRCLED, "②"),
+    ("2", CIRCLED, "②"),
+    ("答案是②", CIRCLED, "②"),
+    ("No.", YES_NO, "No"),
+    ("The answer is no.", YES_NO, "No"),
+    ("No, it isn't.", YES_NO, "No"),
+    ("yes", YES_NO, "Yes"),
+    ("No one knows", YES_NO, None),
+    ("Yes and no", YES_NO, None),
+    ("4", NUMBERS, "B"),
+    ("The answer is 4.", NUMBERS, "B"),
+    ("A and C", NUMBERS, "D"),
+    ("The answer is A and C.", NUMBERS, "D"),
+    ("The answer is 4.5", NUMBERS, None),
+    ("B", SWAPPED, "B"),
+    ("The answer is B.", SWAPPED, "B"),
+    ("B. A", SWAPPED, "B"),
+    ("b", SWAPPED, "B"),
+    ("A. A", SWAPPED, None),
+    ("هـ", ARABIC, "هـ"),
+    ("ه", ARABIC, "هـ"),
+    ("الإجابة: ب", ARABIC, "ب"),
+    ("الإجابة الصحيحة هي ب.", ARABIC, "ب"),
+    ("ア", KANA, "ア"),
+    ("ｱ", KANA, "ア"),
+    ("正解はイです。", KANA, "イ"),
+    ("答え：ア", KANA, "ア"),
+    ("The answer is E. coli.", BIOLOGY, "A"),
+    ("E. coli", BIOLOGY, "A"),
+    ("The answer is A dog.", BIOLOGY, "B"),
+    ("A dog", BIOLOGY, "B"),
+    ("The answer is Likely.", {"Likely": "1", "Unlikely": "2"}, "Likely"),
+]
+
+
+@pytest.mark.parametrize(("completion", "labels", "label"), CASES)
+def test_label(completion, labels, label):
+    assert read_label(completion, labels) == label
+
+
+def test_table_has_no_case_twice():
+    seen = [(completion, tuple(labels.items())) for completion, labels, _ in CASES]
+    assert len(seen) == len(set(seen)) >= 120
+
+
+@pytest.mark.parametrize("position", [HEAD // 2, HEAD + TAIL, 500_000])
+def test_a_statement_at_the_end_of_a_long_completion_counts(position):
+    assert read_label("so it goes. " * (position // 12) + "The answer is C.", CITIES) == "C"
+
+
+def test_what_stands_in_the_middle_of_a_very_long_completion_is_not_seen():
+    filler = "so it goes. " * 2_000
+    assert read_label(f"{filler}The answer is C. {filler}", CITIES) is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "(",
+        "A ",
+        "answer is ",
+        "B, ",
+        "\n",
+        "a\n",
+        "A is correct. ",
+        "\\boxed{",
+        "<b>",
+        "</think>",
+        "option ",
+        " ",
+        "答案是",
+    ]
+    + ["e\u0301\u0316", "answer is not ", "İ", "1. ", "**", "A or "],
+)
+@pytest.mark.parametrize("labels", [CITIES, THIRTY], ids=["four", "thirty"])
+def test_a_million_characters_of_anything_is_read_at_once(piece, labels):
+    # Quadratic behaviour would run into the test's time limit.
+    read_label(piece * (1_000_000 // len(piece)) + "x", labels)
+
+
+def test_no_labels_no_label():
+    assert read_label("A", {}) is None
+    assert read_label("The answer is A.", {}) is None
+
+
+def test_a_blank_label_is_never_read():
+    assert read_label("x", {"": "nothing", "A": "something"}) is None
+    assert read_label("A.", {"": "nothing", "A": "something"}) == "A"
+
+
+def test_labels_come_back_as_they_are_spelled():
+    assert read_label("b", {" A": "x", " B": "y"}) == " B"
+    assert read_label("(b).", {"A)": "x", "B)": "y"}) == "B)"
+
+
+def test_labels_that_decoration_alone_tells_apart_need_their_exact_spelling():
+    labels = {"A": "x", "(A)": "y"}
+    assert read_label("A", labels) == "A"
+    assert read_label("(A)", labels) == "(A)"
+    assert read_label("[A]", labels) is None
+
+
+def test_the_same_text_twice_is_the_first_label():
+    assert read_label("same", {"A": "other", "B": "same", "C": "same"}) == "B"
+    assert read_label("Same.", {"A": "other", "B": "same", "C": "same"}) == "B"
+
+
+def test_texts_that_case_alone_tells_apart_need_their_exact_spelling():
+    labels = {"A": "Polish", "B": "polish"}
+    assert read_label("polish", labels) == "B"
+    assert read_label("POLISH", labels) is None
+    assert read_label("The answer is Polish.", labels) is None
+
+
+def test_options_of_punctuation_are_read_exactly():
+    labels = {"A": "?", "B": "!"}
+    assert read_label("!", labels) == "B"
+    assert read_label("The answer is B.", labels) == "B"
+
+
+def test_empty_option_texts_match_nothing():
+    assert read_label("The answer is", {"A": "", "B": "x"}) is None
+    assert read_label("...", {"A": "", "B": "x"}) is None
+
+
+def test_letters_that_lengthen_in_lower_case_do_not_shift_positions():
+    assert read_label("İİİİ. The answer is B.", CITIES) == "B"
+
+
+def test_a_label_set_is_not_bound_to_the_texts_of_an_earlier_question():
+    assert read_label("Paris", {"A": "Paris", "B": "London"}) == "A"
+    assert read_label("Paris", {"A": "London", "B": "Paris"}) == "B"
+
+
+@pytest.mark.parametrize(
+    ("completion", "pattern", "label"),
+    [
+        ("I choose C, not B", r"choose (\w)", "C"),
+        ("I choose C", r"\b[A-D]\b", "C"),
+        ("choice=(b)!", r"choice=(.*)", "B"),
+        ("choice=Rome", r"choice=(.*)", "C"),
+        ("  B  ", r"^B$", "B"),  # HELM strips before the pattern is applied
+        ("A B", r"[A-D]", "A"),  # the first match
+        ("The answer is B.", r"choice=(.*)", None),  # the pattern overrides
+        ("E", r"(A)|E", None),  # a group that took no part
+        ("B", None, "B"),
+        ("B.", "", "B"),
+    ],
+)
+def test_an_output_mapping_pattern_overrides(completion, pattern, label):
+    assert map_answer(completion, CITIES, pattern) == label

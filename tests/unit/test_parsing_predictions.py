@@ -1,0 +1,111 @@
+"""Extraction, cleaning and lists, with values worked out by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import helm_ext.parsing
+from helm_ext.parsing import apply_pattern, clean, compile_pattern, extract, list_prediction, split_segments
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "expected"),
+    [
+        ("So the answer is: 12", r"answer is: (\d+)", "12"),
+        ("answer is: 12, no, answer is: 13", r"answer is: (\d+)", "13"),  # the last match
+        ("a1 b2", r"[a-z]\d", "b2"),  # no group: the whole match
+        ("a1 b2", r"([a-z])(\d)", "b"),  # the first group only
+        ("nothing", r"\d+", ""),
+        ("x", r"(y)?x", ""),  # a group that took no part
+        ("", r".*", ""),
+        ("First. Second.", r"^(.*?\.)", "First."),
+        ("x", re.compile("x"), "x"),
+    ],
+)
+def test_extract(text, pattern, expected):
+    assert extract(text, pattern) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "expected"),
+    [
+        ("a1 b2", r"[a-z]\d", "a1"),  # the first match, unlike `extract`
+        ("a1 b2", r"([a-z])(\d)", "a"),
+        ("nothing", r"\d+", ""),
+        ("x", r"(y)?x", ""),
+        ("x", re.compile("x"), "x"),
+    ],
+)
+def test_apply_pattern(text, pattern, expected):
+    assert apply_pattern(text, pattern) == expected
+
+
+def test_clean_extracts_then_strips_then_lowers():
+    text = "Reasoning. Answer:  The GARDEN  "
+    assert clean(text) == text
+    assert clean(text, extract="Answer:(.*)") == "  The GARDEN  "
+    assert clean(text, extract="Answer:(.*)", strip=True) == "The GARDEN"
+    assert clean(text, extract="Answer:(.*)", strip=True, lower=True) == "the garden"
+    assert clean(text, extract="answer:(.*)", lower=True) == ""  # the pattern sees the text before `lower`
+    assert clean(" A ", lower=True) == " a "
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(", "not a regular expression: missing ), unterminated subpattern at character 1: ("),
+        ("a[", "not a regular expression: unterminated character set at character 2: a["),
+        ("(" * 100, "not a regular expression: missing ), unterminated subpattern at character 100: " + "(" * 79 + "…"),
+        (
+            "a{1,99999999999999999999}",
+            "not a regular expression: too deeply nested or too large: a{1,99999999999999999999}",
+        ),
+    ],
+)
+def test_a_bad_pattern_is_explained(pattern, message):
+    with pytest.raises(ValueError) as caught:
+        compile_pattern(pattern)
+    assert str(caught.value) == message
+    with pytest.raises(ValueError):
+        extract("text", pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("bedroom", ["bedroom"]),
+        (" a ; b;c ", ["a", "b", "c"]),
+        ("a; b;", ["a", "b"]),  # a separator at the end starts no segment
+        ("a;;;", ["a"]),
+        ("a;;b", ["a", "", "b"]),  # an empty segment elsewhere shifts what follows
+        (";a", ["", "a"]),
+        ("", []),
+        (" ; ", []),
+        ("a, b", ["a, b"]),
+        ("a\n;b", ["a", "b"]),
+    ],
+)
+def test_split_segments(text, segments):
+    assert split_segments(text) == segments
+
+
+@pytest.mark.parametrize(
+    ("completions", "prediction"),
+    [
+        (["a; b"], ["a", "b"]),
+        ([" b ", "a"], ["b", "a"]),  # recorded order
+        (["a; b", "c"], ["a; b", "c"]),  # several completions are not split
+        (["a", ""], ["a", ""]),
+        ([""], []),
+        ([], []),
+    ],
+)
+def test_list_prediction(completions, prediction):
+    assert list_prediction(completions) == prediction
+
+
+def test_public_names():
+    assert sorted(helm_ext.parsing.__all__) == helm_ext.parsing.__all__
+    assert all(hasattr(helm_ext.parsing, name) for name in helm_ext.parsing.__all__)
