@@ -215,14 +215,14 @@ class RemoteStorage:
 
     def read(self, path: str) -> bytes:
         """See Storage."""
-        with self._explained(path, "cannot be read"):
+        with self._explained(path, "cannot be read", writes=False):
             return bytes(self.file_system.cat_file(f"{self.path}/{path}"))
 
     def list_names(self, folder: str) -> list[str]:
         """See Storage. fsspec remembers listings; ours must be true now."""
         self.file_system.invalidate_cache()
         try:
-            with self._explained(folder, "cannot be listed"):
+            with self._explained(folder, "cannot be listed", writes=False):
                 found = self.file_system.ls(f"{self.path}/{folder}", detail=False)
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -268,7 +268,7 @@ class RemoteStorage:
         _remove_stale_parts(cached.parent)
         part = cached.parent / f".{digest}.{os.getpid()}-{secrets.token_hex(8)}{PART}"
         try:
-            with self._explained(path, "cannot be read"):
+            with self._explained(path, "cannot be read", writes=False):
                 self.file_system.get_file(f"{self.path}/{path}", str(part))
             shutil.move(part, cached)
         finally:
@@ -276,13 +276,21 @@ class RemoteStorage:
         return cached
 
     @contextmanager
-    def _explained(self, path: str, what: str) -> Iterator[None]:
-        """As `_explained`, and for the exceptions of the stores' own libraries, which are not OSErrors."""
+    def _explained(self, path: str, what: str, *, writes: bool = True) -> Iterator[None]:
+        """As `_explained`, also for the exceptions of the stores' own libraries, which are not OSErrors.
+
+        A file that is not found when one is written means that there is no such bucket.
+        """
         known: Any = (OSError, HubError)
+        ending = "; nothing was changed" if writes else ""
         try:
-            with _explained(f"{self.root}/{path}: {what}"):
+            with _explained(f"{self.root}/{path}: {what}", ending):
                 yield
+        except FileNotFoundError as error:
+            if not writes:
+                raise
+            raise HubError(f"{self.root}/{path}: {what}: no such bucket or folder{ending}") from error
         except known:
             raise
         except Exception as error:
-            raise HubError(f"{self.root}/{path}: {what}: {type(error).__name__}: {error}") from error
+            raise HubError(f"{self.root}/{path}: {what}: {type(error).__name__}: {error}{ending}") from error
