@@ -12,7 +12,7 @@ from helm_ext.errors import DatasetError, DatasetSchemaError
 from helm_ext.sources.opening import make_error
 from helm_ext.sources.places import COMMENT, KEY_END, STRING, TOKEN
 
-__all__ = ["canonical_json", "decode", "parse_json", "parse_relaxed_json"]
+__all__ = ["canonical_json", "decode", "has_all_keys", "parse_json", "parse_relaxed_json"]
 
 MAX_RELAXED_BYTES = 1 << 20
 """JSON5 in full is parsed by a slow library (about a minute per MB)."""
@@ -44,13 +44,23 @@ def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False
     """
     try:
         value = orjson.loads(data)
-        # Parsing drops a key that is given twice. Each dropped key leaves at least two quotes less when written again,
-        # and nothing adds any but an escape that the second test excludes: a cheap and exact test for "none dropped".
-        if b"\\u0022" not in data and data.count(b'"') == orjson.dumps(value).count(b'"'):
+        if has_all_keys(data, value):
             return value
-    except (orjson.JSONDecodeError, TypeError, RecursionError):
+    except (orjson.JSONDecodeError, RecursionError):
         pass
     return _parse_carefully(decode(data, path, line), path, line, allow_nan=allow_nan)
+
+
+def has_all_keys(data: bytes, value: Any) -> bool:
+    """Whether no object in `data` has a key twice, `value` being what a parser that keeps the last one made of it.
+
+    Each dropped key leaves at least two quotes less when the value is written again, and nothing adds any but an escape
+    that is excluded here. False also where this cheap test cannot tell.
+    """
+    try:
+        return b"\\u0022" not in data and data.count(b'"') == orjson.dumps(value).count(b'"')
+    except TypeError:  # an integer of more than 64 bits
+        return False
 
 
 def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any:

@@ -8,7 +8,9 @@ and HELM's counterpart: docs/adapter_spec.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,10 +50,23 @@ def load(
         scoring={"metrics": metrics, "main_metric": main_metric, "extract": extract, "strip": strip, "lower": lower},
         name=name,
     )
-    lowering.read(keep_rows=True)
-    lowering.plan()
-    raise_for(lowering.problems())
-    return lowering.build()
+    with _paused_garbage_collection():
+        lowering.read(keep_rows=True)
+        lowering.plan()
+        raise_for(lowering.problems())
+        return lowering.build()
+
+
+@contextlib.contextmanager
+def _paused_garbage_collection() -> Iterator[None]:
+    """Nothing read here has cycles, and looking for some among millions of rows takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def check(path: str | Path, **options: Any) -> tuple[list[Problem], dict[str, int]]:

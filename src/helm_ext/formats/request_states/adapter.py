@@ -295,7 +295,7 @@ def _infer_method(settings: Settings, survey: Survey, report: Report) -> str:
             code="missing-key",
             line=mixed.line,
         )
-    if not survey.choice.count or survey.not_choice.count or survey.few_options.count:
+    if survey.choice.count < survey.rows or survey.few_options.count:
         return "generation"
     if survey.options_in_text.count == survey.rows:
         return "generation"

@@ -28,7 +28,8 @@ _INSTANCE_KEYS = known_keys(models.InstanceModel)
 _INPUT_KEYS = known_keys(models.InputModel)
 _REFERENCE_KEYS = known_keys(models.ReferenceModel)
 
-DEMO_SUFFIX = "-demo"
+_PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
+"""A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
 
 
 def assign_ids(rows: Iterable[Row]) -> None:
@@ -87,18 +88,19 @@ class Builder:
         given = row.instance
         labels = row.labels if self.labelled else None
         references = row.references
-        if labels is not None and self.reorder:
+        if labels is not None and self.reorder and tuple(labels.values()) != tuple(range(len(references))):
             # HELM renders option i with label i: the options are put into the order of their labels.
             labels = {label: labels[label] for label in self.sequence[: len(labels)]}
             references = [references[position] for position in labels.values()]
             labels = {label: position for position, label in enumerate(labels)}
-        made = [self._reference(reference) for reference in references]
+        made = [
+            Reference(Output(reference["output"]["text"]), tags=reference.get("tags") or []) for reference in references
+        ]
         extra: RowExtra = {}
         if "id" in given and given["id"] != row.helm_id:
             extra["id"] = given["id"]
-        data = _unknown_data(row)
-        if data:
-            extra["data"] = data
+        if not _is_known(row):
+            extra["data"] = _unknown_data(row)
         if row.only:
             extra["only"] = row.only
         is_train = row.split == "train"
@@ -109,17 +111,25 @@ class Builder:
                 extra["recorded"] = self.recorded(row)
         if labels is not None:
             extra["labels"] = {label: made[position].output.text for label, position in labels.items()}
-        thought = given.get("chain_of_thought")
-        if thought and is_train and self.spec.method == "generation":
-            made = self._with_thought(made, thought)
+        if _PLAIN_KEYS.issuperset(given):
+            return Instance(_input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra})
+        return self._build_with_extras(row, made, extra)
+
+    def _build_with_extras(self, row: Row, made: list[Reference], extra: RowExtra) -> Instance:
+        """Return the Instance of a row that has one of the rare keys."""
+        given = row.instance
         extra_data = dict(given.get("extra_data") or {})
+        thought = given.get("chain_of_thought")
         if thought:
             extra_data["chain_of_thought"] = thought
+            if row.split == "train" and self.spec.method == "generation":
+                made = self._with_thought(made, thought)
         earlier = extra_data.get(EXTRA_KEY)
         if isinstance(earlier, dict):  # the file is the output of a run of ours
             kept = {key: value for key, value in earlier.items() if key in ("id", "data", "labels", "score")}
             extra = {**kept, **extra}
         extra_data[EXTRA_KEY] = extra
+        contrasts = given.get("contrast_references")
         return Instance(
             input=_input(given["input"]),
             references=made,
@@ -127,12 +137,8 @@ class Builder:
             sub_split=given.get("sub_split"),
             id=row.helm_id,
             perturbation=self._perturbation(row),
-            contrast_inputs=[_input(i) for i in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
-            contrast_references=(
-                [[self._reference(r) for r in rs] for rs in given["contrast_references"]]
-                if given.get("contrast_references")
-                else None
-            ),
+            contrast_inputs=[_input(one) for one in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
+            contrast_references=[[_reference(one) for one in some] for some in contrasts] if contrasts else None,
             extra_data=extra_data,
         )
 
@@ -147,10 +153,6 @@ class Builder:
             return {"status": "ok", "states": [row.found[0][1]]}
         trials = self.spec.num_train_trials if row.is_helm else 1
         return combine(row.found, self.spec.method, len(row.references), trials)
-
-    def _reference(self, reference: dict[str, Any]) -> Reference:
-        tags = reference.get("tags")
-        return Reference(Output(text=reference["output"]["text"]), tags=list(tags) if tags else [])
 
     def _perturbation(self, row: Row) -> Any:
         given = row.instance.get("perturbation")
@@ -191,6 +193,10 @@ class Builder:
         return references
 
 
+def _reference(given: dict[str, Any]) -> Reference:
+    return Reference(Output(text=given["output"]["text"]), tags=given.get("tags") or [])
+
+
 def _input(given: dict[str, Any]) -> Input:
     messages = given.get("messages")
     if not messages:
@@ -198,6 +204,16 @@ def _input(given: dict[str, Any]) -> Input:
     return Input(
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
+    )
+
+
+def _is_known(row: Row) -> bool:
+    """Whether the row has no keys but the format's."""
+    return (
+        not row.extra
+        and _INSTANCE_KEYS.issuperset(row.instance)
+        and _INPUT_KEYS.issuperset(row.instance["input"])
+        and all(_REFERENCE_KEYS.issuperset(reference) for reference in row.references)
     )
 
 

@@ -1,8 +1,8 @@
 """Labels of options: which there are, which option each names, and how HELM is made to render them.
 
 HELM's joint adapter renders `reference_prefix` with its first letter or digit replaced by the option's label,
-*wherever* that character stands (`MultipleChoiceJointAdapter.get_reference_prefix`): "Answer A. " would come out as "Bnswer B. ".
-Past "Z" it goes on with "[". Both are avoided here.
+*wherever* that character stands (`MultipleChoiceJointAdapter.get_reference_prefix`): "Answer A. " would come out as
+"Bnswer B. ". Past "Z" it goes on with "[". Both are avoided here.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ class Lowering:
         is_unmapped = None if keep_rows else make_label_test(settings, self._scoring_keys())
         groups: dict[bytes, Row] = {}
         try:
-            for index, line, value in self._reader.states():
-                row = reader.read(index, line, self._reader.prefix(index), value, self._reader.reparse)
+            for raw in self._reader.states():
+                row = reader.read(raw, self._reader.prefix(raw[0]), self._reader.reparse)
                 if row is None or (row.is_helm and not is_first_state(row, groups)):
                     continue
                 survey.add(row)

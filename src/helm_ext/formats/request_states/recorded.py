@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from helm_ext.evalset import Recorded, RecordedState
@@ -21,10 +21,6 @@ _STATE_FIELDS = (
     "num_train_instances",
     "prompt_truncated",
 )
-_RESULT_FIELDS = (
-    "success", "cached", "request_time", "request_datetime", "error", "error_flags", "batch_size", "batch_request_time",
-)  # fmt: skip
-_COMPLETION_FIELDS = ("logprob", "finish_reason", "thinking", "multimodal_content")
 _MODES = {
     "multiple_choice_separate_original": ("original",),
     "multiple_choice_separate_calibrated": ("original", "calibration"),
@@ -36,7 +32,7 @@ def is_helm_state(state: Mapping[str, Any]) -> bool:
     return any(key in state for key in _HELM_KEYS)
 
 
-def find_result(state: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def find_result(state: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the state's result: under `request`, or in HELM's place beside it."""
     request = state.get("request")
     inside = request.get("result") if request else None
@@ -64,38 +60,18 @@ def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, R
         and not completions[0].get("tokens")
     ):
         return "not_run", None
-    recorded: RecordedState = {"result": _to_result(result, completions)}
-    request = {key: value for key, value in (state.get("request") or {}).items() if key != "result"}
-    if request:
-        recorded["request"] = request
+    for completion in completions:
+        if completion.get("text") is None:
+            completion["text"] = ""
+    recorded: RecordedState = {"result": result}
+    request = state.get("request")
+    if request and len(request) > 1:
+        recorded["request"] = {key: value for key, value in request.items() if key != "result"}
     if is_helm:
         for name in _STATE_FIELDS:
             if state.get(name) is not None:
                 recorded[name] = state[name]  # type: ignore[literal-required]
     return "ok", recorded
-
-
-def _to_result(result: Mapping[str, Any], completions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Keep what HELM's RequestResult has; what the file lacks is absent."""
-    kept = {name: result[name] for name in _RESULT_FIELDS if result.get(name) is not None}
-    kept["completions"] = [_to_completion(completion) for completion in completions]
-    return kept
-
-
-def _to_completion(completion: Mapping[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {"text": completion.get("text") or ""}
-    for name in _COMPLETION_FIELDS:
-        if completion.get(name) is not None:
-            kept[name] = completion[name]
-    tokens = completion.get("tokens")
-    if tokens:
-        kept["tokens"] = [
-            {"text": token["text"], "logprob": token["logprob"]}
-            if token.get("logprob") is not None
-            else {"text": token["text"]}
-            for token in tokens
-        ]
-    return kept
 
 
 def combine(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,6 +21,9 @@ __all__ = ["Context", "First", "Row", "RowReader", "known_keys"]
 
 CORRECT = "correct"
 
+RawState = tuple[int, "int | None", Any, bool]
+"""Position in request_states, line where it is known, the value, and whether it has been validated already."""
+
 SPLITS = {
     "train": "train",
     "test": "test",
@@ -29,6 +32,8 @@ SPLITS = {
     "dev": "valid",
 }
 """Names of splits as files write them, and HELM's."""
+
+HELM_SPLITS = frozenset(SPLITS.values())
 
 JOINT_METHODS = ("multiple_choice_joint", "multiple_choice_joint_chain_of_thought")
 LABELLED_METHODS = (None, "generation", "chat", *JOINT_METHODS)
@@ -107,59 +112,68 @@ class RowReader:
         """Rows whose single reference has no tag and was taken as correct."""
         self.without_correct: list[tuple[Path, int | None, str | None]] = []
         self.mapping_labels_used: set[str] = set()
-        self._default_labels: dict[int, list[str]] = {}
+        self._made_labels: dict[int, dict[str, int]] = {}
+        self._always_asks_labels = context.mapping is not None or context.method in JOINT_METHODS
         self._unlabelled_reported = False
 
-    def read(self, index: int, line: int | None, path: Path, value: Any, reparse: Any) -> Row | None:
-        """Return the row, or None when it is unusable (reported)."""
+    def read(self, raw: RawState, path: Path, reparse: Callable[[int, int | None], Any]) -> Row | None:
+        """Return the row, or None when it is unusable (reported). Written for speed: this runs once a row."""
         errors = self.report.errors
-        state = self._validate(index, line, path, value, reparse)
+        index, line, value, is_valid = raw
+        state = value if is_valid else self._validate(index, line, path, value, reparse)
         if state is None:
             return None
         instance = state["instance"]
         references = instance.get("references") or []
-        is_helm = is_helm_state(state)
+        # Nearly all states hold nothing but `instance` and `request`.
+        is_plain = len(state) <= 1 + ("request" in state)
+        is_helm = not is_plain and is_helm_state(state)
         split = self._split(instance, references, path, line)
-        self._check_input(instance["input"], path, line)
+        given = instance["input"]
+        if given.get("text") is None or self.context.method == "chat":
+            self._check_input(given, path, line)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
+        has_correct = True in tags
         untagged = False
-        if not is_helm and not any(tags):
+        if not has_correct and not is_helm:
             if len(references) == 1 and not references[0].get("tags"):
                 references = [{**references[0], "tags": [CORRECT]}]
                 tags = [True]
                 untagged = True
             else:
                 self.without_correct.append((path, line, split))
-        labels, own = self._labels(state, instance, references, tags, path, line, is_helm=is_helm)
+        is_choice = len(tags) > 1 and False in tags and not is_helm
+        labels, own = None, False
+        if (
+            is_choice
+            or not is_plain
+            or self._always_asks_labels
+            or "answer_mapping" in instance
+            or "output_mapping" in instance
+        ):
+            labels, own = self._labels(state, instance, references, tags, path, line, is_helm=is_helm)
         row = Row(
-            index=index,
-            line=line,
-            path=path,
-            instance=instance,
-            references=references,
-            split=split,
-            is_helm=is_helm,
-            is_choice=own or (len(tags) > 1 and not all(tags) and not is_helm),
-            labels=labels,
-            own_labels=own,
-            found=[read_recorded(state, is_helm=is_helm)],
-        )
+            index, line, path, instance, references, split, is_helm, own or is_choice, labels, own,
+            [read_recorded(state, is_helm=is_helm)],
+        )  # fmt: skip
         if untagged:
             self.untagged.add(row)
-        if not STATE_KEYS.issuperset(state):
+        if not is_plain and not STATE_KEYS.issuperset(state):
             row.extra = {key: value for key, value in state.items() if key not in STATE_KEYS}
         return row if self.report.errors == errors else None
 
-    def _validate(self, index: int, line: int | None, path: Path, value: Any, reparse: Any) -> dict[str, Any] | None:
+    def _validate(
+        self, index: int, line: int | None, path: Path, value: Any, reparse: Callable[[int, int | None], Any]
+    ) -> Any:
         try:
-            return models.STATE.validate_python(value)  # type: ignore[return-value]
+            return models.STATE.validate_python(value)
         except ValidationError as error:
             failure = error
         # The fast parser makes floats of integers beyond 64 bits; the exact value may well be right.
         exact = reparse(index, line) if re.search(r"e\+\d\d", repr(value)) else None
         if exact is not None:
             try:
-                return models.STATE.validate_python(exact)  # type: ignore[return-value]
+                return models.STATE.validate_python(exact)
             except ValidationError as error:
                 failure = error
         for where, message, hint, code in describe(failure, value):
@@ -167,11 +181,14 @@ class RowReader:
         return None
 
     def _split(
-        self, instance: Mapping[str, Any], references: Iterable[Mapping[str, Any]], path: Path, line: int | None
+        self, instance: Mapping[str, Any], references: Sequence[Mapping[str, Any]], path: Path, line: int | None
     ) -> str | None:
         given = instance.get("split")
+        elsewhere = [reference for reference in references if "split" in reference]
+        if not elsewhere and (given is None or given in HELM_SPLITS):
+            return given
         names: dict[Path, str] = {} if given is None else {("split",): given}
-        if any("split" in reference for reference in references):
+        if elsewhere:
             for position, reference in enumerate(references):
                 if reference.get("split") is not None:
                     names["references", position, "split"] = reference["split"]
@@ -238,7 +255,7 @@ class RowReader:
                     self.mapping_labels_used.update(labels)
             else:
                 where = ("adapter_spec", "reference_prefix")
-                labels = {label: position for position, label in enumerate(self._made_labels(len(options)))}
+                labels = self._make_labels(len(options))
         except LabelError as error:
             if mapping is None and self.context.prefix_characters is None:
                 self._report_once(error, where)
@@ -275,18 +292,19 @@ class RowReader:
                 return ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), False
         return self.context.mapping, (*path, "instance", "references"), True
 
-    def _made_labels(self, count: int) -> Sequence[str]:
-        characters = self.context.prefix_characters
-        if characters is not None:
-            if len(characters) < count:
+    def _make_labels(self, count: int) -> dict[str, int]:
+        """Return the labels of `count` options without a mapping; rows of one length share one dict."""
+        if count not in self._made_labels:
+            made = self.context.prefix_characters
+            if made is None:
+                made = default_labels(self.context.reference_prefix, count)
+            elif len(made) < count:
                 raise LabelError(
-                    f"the row has {count} options, and reference_prefix_characters has {len(characters)} labels",
+                    f"the row has {count} options, and reference_prefix_characters has {len(made)} labels",
                     "give as many labels as the longest row has options",
                 )
-            return characters[:count]
-        if count not in self._default_labels:
-            self._default_labels[count] = default_labels(self.context.reference_prefix, count)
-        return self._default_labels[count]
+            self._made_labels[count] = {label: position for position, label in enumerate(made[:count])}
+        return self._made_labels[count]
 
     def _check_options(
         self,

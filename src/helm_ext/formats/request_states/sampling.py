@@ -6,6 +6,7 @@ their order in the file or on a library's random numbers; another row more chang
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -19,9 +20,17 @@ def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
     """Return the rows in a random order that only the seed and their contents decide."""
     key = str(seed).encode()[:64]
 
-    def place(row: Row) -> tuple[bytes, int]:
-        instance = row.instance
-        content = [instance["input"], row.references, instance.get("id"), instance.get("perturbation")]
-        return blake2b(canonical_json(content), digest_size=16, key=key).digest(), row.index
+    def place(row: Row) -> bytes:
+        given, name = row.instance["input"], row.instance.get("id")
+        text = given.get("text")
+        content = f"{name}\0{text}" if text is not None else f"{name}\0\0{given.get('messages')}"
+        return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
 
-    return sorted(rows, key=place)
+    placed = sorted(((place(row), row) for row in rows), key=lambda pair: pair[0])
+    order = []
+    for _, same in itertools.groupby(placed, key=lambda pair: pair[0]):
+        tied = [row for _, row in same]
+        if len(tied) > 1:  # the same input and id: the rest of the row decides
+            tied.sort(key=lambda row: canonical_json([row.references, row.instance.get("perturbation"), row.instance]))
+        order.extend(tied)
+    return order

@@ -48,9 +48,7 @@ class Survey:
         self.rows = 0
         self.splits: Counter[str | None] = Counter()
         self.choice = First()
-        self.not_choice = First()
         self.few_options = First()
-        self.own_labels = First()
         self.options_in_text = First()
         self.chat_only = First()
         self.helm = First()
@@ -67,6 +65,7 @@ class Survey:
         self.recorded_train = First()
         """Train rows of a differentiated file that have completions."""
         self._train_status = {"ok": First(), "not_run": First(), "failed": First()}
+        self._last_labels: dict[str, int] | None = None
         self.label_sets: dict[tuple[str, ...], Row] = {}
         self.unlabelled_option = First()
         self._ids: set[Any] = set()
@@ -75,22 +74,26 @@ class Survey:
         self._inputs: tuple[set[int], set[int]] = (set(), set())
 
     def add(self, row: Row) -> None:
-        """Count a row. The row is not kept, but for the first of each kind."""
+        """Count a row. The row is not kept, but for the first of each kind. Written for speed: this runs once a row."""
         self.rows += 1
-        self.splits[row.split] += 1
+        split = row.split
+        self.splits[split] += 1
         instance = row.instance
         given = instance["input"]
         text = given.get("text")
         if row.is_choice:
             self.choice.add(row)
-        else:
-            self.not_choice.add(row)
         if len(row.references) < 2:
             self.few_options.add(row)
         if text is None:
             self.chat_only.add(row)
+            self._inputs[split == "train"].add(hash(canonical_json(given.get("messages"))))
         else:
-            self._add_text(row, text)
+            self._inputs[split == "train"].add(hash(text))
+            if self._input_prefix and text.lstrip().startswith(self._input_prefix):
+                self.starts_doubled.add(row)
+            if self._output_prefix and text.rstrip().endswith(self._output_prefix):
+                self.ends_doubled.add(row)
         if row.labels is not None:
             self._add_labels(row, text)
         if row.is_helm:
@@ -99,12 +102,9 @@ class Survey:
                 self.ours.add(row)
         if instance.get("chain_of_thought"):
             self.thoughts.add(row)
-            if row.split == "train":
+            if split == "train":
                 self._train_thoughts.add(row)
         self._add_id(row)
-        self._inputs[row.split == "train"].add(
-            hash(text) if text is not None else hash(canonical_json(given.get("messages")))
-        )
 
     def add_status(self, row: Row, status: str) -> None:
         """Count what is recorded for a row (for HELM's files, for all its states together)."""
@@ -143,19 +143,11 @@ class Survey:
         """Whether the file is the output of a run of HELM without this package, to be scored as HELM does."""
         return self.helm.count == self.rows and not self.ours.count
 
-    def _add_text(self, row: Row, text: str) -> None:
-        if self._input_prefix and text.lstrip().startswith(self._input_prefix):
-            self.starts_doubled.add(row)
-        if self._output_prefix and text.rstrip().endswith(self._output_prefix):
-            self.ends_doubled.add(row)
-
     def _add_labels(self, row: Row, text: str | None) -> None:
         assert row.labels is not None
-        labels = tuple(row.labels)
-        if labels not in self.label_sets:
-            self.label_sets[labels] = row
-        if row.own_labels:
-            self.own_labels.add(row)
+        if row.labels is not self._last_labels:  # rows without a mapping share one dict
+            self._last_labels = row.labels
+            self.label_sets.setdefault(tuple(row.labels), row)
         if len(set(row.labels.values())) < len(row.references):
             self.unlabelled_option.add(row)
         if text is not None and self.context.method is None and options_in_text(row, text):
