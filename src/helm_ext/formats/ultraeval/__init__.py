@@ -133,9 +133,13 @@ def load(
     )
 
 
-def tasks(config: str | Path) -> list[str]:
-    """Return the names of the tasks in a config file, as `task=` takes them. Raises DatasetError."""
-    return list(tasks_of(Path(config)))
+def tasks(config: str | Path, *, method: str | None = None) -> list[str]:
+    """Return the names of the tasks in a config file (those of one method), as `task=` takes them.
+
+    Raises DatasetError.
+    """
+    wanted = {"gen": "generate", "ppl": "loglikelihood"}.get(method or "")
+    return [name for name, task in tasks_of(Path(config)).items() if wanted in (None, task.generate.method)]
 
 
 def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:

@@ -1,0 +1,135 @@
+"""One run for each task of an UltraEval config: `ultraeval:config=FILE,model=...` (formats.md, section 2).
+
+A run spec function returns one RunSpec; HELM makes several of it with run expanders. It finds them by the name of an
+argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands them the RunSpec made without them:
+
+    ultraeval:config=FILE,fewshot=2,model=m
+      get_ultraeval_run_spec(fewshot=2)      -> a RunSpec that only keeps the arguments      (make_pending)
+      TaskConfigRunExpander(FILE).expand     -> get_ultraeval_run_spec(config=FILE, task=..., fewshot=2), for each task
+      ModelRunExpander(m).expand             -> each of them with the model
+
+No run spec function of HELM's has a parameter `config` (asserted in tests/contract); another plugin's that has one
+gets an error that says so, instead of losing its argument. This module is imported by every helm-run: it imports
+nothing heavy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.run_expander import RUN_EXPANDERS, RunExpander
+from helm.benchmark.run_spec import RunSpec
+from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioSpec
+
+from helm_ext.errors import RunEntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["PendingTaskScenario", "TaskConfigRunExpander", "install", "make_pending"]
+
+ENTRY = "ultraeval"
+_SOURCES = ("dataset", "data", "config")
+
+_NOTHING_NAMED = (
+    "ultraeval: exactly one of config, dataset, data is needed, none of them is given\n"
+    "  hint: ultraeval:config=FILE,model=... or ultraeval:dataset=NAME,method=gen,model=... "
+    "or ultraeval:data=FILE,transform=SCRIPT,model=..."
+)
+
+
+class PendingTaskScenario(Scenario):
+    """Stands in a RunSpec whose config was not read yet. Run as it is, it says what the run entry lacks."""
+
+    name = ENTRY
+    description = "An UltraEval config, not yet read"
+    tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__()
+        self.arguments = arguments
+
+    def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - HELM's signature
+        """Raise RunEntryError: the entry names neither config nor dataset nor data."""
+        raise RunEntryError(_NOTHING_NAMED)
+
+
+def make_pending(arguments: Mapping[str, Any]) -> RunSpec:
+    """Return the RunSpec of `ultraeval:` arguments without a source, to be expanded by `config=FILE`."""
+    return RunSpec(
+        name=ENTRY,
+        scenario_spec=ScenarioSpec(
+            class_name=f"{PendingTaskScenario.__module__}.{PendingTaskScenario.__qualname__}", args=dict(arguments)
+        ),
+        adapter_spec=AdapterSpec(),
+        metric_specs=[],
+        groups=[],
+    )
+
+
+class TaskConfigRunExpander(RunExpander):
+    """`config=FILE`: one run for each task of the file (all of one method where `method=` is given)."""
+
+    name = "config"
+
+    def __init__(self, value: Any, make: Callable[..., RunSpec] | None = None) -> None:
+        self.value = value
+        self._make = make
+        """Makes the RunSpec of one task; by default ours."""
+
+    def expand(self, run_spec: RunSpec) -> list[RunSpec]:
+        """Return one RunSpec a task. Raises RunEntryError, DatasetError."""
+        if run_spec.scenario_spec.class_name != make_pending({}).scenario_spec.class_name:
+            raise RunEntryError(
+                f"config={self.value}: this argument is helm-ext's (ultraeval:config=FILE), and {run_spec.name!r} is "
+                "another run entry\n  hint: remove config=, or disable the helm_ext plugin for this run"
+            )
+        arguments = run_spec.scenario_spec.args
+        make = self._make or _make_run_spec
+        base = make_pending(arguments)
+        return [
+            _merge(make(**{"config": self.value, **arguments, **chosen}), run_spec, base)
+            for chosen in self._tasks(arguments)
+        ]
+
+    def _tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return what chooses each task; nothing where the file holds one, or where the entry chooses."""
+        from helm_ext.formats import ultraeval
+
+        if "task" in arguments:
+            return [{}]
+        names = ultraeval.tasks(self.value, method=arguments.get("method"))
+        return [{"task": name} for name in names] if len(names) > 1 else [{}]
+
+
+def _make_run_spec(**arguments: Any) -> RunSpec:
+    from helm_ext import run_specs
+
+    return run_specs.get_ultraeval_run_spec(**arguments)
+
+
+def _merge(child: RunSpec, parent: RunSpec, base: RunSpec) -> RunSpec:
+    """Give a task's RunSpec what expanders before ours changed in the pending one (`model=m,config=FILE`)."""
+    changed = {
+        field.name: getattr(parent.adapter_spec, field.name)
+        for field in fields(AdapterSpec)
+        if getattr(parent.adapter_spec, field.name) != getattr(base.adapter_spec, field.name)
+    }
+    suffix = parent.name.removeprefix(base.name).lstrip(":,")
+    augmented = parent.data_augmenter_spec != base.data_augmenter_spec
+    return replace(
+        child,
+        name=f"{child.name},{suffix}" if suffix else child.name,
+        adapter_spec=replace(child.adapter_spec, **changed),
+        metric_specs=[*child.metric_specs, *parent.metric_specs],
+        groups=[*child.groups, *parent.groups],
+        data_augmenter_spec=parent.data_augmenter_spec if augmented else child.data_augmenter_spec,
+        annotators=[*(child.annotators or []), *parent.annotators] if parent.annotators else child.annotators,
+    )
+
+
+def install() -> None:
+    """Register the expander, once."""
+    RUN_EXPANDERS.setdefault(TaskConfigRunExpander.name, TaskConfigRunExpander)

@@ -1,0 +1,110 @@
+"""`ultraeval:config=FILE`: one run for each task of the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import ultraeval_checkout as made
+from helm.benchmark import run_expander
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.annotation.annotator import AnnotatorSpec
+from helm.benchmark.metrics.metric import MetricSpec
+from helm.benchmark.run_spec import RunSpec
+from helm.benchmark.scenarios.scenario import ScenarioSpec
+
+from helm_ext import run_specs, task_expander
+from helm_ext.errors import RunEntryError
+from helm_ext.task_expander import PendingTaskScenario, TaskConfigRunExpander, make_pending
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    root = made.make_checkout(tmp_path / "UltraEval")
+    monkeypatch.chdir(root)  # arguments become file names: short ones
+    return made.write_config(Path("configs/both.json"), [made.config("gen"), made.config("ppl")])
+
+
+def expand(config, arguments=None, parent=None):
+    pending = make_pending(arguments or {})
+    return TaskConfigRunExpander(str(config)).expand(parent(pending) if parent else pending)
+
+
+def test_one_run_for_each_task(config):
+    gen, ppl = expand(config, {"fewshot": 2})
+    assert gen.name.startswith("ultraeval:config=")
+    assert "task=sums_sums_gen" in gen.name
+    assert "task=sums_sums_ppl" in ppl.name
+    assert (gen.adapter_spec.method, ppl.adapter_spec.method) == ("generation", "multiple_choice_separate_original")
+    assert gen.scenario_spec.args["fewshot"] == 2
+    direct = run_specs.get_ultraeval_run_spec(config=str(config), fewshot=2, task="sums_sums_gen")
+    assert gen == direct
+
+
+def test_one_method_of_the_file(config):
+    (only,) = expand(config, {"method": "ppl"})
+    assert only.adapter_spec.method == "multiple_choice_separate_original"
+    assert "task=" not in only.name
+
+
+def test_one_task_of_the_file(config):
+    (only,) = expand(config, {"task": "sums_sums_gen"})
+    assert only.adapter_spec.method == "generation"
+
+
+def test_a_file_of_one_task(config):
+    made.write_config(config, made.config("gen"))
+    (only,) = expand(config)
+    assert "task=" not in only.name
+
+
+def test_expanders_that_came_before_are_kept(config):
+    """`ultraeval:model=m,config=FILE`: the same runs as with the arguments the other way round."""
+    model = run_expander.ModelRunExpander("simple/model1")
+    for ours_first, model_first in zip(
+        [child for run in expand(config) for child in model.expand(run)],
+        expand(config, parent=lambda pending: model.expand(pending)[0]),
+        strict=True,
+    ):
+        assert ours_first == model_first
+        assert model_first.name.endswith(",model=simple_model1")
+
+
+def test_everything_an_expander_may_change_is_kept(config):
+    augmenter = run_expander.DataAugmentationRunExpander("canonical")
+    annotator = AnnotatorSpec(class_name="some.Annotator")
+    metric = MetricSpec(class_name="some.Metric")
+
+    def parent(pending):
+        augmented = augmenter.expand(pending)[0]
+        return replace(augmented, annotators=[annotator], metric_specs=[metric], groups=["mine"])
+
+    run, _ = expand(config, parent=parent)
+    plain, _ = expand(config)
+    assert run.data_augmenter_spec.perturbation_specs
+    assert run.annotators == [annotator]
+    assert run.metric_specs == [*plain.metric_specs, metric]
+    assert run.groups == [*plain.groups, "mine"]
+    assert run.name == f"{plain.name},data_augmentation=canonical"
+
+
+def test_another_run_entry_is_told(config):
+    other = RunSpec("mmlu:subject=x", ScenarioSpec("some.Scenario"), AdapterSpec(), [])
+    with pytest.raises(RunEntryError, match="this argument is helm-ext's .* 'mmlu:subject=x'"):
+        TaskConfigRunExpander("x.json").expand(other)
+
+
+def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path):
+    pending = make_pending({"fewshot": 2})
+    assert pending.scenario_spec.class_name == "helm_ext.task_expander.PendingTaskScenario"
+    with pytest.raises(RunEntryError, match="exactly one of config, dataset, data is needed"):
+        PendingTaskScenario(**pending.scenario_spec.args).get_instances(str(tmp_path))
+
+
+def test_install_registers_once(monkeypatch):
+    expanders = {}
+    monkeypatch.setattr(task_expander, "RUN_EXPANDERS", expanders)
+    task_expander.install()
+    task_expander.install()
+    assert expanders == {"config": TaskConfigRunExpander}
