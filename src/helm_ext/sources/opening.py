@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -43,37 +42,28 @@ def make_error(
 
 
 def open_raw(path: str | Path) -> BinaryIO:
-    """Open a file of bytes. Raises DatasetNotFoundError, DatasetSyntaxError (0 bytes) or DatasetError."""
+    """Open a file of bytes. Raises DatasetNotFoundError, or DatasetSyntaxError for 0 bytes."""
     shown = str(path)
     try:
-        status = os.stat(path)  # noqa: PTH116 - works for str and Path alike
-        if stat.S_ISDIR(status.st_mode):
-            raise make_error(
-                shown,
-                "this is a folder, not a file",
-                "name the file inside it",
-                code="not-a-file",
-                kind=DatasetNotFoundError,
-            )
-        if not stat.S_ISREG(status.st_mode):
-            raise make_error(
-                shown, "this is no regular file", "a dataset is read more than once: save it as a file first",
-                code="not-a-file", kind=DatasetNotFoundError,
-            )  # fmt: skip
-        if status.st_size == 0:
-            raise make_error(shown, "the file is empty (0 bytes)", code="empty-file")
-        return Path(path).open("rb")
-    except (FileNotFoundError, NotADirectoryError) as error:
+        status = Path(path).stat()
+        file = Path(path).open("rb") if stat.S_ISREG(status.st_mode) else None  # noqa: SIM115 - closed by Reader
+    except (FileNotFoundError, NotADirectoryError):
         raise make_error(
             shown, "no such file", _near_files(Path(path)), code="not-found", kind=DatasetNotFoundError
-        ) from error
+        ) from None
     except (OSError, ValueError) as error:
-        if isinstance(error, DatasetError):
-            raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise make_error(
-            shown, f"the file cannot be read: {reason}", code="unreadable", kind=DatasetNotFoundError
-        ) from error
+        message = f"the file cannot be read: {reason}"
+        raise make_error(shown, message, code="unreadable", kind=DatasetNotFoundError) from error
+    if file is None:
+        is_folder = stat.S_ISDIR(status.st_mode)
+        message = "this is a folder, not a file" if is_folder else "this is no regular file"
+        hint = "name the file inside it" if is_folder else "a dataset is read more than once: save it as a file first"
+        raise make_error(shown, message, hint, code="not-a-file", kind=DatasetNotFoundError)
+    if status.st_size == 0:
+        file.close()
+        raise make_error(shown, "the file is empty (0 bytes)", code="empty-file")
+    return file
 
 
 def _near_files(path: Path) -> str:
