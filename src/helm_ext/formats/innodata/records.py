@@ -142,25 +142,28 @@ def read_json_object(data: bytes, location: Location, problems: ProblemList) -> 
         return None
     if _may_be_inexact(data, value):
         try:
-            value = json.loads(data, object_pairs_hook=_unique)
+            value = _DECODER.decode(data.decode())
         except _DuplicateKeyError as error:
             problems.add(f"the key {show(str(error))} occurs twice", location, code="duplicate-key")
             return None
     return value
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
 def _may_be_inexact(data: bytes, value: Mapping[str, Any]) -> bool:
     """Whether orjson may have hidden something: it takes the last of two equal keys and rounds integers over 64 bits.
 
-    For a plain record it is enough to count its keys' names; all else takes the slower parser.
+    For a plain record it is enough to count how often each key's name is there; all else takes the slower parser.
     """
     messages = value.get("messages")
-    return (
-        len(value) != len(REQUIRED_KEYS)
-        or not isinstance(messages, list)
-        or any(data.count(b'"%b"' % key.encode()) != 1 for key in REQUIRED_KEYS)
-        or any(data.count(key) != len(messages) for key in (b'"role"', b'"content"'))
-    )
+    if not isinstance(messages, list) or any(data.count(key) != len(messages) for key in (b'"role"', b'"content"')):
+        return True
+    for key, item in value.items():
+        if data.count(b'"%b"' % key.encode()) != 1 or not (item is messages or isinstance(item, (str, int))):
+            return True
+    return False
 
 
 def _explain(data: bytes, error: orjson.JSONDecodeError, location: Location, problems: ProblemList) -> None:
@@ -183,7 +186,7 @@ def _explain(data: bytes, error: orjson.JSONDecodeError, location: Location, pro
         else:
             add(message, "not-utf-8", f"in cp1252 it reads {show(near)}; convert the file to UTF-8")
         return
-    if match := _NOT_A_NUMBER.match(text, error.pos - 1 if text[:error.pos].endswith("-") else error.pos):
+    if match := _NOT_A_NUMBER.match(text, error.pos - 1 if text[: error.pos].endswith("-") else error.pos):
         add(f"{match.group()} is not JSON", "nan", "write null, or leave the key out")
     elif "surrogate" in error.msg:
         column = error.pos + 1
@@ -217,7 +220,7 @@ def parse_record(data: bytes, location: Location, problems: ProblemList) -> Reco
         add("expected", f"expected a string, got {show(value['expected'])}", "expected-type", hint)
     if "messages" not in value:
         add("messages", "missing", "missing-key", _misspelt("messages", value))
-    else:
+    elif not _is_sound(value["messages"]):
         _check_conversation(value["messages"], add)
     if len(problems.kept) + problems.left_out > before:
         return None
@@ -228,6 +231,19 @@ def parse_record(data: bytes, location: Location, problems: ProblemList) -> Reco
 def _misspelt(wanted: str, value: Mapping[str, Any]) -> str:
     near = [key for key in value if key not in REQUIRED_KEYS and did_you_mean(key, [wanted])]
     return f"rename {show(near[0])} to {show(wanted)}" if near else ""
+
+
+def _is_sound(messages: Any) -> bool:
+    """Whether a conversation keeps all rules, told quickly; `_check_conversation` says which rule is broken."""
+    wanted = "user"
+    for index, message in enumerate(messages if isinstance(messages, list) else ()):
+        if type(message) is not dict or len(message) != 2 or type(message.get("content")) is not str:
+            return False
+        if message.get("role") == wanted:
+            wanted = "assistant" if wanted == "user" else "user"
+        elif index or message.get("role") != "system":
+            return False
+    return wanted == "assistant"
 
 
 def _check_conversation(messages: Any, add: Any) -> None:

@@ -1,0 +1,148 @@
+"""Properties of records, bundles and the hub, on data that hypothesis makes up."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from helm_ext import hub
+from helm_ext.errors import HubError, Location
+from helm_ext.formats.innodata import check, open_bundle, pack
+from helm_ext.formats.innodata.records import ProblemList, _check_conversation, _is_sound, parse_record
+from helm_ext.scores.chat import SCORES
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+messages = st.fixed_dictionaries(
+    {"role": st.sampled_from(["system", "user", "assistant", "tool"]), "content": texts},
+    optional={"name": texts},
+)
+
+
+@st.composite
+def conversations(draw):
+    turns = draw(st.integers(0, 2))
+    found = [{"role": role, "content": draw(texts)} for role in ["user", "assistant"] * turns + ["user"]]
+    return ([{"role": "system", "content": draw(texts)}] if draw(st.booleans()) else []) + found
+
+
+records = st.builds(
+    lambda record_id, chat, expected, extra: {**extra, "id": record_id, "messages": chat, "expected": expected},
+    texts.filter(bool),
+    conversations(),
+    texts,
+    st.dictionaries(texts, json_values, max_size=3),
+)
+
+
+@given(records, st.booleans())
+def test_every_sound_record_is_read_back(record, ascii_only):
+    found = ProblemList()
+    parsed = parse_record(json.dumps(record, ensure_ascii=ascii_only).encode(), Location("t", 1), found)
+    assert found.kept == []
+    assert parsed is not None
+    assert {**parsed.extra, "id": parsed.id, "messages": parsed.messages, "expected": parsed.expected} == record
+
+
+@given(st.lists(messages, max_size=6) | json_values)
+def test_the_quick_check_agrees_with_the_thorough_one(conversation):
+    found = []
+    _check_conversation(conversation, lambda *problem: found.append(problem))
+    assert _is_sound(conversation) == (found == [])
+
+
+@given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
+def test_any_bytes_give_a_record_or_a_problem(data):
+    found = ProblemList()
+    assert (parse_record(data, Location("t", 1), found) is None) == bool(found.kept)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(records, min_size=1, max_size=5, unique_by=lambda record: record["id"]), st.booleans(), st.booleans())
+def test_packed_bundles_are_sound(rows, compress, split_them):
+    cut = len(rows) // 2 if split_them else 0
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {}
+        for split, part in (("train", rows[:cut]), ("test", rows[cut:])):
+            paths[split] = Path(folder) / f"{split}.jsonl"
+            paths[split].write_bytes("".join(json.dumps(row) + "\n" for row in part).encode())
+        packed = pack(name="x", **paths, compress=compress, target=folder)
+        assert check(packed.path) == ([], {"test": len(rows) - cut, "train": cut, "rows": len(rows)})
+        with open_bundle(packed.path) as bundle:
+            assert [record.id for split in ("train", "test") for record in bundle.records(split)] == [
+                row["id"] for row in rows
+            ]
+
+
+@given(texts, texts)
+def test_scores_are_between_0_and_1_and_perfect_on_themselves(gold, reply):
+    for score in SCORES:
+        assert 0 <= score.function(gold, reply) <= 1 + 1e-9
+        assert score.function(gold, gold) > 0.99
+
+
+class HubMachine(RuleBasedStateMachine):
+    """A hub against a model of it: a list of digests for each name."""
+
+    bundles = Bundle("bundles")
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = str(Path(self.folder.name) / "hub")
+        self.model = {}
+        self.count = 0
+
+    @rule(target=bundles, name=st.sampled_from(["a", "b.c"]), answer=st.integers(0, 3), severity=st.sampled_from("xy"))
+    def make(self, name, answer, severity):
+        self.count += 1
+        folder = Path(self.folder.name) / str(self.count)
+        folder.mkdir()
+        line = {"id": "1", "messages": [{"role": "user", "content": "?"}], "expected": str(answer)}
+        (folder / "t.jsonl").write_text(json.dumps(line) + "\n")
+        return pack(name=name, test=folder / "t.jsonl", attributes={"severity": severity}, target=folder)
+
+    @rule(packed=bundles)
+    def upload(self, packed):
+        known = self.model.setdefault(packed.path.stem, [])
+        if packed.digest in known:
+            with pytest.raises(HubError, match=f"is version {known.index(packed.digest) + 1} already"):
+                hub.upload(packed.path, self.root)
+        else:
+            version = hub.upload(packed.path, self.root).version
+            known.append(packed.digest)
+            assert (version.number, version.digest) == (len(known), packed.digest)
+
+    @rule(data=st.data())
+    def resolve(self, data):
+        names = [name for name, digests in self.model.items() if digests]
+        if names:
+            name = data.draw(st.sampled_from(names))
+            digests = self.model[name]
+            number = data.draw(st.integers(1, len(digests)))
+            wanted = data.draw(st.sampled_from([number, str(number), digests[number - 1]]))
+            assert hub.resolve(name, wanted, self.root) == hub.Resolved(name, number, digests[number - 1], len(digests))
+            with hub.open_version(hub.resolve(name, hub=self.root), self.root) as bundle:
+                assert bundle.digest == digests[-1]
+
+    @invariant()
+    def sound(self):
+        assert hub.names(self.root) == sorted(name for name, digests in self.model.items() if digests)
+        assert hub.verify(hub=self.root) == []
+
+    def teardown(self):
+        self.folder.cleanup()
+
+
+TestHubMachine = HubMachine.TestCase
+TestHubMachine.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
