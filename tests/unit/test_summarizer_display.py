@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import PIL.Image
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
@@ -133,7 +134,7 @@ def make_separate(modes):
 
 def make_images(folder: Path):
     image = folder / "image.png"
-    image.write_bytes(b"\x89PNG")
+    PIL.Image.new("RGB", (1, 1)).save(image)
     objects = [
         MultimediaObject([MediaObject("image/png", location=str(image))]),
         MultimediaObject(

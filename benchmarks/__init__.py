@@ -1,0 +1,1 @@
+"""What an evaluation costs around the model. `python -m benchmarks --help`."""
