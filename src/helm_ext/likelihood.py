@@ -33,7 +33,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
-from helm_ext.likelihood_rules import MAIN_STATS, RULES, argmin, common_tokens, mc2, ppl, ppl_norm
+from helm_ext.likelihood_rules import MAIN_STATS, RULES, argmin, common_prefix, common_tokens, mc2, ppl, ppl_norm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,13 +179,15 @@ def _covers(tokens: Sequence[Token], prompt: str) -> bool:
     Tokenizers may drop spaces and split characters, so only the length without white space is compared, generously.
     """
     spelled = sum(len("".join(token.text.split())) for token in tokens)
+    if not any(token.text for token in tokens):  # recorded without texts (UltraEval's own logs)
+        return True
     return 2 * spelled >= len("".join(prompt.split()))
 
 
 def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence[bool], rule: str) -> dict[str, float]:
     """Return the stats of one row: its options in order, what each is worth, and which are right."""
     logprobs = [option.logprobs for option in options]
-    tokens = [option.tokens for option in options]
+    tokens = [option.tokens for option in options] if any(any(option.tokens) for option in options) else None
     whole = ppl(logprobs)
     values: dict[str, float] = {}
     winner = argmin(ppl_norm(logprobs, tokens) if rule == "ppl_norm" else whole)
@@ -195,7 +197,7 @@ def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence
         values[MAIN_STATS[rule]] = worth[winner] if winner is not None else 0.0
     if winner is not None:
         values["predicted_index"] = winner
-    common = common_tokens(tokens)
+    common = common_prefix(logprobs) if tokens is None else common_tokens(tokens)
     alone = [-option.option_logprob(common) for option in options]
     lengths = {
         "acc_norm": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],

@@ -9,16 +9,9 @@ A transform script is the user's code: `load` runs it, with the user's rights.
 from __future__ import annotations
 
 import hashlib
-import math
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from helm.benchmark.adaptation.adapter_spec import (
-    ADAPT_GENERATION,
-    ADAPT_MULTIPLE_CHOICE_SEPARATE_ORIGINAL,
-    AdapterSpec,
-)
-from helm.benchmark.scenarios.scenario import CORRECT_TAG, TEST_SPLIT, Input, Instance, Output, Reference
 
 from helm_ext.errors import (
     DatasetError,
@@ -30,20 +23,24 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
-from helm_ext.evalset import EXTRA_KEY, EvalSet, RowExtra, Scoring
+from helm_ext.evalset import EvalSet, Scoring
 from helm_ext.formats.ultraeval import config as task_config
+from helm_ext.formats.ultraeval import run_log
 from helm_ext.formats.ultraeval.checkout import open_checkout
+from helm_ext.formats.ultraeval.lowering import check_options, question_to_instance, to_adapter_spec
+from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.prompt import Failure, Question, make_questions
 from helm_ext.formats.ultraeval.rows import Rows, read_rows
-from helm_ext.formats.ultraeval.script import Script, check_source, load_script
-from helm_ext.formats.ultraeval.task import Task, resolve, tasks_of
+from helm_ext.formats.ultraeval.sampling import Sampling
+from helm_ext.formats.ultraeval.script import Script, TransformProblem, check_source, load_script
+from helm_ext.formats.ultraeval.task import Method, Task, resolve, tasks_of
 from helm_ext.likelihood_rules import MAIN_STATS
 from helm_ext.scores import get_scores
 from helm_ext.scores.ultraeval import EXECUTING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["check", "get_postprocess", "json_schema", "load", "tasks"]
 
@@ -76,12 +73,18 @@ def load(
 
     Raises RunEntryError for arguments, DatasetError for files (TransformError: the script), with all problems at once.
     """
+    log = _read_log(data) if data is not None and transform is None else None
+    if log is not None:
+        return _load_run_log(
+            log, method=method, metric=metric, postprocess=postprocess, root=root, limit=limit, name=name,
+            dataset_name=dataset_name, allow_code=allow_code,
+        )  # fmt: skip
     found = resolve(
         config=config, task=task, data=data, transform=transform, dataset=dataset, method=method, version=version,
         fewshot=fewshot, demos=demos, postprocess=postprocess, metric=metric, root=root, dataset_name=dataset_name,
         max_tokens=max_tokens, temperature=temperature,
     )  # fmt: skip
-    _require_allowed(found, allow_code=allow_code)
+    _require_allowed(found.metrics, allow_code=allow_code)
     seed = _whole("seed", seed, 0, least=None)
     shots = _whole("fewshot", found.fewshot, 0, least=0)
     cap = None if limit is None else _whole("limit", limit, 0, least=1)
@@ -105,12 +108,10 @@ def load(
     problems = _failure_problems(failures, found.script, rows, demonstrations)
     if found.method == "ppl":
         problems += [
-            p
-            for q in questions
-            for p in _check_options(rows.rows[q.index], Location(str(rows.path), rows.lines[q.index]))
+            p for q in questions for p in check_options(rows.rows[q.index], str(rows.path), rows.lines[q.index])
         ]
     raise_for(problems)
-    needs_row = any(score.row_function for score in get_scores().values() if score.name in found.metrics)
+    needs_row = _needs_row(found.metrics)
     from_checkout = found.method == "gen" and comes_from_checkout(found.postprocess, checkout)
     digest = _digest(
         [("data", rows.sha256), ("script", script.sha256)]
@@ -122,12 +123,23 @@ def load(
         name=name or found.name,
         format=FORMAT,
         digest=digest,
-        instances=[_to_instance(question, rows, found, needs_row=needs_row) for question in questions],
-        adapter_spec=_adapter_spec(found),
-        scoring=Scoring(metrics=found.metrics if found.method == "gen" else (), main_metric=found.metrics[0]),
+        instances=[
+            question_to_instance(q, rows.rows[q.index], found.method, sampling=found.sampling, needs_row=needs_row)
+            for q in questions
+        ],
+        adapter_spec=to_adapter_spec(found.method, found.sampling),
+        scoring=_scoring(found.method, found.metrics),
         display_name=found.name,
         description=_describe(found, shots),
-        tags=_tags(found, script, rows, checkout.root if from_checkout and checkout else None),
+        tags=_tags(
+            found.method,
+            found.dataset,
+            (found.version or found.script.stem, script.sha256[:12]),
+            rows,
+            found.metrics,
+            found.postprocess,
+            checkout.root if from_checkout and checkout else None,
+        ),
         warnings=(*found.warnings, *_sampling_warnings(found)),
         counts={"rows": len(rows.rows), "train": 0, "eval": len(questions), "demonstrations": shots},
     )
@@ -147,12 +159,16 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
 
     The arguments are those of `load`. Raises RunEntryError where they name no task.
     """
+    if arguments.get("data") is not None and arguments.get("transform") is None:
+        log = _read_log(arguments["data"])
+        if log is not None:
+            return _check_log(log, arguments)
     resolvable = {key: value for key, value in arguments.items() if key not in ("seed", "limit", "allow_code", "name")}
     found = resolve(**resolvable)
     problems: list[Problem] = list(found.warnings)
     counts: dict[str, int] = {}
     try:
-        _require_allowed(found, allow_code=bool(arguments.get("allow_code")))
+        _require_allowed(found.metrics, allow_code=bool(arguments.get("allow_code")))
     except RunEntryError as error:
         problems.append(Problem(str(error), Location(str(found.data)), "", "warning", "code-execution"))
     read: list[Rows | None] = []
@@ -168,8 +184,8 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
         counts = {"rows": len(rows.rows)}
         problems += _check_counts(rows, demonstrations, found.fewshot)
         if found.method == "ppl":
-            places = zip(rows.rows, rows.lines, strict=True)
-            problems += [p for row, line in places for p in _check_options(row, Location(str(rows.path), line))]
+            lines = zip(rows.rows, rows.lines, strict=True)
+            problems += [p for row, line in lines for p in check_options(row, str(rows.path), line)]
     if not execute:
         return problems + check_source(found.script, has_checkout=checkout is not None), counts
     try:
@@ -198,13 +214,94 @@ def json_schema() -> dict[str, Any]:
 
 
 def _transform_all(script: Script, rows: Rows, task: Task, *, is_demonstration: bool) -> list[Failure]:
-    """Run the script once on each row, without demonstrations."""
-    made = make_questions(script, rows.rows, dataset_name=task.name)
-    return [Failure(m.index, is_demonstration, m.problem) for m in made if isinstance(m, Failure)]
+    """Run the script once on each row, without demonstrations, but told how many there are."""
+    failures: list[Failure] = []
+    rng = random.Random(0)  # noqa: S311 - sampling, not secrets
+    with script.running():
+        for index, row in enumerate(rows.rows):
+            try:
+                script.transform(row, task.fewshot, rng, task.name)
+            except TransformProblem as problem:
+                failures.append(Failure(index, is_demonstration, problem))
+    return failures
 
 
-def _require_allowed(task: Task, *, allow_code: bool) -> None:
-    executing = EXECUTING.intersection(task.metrics)
+def _read_log(data: str | Path) -> Rows | None:
+    """Return the rows of a file if they are the outputs of a finished UltraEval run."""
+    path = Path(data)
+    rows = read_rows(path) if path.is_file() else None
+    return rows if rows is not None and run_log.is_run_log(rows.rows[0]) else None
+
+
+def _check_log(rows: Rows, arguments: dict[str, Any]) -> tuple[list[Problem], dict[str, int]]:
+    taken = ("method", "metric", "postprocess", "root", "limit", "name", "dataset_name", "allow_code")
+    options: dict[str, Any] = dict.fromkeys(taken) | {key: value for key, value in arguments.items() if key in taken}
+    options["allow_code"] = True  # nothing is executed here
+    try:
+        evalset = _load_run_log(rows, **options)
+    except DatasetError as error:
+        return list(error.problems), {"rows": len(rows.rows)}
+    return list(evalset.warnings), evalset.counts
+
+
+def _load_run_log(
+    rows: Rows, *, method: str | None, metric: Any, postprocess: str | None, root: str | Path | None, limit: int | None,
+    name: str | None, dataset_name: str | None, allow_code: bool,
+) -> EvalSet:  # fmt: skip
+    """Return a finished UltraEval run with its outputs as recordings."""
+    kind = run_log.method_of(rows)
+    if method not in (None, kind):
+        raise RunEntryError(f"method={method}: {rows.path} holds the outputs of a {kind} run")
+    said = run_log.read_run_log_config(rows.path)
+    post = postprocess if postprocess is not None else said.postprocess
+    metrics, warnings = (
+        parse_metric_argument(metric, kind, post)
+        if metric is not None
+        else read_metrics(said.metrics, kind, post, rows.path.name)
+    )
+    _require_allowed(metrics, allow_code=allow_code)
+    checkout = open_checkout(Path(root) if root else None, rows.path)
+    if kind == "gen":
+        get_postprocess(post, str(checkout.root) if checkout else None)
+    from_checkout = kind == "gen" and comes_from_checkout(post, checkout)
+    used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
+    cap = None if limit is None else _whole("limit", limit, 0, least=1)
+    instances = run_log.to_recorded_instances(rows, kind, needs_row=_needs_row(metrics))[:cap]
+    title = dataset_name or run_log.name_of(rows.path, kind)
+    script = (rows.path.stem, "none")
+    return EvalSet(
+        name=name or title,
+        format=FORMAT,
+        digest=_digest([("log", rows.sha256), *used]),
+        instances=instances,
+        adapter_spec=to_adapter_spec(kind, Sampling()),
+        scoring=_scoring(kind, metrics),
+        display_name=title,
+        description=f"Outputs of a finished UltraEval run of {title}.",
+        tags=_tags(
+            kind,
+            title.split("_")[0],
+            script,
+            rows,
+            metrics,
+            post,
+            checkout.root if checkout and from_checkout else None,
+        ),
+        warnings=tuple(warnings),
+        counts={"rows": len(rows.rows), "train": 0, "eval": len(instances), "recorded": len(instances)},
+    )
+
+
+def _needs_row(metrics: Sequence[str]) -> bool:
+    return any(score.row_function for score in get_scores().values() if score.name in metrics)
+
+
+def _scoring(method: Method, metrics: tuple[str, ...]) -> Scoring:
+    return Scoring(metrics=metrics if method == "gen" else (), main_metric=metrics[0])
+
+
+def _require_allowed(metrics: Sequence[str], *, allow_code: bool) -> None:
+    executing = EXECUTING.intersection(metrics)
     if executing and not allow_code:
         raise RunEntryError(
             f"metric={', '.join(sorted(executing))}: it runs the code that the model writes, on this machine\n"
@@ -238,26 +335,6 @@ def _check_counts(rows: Rows, demonstrations: Rows | None, fewshot: int) -> list
     ]
 
 
-def _check_options(row: dict[str, Any], place: Location) -> list[Problem]:
-    """PPL needs options with numbers: `target_scores` is a dict of at least one."""
-    options = row.get("target_scores")
-    place = Location(place.path, place.line, "target_scores")
-    hint = "PPL compares the options of a row; free-form answers are scored with method=gen"
-    if not isinstance(options, dict) or not options:
-        said = "missing" if "target_scores" not in row else f"expected options with numbers, got {show(options)}"
-        return [Problem(said, place, hint, code="no-options", kind=DatasetIntegrityError)]
-    return [
-        Problem(
-            f"{show(option)}: expected a number, got {show(worth)}",
-            place,
-            code="not-a-number",
-            kind=DatasetIntegrityError,
-        )
-        for option, worth in options.items()
-        if not isinstance(worth, int | float) or math.isnan(worth)
-    ]
-
-
 def _failure_problems(
     failures: Iterable[Failure], script: Path, rows: Rows, demonstrations: Rows | None
 ) -> list[Problem]:
@@ -276,66 +353,26 @@ def _failure_problems(
     return [problem for _, problem in sorted(problems.items(), key=lambda item: item[0])]
 
 
-def _to_instance(question: Question, rows: Rows, task: Task, *, needs_row: bool) -> Instance:
-    row = rows.rows[question.index]
-    extra = RowExtra(prompt=list(question.parts))
-    if task.method == "ppl":
-        options: dict[str, Any] = row["target_scores"]
-        best = max(options.values())
-        references = [
-            Reference(Output(text=option), tags=[CORRECT_TAG] if worth == best and worth > 0 else [])
-            for option, worth in options.items()
-        ]
-        extra["score"] = {option: float(worth) for option, worth in options.items()}
-    else:
-        references = [
-            Reference(Output(text=text), tags=[CORRECT_TAG]) for text in question.transformed.processed_output
-        ]
-        if task.sampling.decoding:
-            extra["decoding"] = task.sampling.decoding
-        if needs_row:
-            extra["data"] = row
-    return Instance(
-        input=Input(text=question.parts[-1]),
-        references=references,
-        split=TEST_SPLIT,
-        id=f"id{question.index}",
-        extra_data={EXTRA_KEY: extra},
-    )
-
-
-def _adapter_spec(task: Task) -> AdapterSpec:
-    """Every prefix and suffix is empty: the prompt is made here (formats.md, section 2)."""
-    sampling = task.sampling
-    is_gen = task.method == "gen"
-    return AdapterSpec(
-        method=ADAPT_GENERATION if is_gen else ADAPT_MULTIPLE_CHOICE_SEPARATE_ORIGINAL,
-        instructions="", input_prefix="", input_suffix="", reference_prefix="", reference_suffix="",
-        output_prefix="", output_suffix="", instance_prefix="", max_train_instances=0,
-        num_outputs=sampling.num_outputs if is_gen else 1,
-        temperature=sampling.temperature if is_gen else 0.0,
-        max_tokens=sampling.max_tokens if is_gen else 0,
-        stop_sequences=list(sampling.stop) if is_gen else [],
-    )  # fmt: skip
-
-
 def _describe(task: Task, shots: int) -> str:
     kind = "generation" if task.method == "gen" else "perplexity of the options"
     return f"UltraEval task {task.name}: {kind}, {task.script.name}, {shots}-shot."
 
 
-def _tags(task: Task, script: Script, rows: Rows, root: Path | None) -> tuple[str, ...]:
+def _tags(
+    method: Method, dataset: str, script: tuple[str, str], rows: Rows, metrics: Sequence[str], postprocess: str,
+    root: Path | None,
+) -> tuple[str, ...]:  # fmt: skip
     tags = {
-        "method": task.method,
-        "dataset": task.dataset,
-        "script": task.version or task.script.stem,
-        "script_sha": script.sha256[:12],
+        "method": method,
+        "dataset": dataset,
+        "script": script[0],
+        "script_sha": script[1],
         "data_sha": rows.sha256[:12],
     }
-    if task.method == "ppl":
-        tags["rule"] = next(rule for rule, stat in MAIN_STATS.items() if stat == task.metrics[0])
-    elif task.postprocess:
-        tags["postprocess"] = task.postprocess
+    if method == "ppl":
+        tags["rule"] = next(rule for rule, stat in MAIN_STATS.items() if stat == metrics[0])
+    elif postprocess:
+        tags["postprocess"] = postprocess
         if root is not None:
             tags["root"] = str(root)
     return tuple(f"{key}={value}" for key, value in tags.items())

@@ -10,7 +10,9 @@ from helm_ext.likelihood_rules import MAIN_STATS
 from helm_ext.scores.ultraeval import BLEU_TOKENIZERS, SCORES, score_name
 
 if TYPE_CHECKING:
-    from helm_ext.formats.ultraeval.config import Metric, TaskConfig
+    from collections.abc import Mapping
+
+    from helm_ext.formats.ultraeval.config import Metric
 
 __all__ = ["parse_metric_argument", "read_metrics"]
 
@@ -50,27 +52,27 @@ def parse_metric_argument(
 
 
 def read_metrics(
-    config: TaskConfig | None, method: Literal["gen", "ppl"], postprocess: str
+    metrics: Mapping[str, Metric] | None, method: Literal["gen", "ppl"], postprocess: str, place: str
 ) -> tuple[tuple[str, ...], list[Problem]]:
     """Return our names for a config's metrics; `accuracy` is the main one where there is one. Raises RunEntryError."""
-    if config is None:
+    if not metrics:
         return ((_ppl_rule(["log_prob"], postprocess),) if method == "ppl" else (score_name(DEFAULT),)), []
     if method == "ppl":
-        return (_ppl_rule([metric.evaluation.type for metric in config.metric.values()], postprocess),), []
-    ordered = sorted(config.metric.items(), key=lambda item: item[0] != "accuracy")
+        return (_ppl_rule([metric.evaluation.type for metric in metrics.values()], postprocess),), []
+    ordered = sorted(metrics.items(), key=lambda item: item[0] != "accuracy")
     names = tuple(
         dict.fromkeys(_gen_name(metric.evaluation.type, metric.evaluation.model_extra or {}) for _, metric in ordered)
     )
-    return names, [w for name, metric in ordered for w in _aggregation_warnings(config, name, metric)]
+    return names, [warning for name, metric in ordered for warning in _aggregation_warnings(place, name, metric)]
 
 
-def _aggregation_warnings(config: TaskConfig, name: str, metric: Metric) -> list[Problem]:
+def _aggregation_warnings(place: str, name: str, metric: Metric) -> list[Problem]:
     if metric.aggregation is None or metric.aggregation.type in ("mean", "pass_k"):
         return []
     known = did_you_mean(metric.aggregation.type, ("mean", "pass_k"))
     message = f"unknown aggregation {metric.aggregation.type!r}; the mean over the rows is reported"
-    place = Location(config.task_name, field=f"metric.{name}.aggregation.type")
-    return [Problem(message, place, known, "warning", "aggregation")]
+    location = Location(place, field=f"metric.{name}.aggregation.type")
+    return [Problem(message, location, known, "warning", "aggregation")]
 
 
 def _ppl_rule(names: Sequence[str], postprocess: str) -> str:

@@ -6,11 +6,13 @@ Keys differ from row to row, so rows are never read as a table: that would inven
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetSchemaError, Location, Problem, raise_for, show
 from helm_ext.sources import LineSource, iter_json_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Rows", "read_rows"]
 

@@ -31,7 +31,7 @@ Method = Literal["gen", "ppl"]
 METHODS: tuple[Method, ...] = ("gen", "ppl")
 
 _SCRIPT_NAME = re.compile(r"transform_(gen|ppl)_(.+)\.py")
-_FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
+FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,9 @@ def resolve(
         warnings += sampling_warnings
     post = postprocess if postprocess is not None else (found.postprocess if found else "")
     metrics, metric_warnings = (
-        parse_metric_argument(metric, chosen, post) if metric is not None else read_metrics(found, chosen, post)
+        parse_metric_argument(metric, chosen, post)
+        if metric is not None
+        else read_metrics(found.metric if found else None, chosen, post, str(config or data_path))
     )
     folder_name, task_name = _names(data_path, found, task)
     return Task(
@@ -342,7 +344,7 @@ def _names(data: Path, config: TaskConfig | None, task: str | None) -> tuple[str
     """Return the names of dataset and task: from the path `datasets/NAME/data/TASK.jsonl`, else the file's name."""
     in_layout = data.parent.name == "data" and data.parent.parent.parent.name == "datasets"
     folder = data.parent.parent.name if in_layout else data.stem
-    if config is not None and not _FULL_NAME.fullmatch(config.task_name):
+    if config is not None and not FULL_NAME.fullmatch(config.task_name):
         return folder, config.task_name
     if config is not None:
         return config.task_name.split("_")[0], config.task_name.split("_", 1)[1].rsplit("_", 1)[0]
@@ -352,7 +354,7 @@ def _names(data: Path, config: TaskConfig | None, task: str | None) -> tuple[str
 def _full_name(given: str | None, dataset: str, task: str, method: str) -> str:
     """Return `<dataset>_<task>_<method>` as upstream's `make_config.py` writes it: `_` in the task becomes `-`."""
     if given is not None:
-        if not _FULL_NAME.fullmatch(given):
+        if not FULL_NAME.fullmatch(given):
             raise RunEntryError(
                 f"dataset_name={given}: expected <dataset>_<task>_<gen|ppl>\n"
                 "  hint: scripts split the name at its underscores, some crash on anything else"

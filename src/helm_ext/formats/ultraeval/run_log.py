@@ -1,0 +1,171 @@
+"""Outputs of a finished UltraEval run, scored again: `instance.jsonl` of its log folder (with `--write_out`).
+
+A line holds `data` (the row), `ground_truth`, `prompt_inputs`, and `raw_outputs`: for GEN the texts, for PPL the token
+log-probabilities of each option, without those of the first token. The model, the sampling parameters and the texts of
+the tokens are not recorded. `config.json` beside it, if there, names the task's metric and postprocessing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, raise_for, show
+from helm_ext.evalset import EXTRA_KEY, Recorded, RecordedState
+from helm_ext.formats.ultraeval.config import Metric, read_json
+from helm_ext.formats.ultraeval.lowering import check_options, to_gen_instance, to_ppl_instance
+from helm_ext.formats.ultraeval.sampling import Sampling
+from helm_ext.formats.ultraeval.task import FULL_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from helm.benchmark.scenarios.scenario import Instance
+
+    from helm_ext.formats.ultraeval.rows import Rows
+
+__all__ = ["RunLog", "is_run_log", "read_run_log_config", "to_recorded_instances"]
+
+KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """What the log's `config.json` says, by upstream's names."""
+
+    metrics: Mapping[str, Metric]
+    postprocess: str = ""
+
+
+def is_run_log(row: Mapping[str, Any]) -> bool:
+    """Whether a row is a line of `instance.jsonl`."""
+    return row.keys() >= KEYS
+
+
+def read_run_log_config(path: Path) -> RunLog:
+    """Return what `config.json` beside `instance.jsonl` says; nothing where there is none. Raises DatasetError."""
+    beside = path.parent / "config.json"
+    content = read_json(beside) if beside.is_file() else {}
+    if not isinstance(content, dict):
+        content = {}
+    try:
+        metrics = TypeAdapter(dict[str, Metric]).validate_python(content.get("metrics") or {})
+    except ValidationError:
+        place = Location(str(beside), field="metrics")
+        hint = "metric=NAME says how to score, in its place"
+        problem = Problem("not the metrics of an UltraEval run", place, hint, code="config", kind=DatasetSchemaError)
+        raise DatasetSchemaError([problem]) from None
+    return RunLog(metrics, str(content.get("task_postprocess") or ""))
+
+
+def name_of(path: Path, method: str) -> str:
+    """Return the task's full name: that of the log's folder, else made of the file's."""
+    folder = path.resolve().parent.name
+    return folder if FULL_NAME.fullmatch(folder) else f"{folder}_{path.stem}_{method}"
+
+
+def method_of(rows: Rows) -> Literal["gen", "ppl"]:
+    """Return the method of a log: PPL where numbers were recorded, GEN where texts were."""
+    first = next((outputs[0] for row in rows.rows if (outputs := row.get("raw_outputs"))), "")
+    return "gen" if isinstance(first, str) else "ppl"
+
+
+def to_recorded_instances(rows: Rows, method: Literal["gen", "ppl"], *, needs_row: bool) -> list[Instance]:
+    """Return the rows with their recordings. Raises DatasetError with every line of another shape."""
+    problems: list[Problem] = []
+    instances: list[Instance] = []
+    for index, (row, line) in enumerate(zip(rows.rows, rows.lines, strict=True)):
+        place = Location(str(rows.path), line)
+        found = _check_row(row, place) or (check_options(row["data"], place.path, line) if method == "ppl" else [])
+        if not found:
+            make = _gen if method == "gen" else _ppl
+            made = make(index, row, place, needs_row=needs_row)
+            if isinstance(made, Problem):
+                found = [made]
+            else:
+                instances.append(made)
+        problems += found
+    raise_for(problems)
+    return instances
+
+
+def _check_row(row: Mapping[str, Any], place: Location) -> list[Problem]:
+    prompts, outputs = row.get("prompt_inputs"), row.get("raw_outputs")
+    checks = {
+        "data": isinstance(row.get("data"), dict),
+        "prompt_inputs": isinstance(prompts, list) and all(isinstance(text, str) for text in prompts),
+        "raw_outputs": isinstance(outputs, list),
+    }
+    return [
+        Problem(
+            f"not a line of instance.jsonl: {show(row.get(key))}",
+            Location(place.path, place.line, key),
+            code="run-log",
+            kind=DatasetSchemaError,
+        )
+        for key, good in checks.items()
+        if not good
+    ]
+
+
+def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance | Problem:
+    truth = row["ground_truth"]
+    golds = [truth] if isinstance(truth, str) else truth
+    if not isinstance(golds, list) or not golds or not all(isinstance(gold, str) for gold in golds):
+        return _problem("ground_truth", f"expected a string or a list of strings, got {show(truth)}", place)
+    texts = row["raw_outputs"]
+    if not all(isinstance(text, str) for text in texts):
+        return _problem("raw_outputs", f"expected texts, got {show(texts)}", place)
+    prompts = row["prompt_inputs"]
+    prompt = prompts[0] if prompts else ""
+    instance = to_gen_instance(index, ("", prompt), golds, sampling=Sampling(), row=row["data"] if needs_row else None)
+    completions = [{"text": text} for text in texts]
+    return _with_recording(instance, [_state({"prompt": prompt}, completions)] if texts else [])
+
+
+def _ppl(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance | Problem:  # noqa: ARG001
+    options: dict[str, float] = row["data"]["target_scores"]
+    prompt = row["prompt_inputs"][0] if row["prompt_inputs"] else ""
+    instance = to_ppl_instance(index, ("", prompt), options)
+    if not row["raw_outputs"]:
+        return _with_recording(instance, [])
+    lists = row["raw_outputs"][0]
+    if isinstance(lists, list) and len(lists) == 1 and len(options) > 1:  # several workers: one more level
+        lists = lists[0]
+    if not isinstance(lists, list) or len(lists) != len(options) or not all(_is_numbers(values) for values in lists):
+        message = f"expected the log-probabilities of {len(options)} options, got {show(lists)}"
+        return _problem("raw_outputs", message, place)
+    states = []
+    for position, (option, values) in enumerate(zip(options, lists, strict=True)):
+        # Upstream records nothing for the first token, and no token's text.
+        tokens = [{"text": "", "logprob": value} for value in [0.0, *values]]
+        whole = prompt + option
+        state = _state({"prompt": whole, "max_tokens": 0, "echo_prompt": True}, [{"text": whole, "tokens": tokens}])
+        state["reference_index"] = position
+        state["request_mode"] = "original"
+        states.append(state)
+    return _with_recording(instance, states)
+
+
+def _is_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(
+        isinstance(value, int | float) and not isinstance(value, bool) and not math.isinf(value) for value in values
+    )
+
+
+def _state(request: dict[str, Any], completions: list[dict[str, Any]]) -> RecordedState:
+    return RecordedState(result={"success": True, "completions": completions}, request=request)
+
+
+def _with_recording(instance: Instance, states: list[RecordedState]) -> Instance:
+    extra = (instance.extra_data or {})[EXTRA_KEY]
+    extra["recorded"] = Recorded(status="ok" if states else "not_run", states=states)
+    return instance
+
+
+def _problem(key: str, message: str, place: Location) -> Problem:
+    return Problem(message, Location(place.path, place.line, key), code="run-log", kind=DatasetIntegrityError)

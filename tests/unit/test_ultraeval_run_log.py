@@ -1,0 +1,157 @@
+"""Outputs of a finished UltraEval run (`instance.jsonl`), scored again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import ultraeval_checkout as made
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+
+from helm_ext import adaptation, plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.errors import DatasetError, RecordedError, RunEntryError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import ultraeval
+from helm_ext.likelihood import SentenceLikelihoodMetric
+from helm_ext.metrics import EvalSetMetric
+
+
+def line(number, outputs, **changes):
+    row = made.question(number)
+    return {
+        "data": row,
+        "ground_truth": row["answer"],
+        "prompt_inputs": [f"Q: {row['question']}\nA: "],
+        "raw_outputs": outputs,
+        "processed_outputs": [],
+        "eval_results": {},
+        "metrics": {},
+        **changes,
+    }
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(lines, config=None, folder="sums_sums_gen"):
+        path = made.write_rows(tmp_path / "logs" / folder / "instance.jsonl", lines)
+        if config is not None:
+            (path.parent / "config.json").write_text(json.dumps(config))
+        return path
+
+    return write
+
+
+def rescore(evalset, postprocess=None):
+    """What a recorded run computes."""
+    spec = replace(evalset.adapter_spec, model="x/y", model_deployment="recorded/x")
+    states = adaptation.rebuild_recorded(evalset.instances, spec)
+    states = [replace(state, result=state.request.result) for state in states]
+    tags = dict(tag.split("=", 1) for tag in evalset.tags)
+    if tags["method"] == "ppl":
+        metric = SentenceLikelihoodMetric(tags["rule"])
+    else:
+        post = {"postprocess": {"name": tags["postprocess"]}} if "postprocess" in tags else {}
+        metric = EvalSetMetric(**evalset.scoring.to_args(), **post)
+    result = metric.evaluate(ScenarioState(spec, states), None, "", parallelism=1)
+    return {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+
+
+def test_gen(write):
+    config = {
+        "metrics": {"accuracy": {"evaluation": {"type": "exact_match"}}},
+        "task_postprocess": "until_return_post",
+        "few-shot": 0,
+    }
+    evalset = ultraeval.load(data=write([line(1, ["2\nand so on"]), line(2, ["4"]), line(3, ["4", "5"])], config))
+    assert evalset.name == "sums_sums_gen"
+    assert evalset.counts["recorded"] == 3
+    tags = dict(tag.split("=", 1) for tag in evalset.tags)
+    assert (tags["script"], tags["script_sha"], tags["dataset"]) == ("instance", "none", "sums")
+    assert tags["postprocess"] == "until_return_post"
+    stats = rescore(evalset)
+    assert stats["ultraeval_exact_match"] == pytest.approx(2 / 3)
+    state = row_extra(evalset.instances[0])["recorded"]["states"][0]
+    assert state["request"]["prompt"] == "Q: What is 1 + 1?\nA: "
+
+
+def test_ppl(write):
+    # options "1" and "2" (right), then "2" and "3": the second line's wrong option is likelier
+    lines = [line(1, [[[-1.0, -5.0], [-1.0, -2.0]]]), line(2, [[[-1.0, -0.5], [-1.0, -2.0]]])]
+    evalset = ultraeval.load(data=write(lines, folder="sums_sums_ppl"))
+    assert evalset.adapter_spec.method == "multiple_choice_separate_original"
+    stats = rescore(evalset)
+    assert stats["ppl_accuracy"] == stats["acc"] == stats["acc_norm"] == 0.5
+    assert rescore(ultraeval.load(data=write(lines), metric="ppl_norm"))["ppl_norm_accuracy"] == 0.5
+    nested = [line(1, [[[[-1.0, -5.0], [-1.0, -2.0]]]])]
+    assert rescore(ultraeval.load(data=write(nested)))["ppl_accuracy"] == 1
+
+
+def test_other_metrics_than_the_runs_own(write):
+    path = write([line(1, ["It is 2."])])
+    assert rescore(ultraeval.load(data=path, metric="in_match"))["ultraeval_in_match"] == 1
+    assert rescore(ultraeval.load(data=path, metric="qa_match"))["ultraeval_qa_match"] == 0
+    assert rescore(ultraeval.load(data=path, postprocess="last_number"))["ultraeval_exact_match"] == 1
+    assert len(ultraeval.load(data=write([line(1, ["2"]), line(2, ["3"])]), limit=1).instances) == 1
+
+
+def test_the_name_of_another_folder(write):
+    assert ultraeval.load(data=write([line(1, ["2"])], folder="old")).name == "old_instance_gen"
+    assert ultraeval.load(data=write([line(1, ["2"])], folder="old"), dataset_name="a_b_gen").name == "a_b_gen"
+
+
+def test_rows_that_were_not_run(write):
+    for lines in ([line(1, ["2"]), line(2, [])], [line(1, [[[-1.0], [-2.0]]]), line(2, [])]):
+        evalset = ultraeval.load(data=write(lines))
+        assert row_extra(evalset.instances[1])["recorded"]["status"] == "not_run"
+        with pytest.raises(RecordedError, match="1 of 2 rows cannot be scored"):
+            rescore(evalset)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([line(1, ["2"], data=3)], "data: not a line of instance.jsonl: 3"),
+        ([line(1, ["2"]), {"data": {}}], "prompt_inputs: not a line of instance.jsonl: null"),
+        ([line(1, ["2"], prompt_inputs=[1])], "prompt_inputs: not a line"),
+        ([line(1, ["2"]), line(1, "2")], "raw_outputs: not a line of instance.jsonl"),
+        ([line(1, ["2"], ground_truth=2)], "ground_truth: expected a string or a list of strings, got 2"),
+        ([line(1, ["2"], ground_truth=[])], "ground_truth: expected a string or a list of strings, got []"),
+        ([line(1, ["2", 3])], 'raw_outputs: expected texts, got ["2", 3]'),
+        ([line(1, [[[-1.0]]])], "raw_outputs: expected the log-probabilities of 2 options, got [-1.0]"),
+        ([line(1, [[[-1.0], ["x"]]])], "raw_outputs: expected the log-probabilities of 2 options"),
+        ([line(1, [[[-1.0], [-2.0]]], data={})], "target_scores: missing"),
+    ],
+)
+def test_lines_of_another_shape(write, lines, message):
+    path = write(lines)
+    with pytest.raises(DatasetError) as caught:
+        ultraeval.load(data=path)
+    assert message in str(caught.value)
+    problems, counts = ultraeval.check(data=path)
+    assert {problem.severity for problem in problems} == {"error"}
+    assert counts == {"rows": len(lines)}
+
+
+def test_check_of_a_good_log(write):
+    assert ultraeval.check(data=write([line(1, ["2"])]))[0] == []
+
+
+def test_what_is_beside_a_log(write):
+    path = write([line(1, ["2"])], {"metrics": {"accuracy": 3}})
+    with pytest.raises(DatasetError, match="not the metrics of an UltraEval run"):
+        ultraeval.load(data=path)
+    assert ultraeval.load(data=write([line(1, ["2"])], [])).scoring.main_metric == "ultraeval_exact_match"
+    with pytest.raises(RunEntryError, match="holds the outputs of a gen run"):
+        ultraeval.load(data=path, method="ppl")
+    execution = {"metrics": {"pass_k": {"evaluation": {"type": "function_execution"}}}}
+    with pytest.raises(RunEntryError, match="allow_code=true"):
+        ultraeval.load(data=write([line(1, ["2"])], execution))
+
+
+def test_a_log_with_a_checkouts_postprocessing(write, tmp_path):
+    root = made.make_checkout(tmp_path / "UltraEval")
+    path = write([line(1, ["2"])])
+    evalset = ultraeval.load(data=path, postprocess="shout", root=root)
+    assert f"root={root}" in evalset.tags
+    assert evalset.digest != ultraeval.load(data=path).digest
