@@ -11,9 +11,10 @@ from typing import Any
 from helm.benchmark.model_deployment_registry import ModelDeployment, model_deployment_generator
 from helm.benchmark.run_spec import RunSpec, run_spec_function
 
-from helm_ext import adaptation
+from helm_ext import adaptation, task_expander
 
 adaptation.install()
+task_expander.install()
 
 
 @run_spec_function("adapter_spec")

@@ -69,10 +69,14 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
 
     Raises RunEntryError for arguments, DatasetError for files.
     """
+    from helm_ext import task_expander
     from helm_ext.formats import ultraeval
     from helm_ext.scenarios import UltraEvalScenario
 
     _require_known("ultraeval", arguments, ULTRAEVAL_ARGUMENTS)
+    if not {"config", "dataset", "data"} & arguments.keys():
+        # HELM took `config=FILE` off the arguments, for the run expander that makes one run a task.
+        return task_expander.make_pending(arguments)
     options: dict[str, Any] = {
         key: _short_path(value) if key in ("config", "data", "transform", "demos", "root") else value
         for key, value in arguments.items()

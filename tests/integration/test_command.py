@@ -30,7 +30,7 @@ def test_the_readmes_commands_in_order(folder):
     validate, preview, score = readme_commands("helm-ext")[:3]
     assert "0 errors" in command(folder, *validate).stdout
     shown = command(folder, *preview).stdout
-    assert "Answer with one word.\n\nQuestion: What is the capital of France?\nAnswer:\n──── end of prompt" in shown
+    assert "Answer with one word.\nQuestion: What is the capital of France?\nAnswer:\n──── end of prompt" in shown
     assert "stop_sequences=['\\n']" in shown
     assert "expected: 'Paris'" in shown
     scored = command(folder, *score).stdout
