@@ -65,7 +65,7 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
     from helm.benchmark.run_spec_factory import construct_run_specs
     from helm.common.object_spec import ObjectSpec
 
-    entry = ObjectSpec(format_.name, {format_.path_argument: str(file), **arguments, **model})
+    entry = ObjectSpec(format_.name, {**format_.arguments(file), **arguments, **model})
     try:
         run_specs = construct_run_specs(entry)
     except HelmExtError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from helm_ext.cli.session import parse_arguments
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem
 from helm_ext.formats import FORMATS, Format, detect
 
@@ -41,6 +42,7 @@ def validate(
         Output.TEXT
     ),
     kind: Annotated[FormatName | None, typer.Option("--as", help="Read the files as this format.")] = None,
+    arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
     no_exec: Annotated[bool, typer.Option("--no-exec", help="UltraEval: check scripts without running them.")] = False,
 ) -> None:
     """Check dataset files: all problems at once, with line, field and a hint. Needs no model and no network.
@@ -48,26 +50,43 @@ def validate(
     Exit code 0: no errors (there may be warnings). 1: errors. 2: wrong usage.
     """
     reports = []
+    arguments = parse_arguments(arg or [])
     progress = Console(stderr=True)
     for file in files:
         with progress.status(f"checking {file}"):
-            reports.append(check_file(file, FORMATS[kind.value] if kind else None, no_exec=no_exec))
+            reports.append(check_file(file, FORMATS[kind.value] if kind else None, arguments, no_exec=no_exec))
     print_reports(reports, output)
     if any(problem.severity == "error" for report in reports for problem in report["problems"]):
         raise typer.Exit(1)
 
 
-def check_file(file: Path, format_: Format | None, *, no_exec: bool) -> dict[str, Any]:
+def check_file(
+    file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False
+) -> dict[str, Any]:
     """Return `{file, format, problems, counts}` for one file."""
+    problems: list[Problem] = []
+    counts: dict[str, int] = {}
     try:
         format_ = format_ or detect(file)
+        named = {**format_.arguments(file), **arguments}
         options = {"execute": False} if no_exec and format_.name == "ultraeval" else {}
-        problems, counts = format_.module.check(file, **options)
+        for task in _tasks(format_, named):
+            found, counted = format_.module.check(**named, **task, **options)
+            problems += [problem for problem in found if problem not in problems]
+            counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
     except DatasetError as error:
-        problems, counts = list(error.problems) or [Problem(str(error), Location(str(file)))], {}
+        problems += error.problems or [Problem(str(error), Location(str(file)))]
     except (HelmExtError, OSError) as error:
-        problems, counts = [Problem(str(error), Location(str(file)))], {}
+        problems.append(Problem(str(error), Location(str(file))))
     return {"file": str(file), "format": format_.name if format_ else "", "problems": problems, "counts": counts}
+
+
+def _tasks(format_: Format, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
+    """An UltraEval config may hold several tasks: all are checked."""
+    if format_.name != "ultraeval" or "config" not in arguments or "task" in arguments:
+        return [{}]
+    names = format_.module.tasks(arguments["config"], method=arguments.get("method"))
+    return [{"task": name} for name in names] if len(names) > 1 else [{}]
 
 
 def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:

@@ -23,21 +23,30 @@ class Format:
     """Also the name of its run entry."""
     title: str
     module_name: str
-    path_argument: str
-    """The run entry's argument that takes a file."""
 
     @property
     def module(self) -> ModuleType:
         """The format's module, imported when first asked for."""
         return importlib.import_module(self.module_name)
 
+    def arguments(self, path: str | Path) -> dict[str, str]:
+        """Return the arguments of `load`, `check` and the run entry that name this file.
+
+        UltraEval has three: a config, a dataset's folder, or a script (which needs `data` beside it).
+        """
+        if self.name != "ultraeval":
+            return {"path": str(path)}
+        if Path(path).is_dir():
+            return {"dataset": str(path)}
+        return {{".py": "transform", ".jsonl": "data"}.get(Path(path).suffix, "config"): str(path)}
+
 
 FORMATS = {
     format_.name: format_
     for format_ in (
-        Format("adapter_spec", "adapter_spec + request_states", "helm_ext.formats.request_states", "path"),
-        Format("ultraeval", "UltraEval task set", "helm_ext.formats.ultraeval", "config"),
-        Format("innodata", "Innodata Dataset Hub bundle", "helm_ext.formats.innodata", "path"),
+        Format("adapter_spec", "adapter_spec + request_states", "helm_ext.formats.request_states"),
+        Format("ultraeval", "UltraEval task set", "helm_ext.formats.ultraeval"),
+        Format("innodata", "Innodata Dataset Hub bundle", "helm_ext.formats.innodata"),
     )
 }
 
