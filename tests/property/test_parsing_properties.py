@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from helm_ext.parsing import list_prediction, map_answer, read_label, split_segments
@@ -64,12 +64,14 @@ def questions(draw, text=TEXT):
     return dict(zip(labels, texts, strict=True))
 
 
+@settings(deadline=None)
 @given(plain_questions(), st.data(), st.sampled_from(DECORATIONS))
 def test_a_label_is_read_in_any_decoration(labels, data, decoration):
     label = data.draw(st.sampled_from(sorted(labels)))
     assert read_label(decoration.format(label), labels) == label
 
 
+@settings(deadline=None)
 @given(plain_questions(), st.data())
 def test_a_label_with_its_text_is_read(labels, data):
     label = data.draw(st.sampled_from(sorted(labels)))
@@ -77,6 +79,7 @@ def test_a_label_with_its_text_is_read(labels, data):
         assert read_label(form.format(label, labels[label]), labels) == label, form
 
 
+@settings(deadline=None)
 @given(questions(), st.data())
 def test_a_label_alone_is_itself_whatever_the_options_are(labels, data):
     label = data.draw(st.sampled_from(sorted(labels)))
@@ -84,6 +87,7 @@ def test_a_label_alone_is_itself_whatever_the_options_are(labels, data):
     assert map_answer(f"<<{label}>>", labels, "<<(.*)>>") == label
 
 
+@settings(deadline=None)
 @given(questions(), st.data())
 def test_an_options_text_is_that_option(labels, data):
     label = data.draw(st.sampled_from(sorted(labels)))
@@ -93,6 +97,7 @@ def test_an_options_text_is_that_option(labels, data):
     assert read_label(f"\n {text}\t", labels) == label
 
 
+@settings(deadline=None)
 @given(plain_questions(), st.data())
 def test_a_stated_text_is_that_option(labels, data):
     label = data.draw(st.sampled_from(sorted(labels)))
@@ -116,6 +121,7 @@ WORD = st.from_regex(r"[a-z]{2,8}", fullmatch=True).filter(
 )
 
 
+@settings(deadline=None)
 @given(questions(), st.lists(WORD, min_size=2, max_size=30), st.sampled_from(["", "A ", "I ", "a ", "В ", "1 "]))
 def test_prose_without_a_statement_means_nothing(labels, words, start):
     prose = start + " ".join(words) + "."
@@ -129,6 +135,7 @@ def test_prose_without_a_statement_means_nothing(labels, words, start):
     assert read_label(prose, labels) is None
 
 
+@settings(deadline=None)
 @given(plain_questions(), st.data())
 def test_two_labels_mean_nothing(labels, data):
     one, other = data.draw(st.permutations(sorted(labels)))[:2]
@@ -144,11 +151,13 @@ def test_two_labels_mean_nothing(labels, data):
         assert read_label(form.format(one, other), labels) is None, form
 
 
+@settings(deadline=None)
 @given(questions(), st.text(max_size=60))
 def test_any_text_is_read_as_a_label_or_nothing(labels, completion):
     assert read_label(completion, labels) in {None, *labels}
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=8), max_size=5))
 def test_lists_survive_being_written_down(segments):
     plain = [re.sub(";", "", segment).strip() for segment in segments]
@@ -158,6 +167,7 @@ def test_lists_survive_being_written_down(segments):
     assert list_prediction(["; ".join(plain)]) == plain
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_compatibility_forms_of_a_completion_mean_the_same(completion):
     labels = {"A": "first", "B": "second"}

@@ -187,6 +187,8 @@ class _Reader:
     def _read_text_alone(self, text: str) -> str | None:
         if len(text) > 2 * self.longest_text + 64:
             return None
+        if not text:
+            return None
         label = self.by_text.get(fold(text))
         return self.by_text.get(fold(peel(text))) if label is None else label
 
@@ -256,7 +258,7 @@ class _Reader:
     def _read_introduced(self, place: int) -> _Reading:
         """Read what an introduction that ends at `place` introduces: a label or an option's text."""
         after_filler = self._skip_filler(place)
-        by_text, length = max((self._read_text_at(p) for p in (place, after_filler)), key=lambda reading: reading[1])
+        by_text, length = max((self._read_text_at(p) for p in {place, after_filler}), key=lambda reading: reading[1])
         found = self._find(after_filler) or self._find(place)  # "Likely" is filler, or a label
         # The longer reading: "E. coli" is more than E, "A and C" more than A, and B is as much as the text "B".
         if found is None or (by_text is not None and length > found.stem - found.start):
@@ -300,16 +302,14 @@ class _Reader:
     # A label in its place.
 
     def _find(self, position: int, text: str | None = None) -> _Found | None:
-        """Return the label at `position` if it is no part of a word, a number or an abbreviation."""
+        """Return the label at `position`, where a word may begin, if no word, number or abbreviation goes on behind it."""
         text = self.text if text is None else text
         match = self.label_set.pattern.match(text, position)
         label = self.label_set.find(match["label"]) if match else None
         if match is None or label is None:
             return None
         start, end = match.span("label")
-        before, after = text[max(0, start - 1) : start], text[match.end() : match.end() + 1]
-        if before.isalnum() and not _is_script_change(before, text[start]):
-            return None
+        after = text[match.end() : match.end() + 1]
         found = _Found(
             label=label,
             start=start,
@@ -338,9 +338,11 @@ class _Reader:
     def _is_own_text(self, found: _Found, text: str) -> bool:
         """Tell whether the text of the label's option stands behind the label."""
         own = self.folded[found.label]
+        if not own or found.end == len(text):
+            return False
         line = text[found.end : found.end + 2 * self.longest_text + 80].lstrip(OPENERS + DASHES + ": \n\t")
         folded = " ".join(line.partition("\n")[0].casefold().split())
-        return bool(own) and folded.startswith(own) and self._ends_text(folded[len(own) :])
+        return folded.startswith(own) and self._ends_text(folded[len(own) :])
 
     def _read_found(self, found: _Found, *, leading: bool = False) -> _Reading:
         """Decide what a label in its place says, from what follows on the line."""
@@ -425,10 +427,6 @@ class _Reader:
 def _is_unspaced(char: str) -> bool:
     """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
     return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
-
-
-def _is_script_change(before: str, after: str) -> bool:
-    return _is_unspaced(before) != _is_unspaced(after) or (_is_unspaced(before) and _is_unspaced(after))
 
 
 def _at_line_end(text: str, position: int) -> bool:
