@@ -302,7 +302,7 @@ class _Reader:
     # A label in its place.
 
     def _find(self, position: int, text: str | None = None) -> _Found | None:
-        """Return the label at `position` (where a word may begin) unless a word, number or abbreviation goes on behind."""
+        """Return the label at `position`, where a word may begin; None if a word or a number goes on behind it."""
         text = self.text if text is None else text
         match = self.label_set.pattern.match(text, position)
         label = self.label_set.find(match["label"]) if match else None
