@@ -1,8 +1,8 @@
 """Which of HELM's clients send a conversation, and which would send an empty prompt instead.
 
-HELM's chat adapter fills `Request.messages` and leaves the prompt empty. A client that never looks at `messages` asks its
-model "" and scores the answer. No HELM client says which kind it is, so its code is asked: whether what `make_request`
-calls, within its class, reads an attribute `messages`.
+HELM's chat adapter fills `Request.messages` and leaves the prompt empty. A client that never looks at `messages` asks
+its model "" and the reply is scored. No HELM client says which kind it is, so its code is asked: whether what
+`make_request` calls, within its class, reads an attribute `messages`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ TEXT_STOP = "\n\nUser:"
 _ROLE_TITLES = {"system": "System", "user": "User", "assistant": "Assistant"}
 _MAX_VALUES = 20
 _MAX_VALUE_LENGTH = 40
-_TEXT_ATTRIBUTES = ("description", "display_name")
+_NOT_GROUPED = ("description", "display_name", "license", "source", "url", "author", "citation")
+"""Attributes that describe a dataset and do not divide it."""
 
 
 def load(
@@ -256,7 +257,7 @@ def find_attributes(meta_attributes: Mapping[str, Any], records: Sequence[Record
 
 def _as_value(key: str, value: Any) -> str | None:
     """Return an attribute's value as it is shown, or None for one that is no short scalar."""
-    if key in _TEXT_ATTRIBUTES or not isinstance(value, (str, int)):
+    if key in _NOT_GROUPED or not isinstance(value, (str, int)):
         return None
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
     return text if 0 < len(text) <= _MAX_VALUE_LENGTH and text.isprintable() else None
