@@ -416,7 +416,8 @@ class TestRunEntries:
             "model_deployment newline num_output_tokens num_outputs num_prompt_tokens num_train_trials num_trials "
             "output_format_instructions process_output prompt stop temperature tokenizer"
         )
-        assert sorted(RUN_EXPANDERS) == names.split()
+        ours = {"config"}  # helm_ext.task_expander, when some test has imported the plugin
+        assert sorted(set(RUN_EXPANDERS) - ours) == names.split()
 
     def test_run_names_lose_their_slashes(self):
         assert run_spec("adapter_spec:path=a/b.json").name == "adapter_spec:path=a_b.json"
