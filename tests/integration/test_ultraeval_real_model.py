@@ -54,7 +54,7 @@ def make_rows():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One helm-run of four tasks, then helm-summarize."""
+    """One helm-run of three entries and four runs, then helm-summarize."""
     folder = tmp_path_factory.mktemp("ultraeval")
     model = tiny_model.build_tiny_model(folder / "model")
     tiny_model.model_files(folder / "prod_env", model)
@@ -77,8 +77,7 @@ def folder(tmp_path_factory):
     env = tiny_model.offline_environment()
     done = processes.helm_run(
         folder,
-        f"ultraeval:config=checkout/configs/both.json,method=ppl,model={MODEL}",
-        f"ultraeval:config=checkout/configs/both.json,method=gen,limit=12,model={MODEL}",
+        f"ultraeval:config=checkout/configs/both.json,model={MODEL}",  # two tasks, two runs
         f"ultraeval:dataset=sums,root=checkout,method=ppl,metric=ppl_norm,limit=12,model={MODEL}",
         "ultraeval:dataset=sums,root=checkout,method=ppl,version=1,limit=2,model=simple/model1",
         env=env,
@@ -114,7 +113,7 @@ def row_stats(run):
 
 
 def test_ppl_equals_plain_torch(folder):
-    run = runs(folder, "method=ppl,script=v0")
+    run = runs(folder, "task=sums_sums_ppl")
     rows, stats = states_by_row(run), row_stats(run)
     data = make_rows()
     strings = [f"Q: {row['question']}\nA: {option}" for row in data for option in row["target_scores"]]
@@ -158,10 +157,10 @@ def test_ppl_norm_by_hand(folder):
 
 
 def test_gen_sends_the_prompt_and_the_sampling_parameters(folder):
-    run = runs(folder, "method=gen")
+    run = runs(folder, "task=sums_sums_gen")
     data = {f"Q: {row['question']}\nA: ": row for row in make_rows()}
     rows = states_by_row(run)
-    assert sorted(rows) == sorted(f"id{n}" for n in range(12))
+    assert sorted(rows) == sorted(f"id{n}" for n in range(ROWS))
     seen = set()
     for (state,) in rows.values():
         request = state["request"]
@@ -199,7 +198,7 @@ def test_a_model_without_logprobs_fails_and_says_what_to_use(folder):
 
 
 def test_the_report_has_the_tasks_and_the_chosen_options(folder):
-    run = runs(folder, "method=ppl,script=v0")
+    run = runs(folder, "task=sums_sums_ppl")
     stats = row_stats(run)
     predictions = processes.load(run / "display_predictions.json")
     assert len(predictions) == ROWS
