@@ -29,6 +29,11 @@ RECORDED = [
     "adapter_spec:dataset=chain_of_thought,model=recorded/first-model",
     "adapter_spec:dataset=list_output,model=recorded/first-model",
 ]
+# The same, for the two other formats: a chat dataset from the hub, and an UltraEval task set with HELM's toy model.
+HUB = [
+    "innodata:dataset=front-desk,hub=hub,replies=examples/innodata/replies.jsonl,model=recorded/first-model",
+    "ultraeval:dataset=examples/ultraeval/datasets/workshop,method=gen,model=simple/model1",
+]
 # HELM's toy model answers with the last word of the prompt; it stands for any model that HELM can run.
 LIVE = [
     "adapter_spec:dataset=yes_no_questions,model=simple/model1",
@@ -47,6 +52,17 @@ def run(*command: str) -> None:
         raise SystemExit(f"{command[0]} failed; the whole log is {log}")
 
 
+def publish_bundle() -> None:
+    """Pack the example chat dataset and upload it, unless an earlier demo did."""
+    source = "examples/innodata"
+    run(
+        "helm-ext", "hub", "pack", "--name", "front-desk", "--test", f"{source}/test.jsonl",
+        "--train", f"{source}/train.jsonl", "--attr", "task=assistance", "--out", ".", "--replace",
+    )  # fmt: skip
+    if not (FOLDER / "hub").exists():
+        run("helm-ext", "hub", "upload", "front-desk.zip", "--hub", "hub")
+
+
 def leaderboard() -> Table:
     """Return helm-summarize's table of main metrics: a row a dataset, a column a model."""
     path = FOLDER / "benchmark_output" / "runs" / SUITE / "groups" / "all_scenarios.json"
@@ -57,20 +73,34 @@ def leaderboard() -> Table:
     shown.add_column("dataset - metric")
     for model in models:
         shown.add_column(model, justify="right")
-    for index, cell in enumerate(main["header"]):
-        if index == 0 or cell["value"] == "Mean win rate":
-            continue
+    columns = {cell["value"]: index for index, cell in enumerate(main["header"]) if index}
+    columns.pop("Mean win rate", None)
+    for title, index in sorted(columns.items()):
         values = [row[index].get("value") for row in main["rows"]]
-        shown.add_row(cell["value"], *("-" if value is None else f"{value:.3f}" for value in values))
+        shown.add_row(title, *("-" if value is None else f"{value:.3f}" for value in values))
     return shown
 
 
 def main() -> None:
     """Run, summarize, show."""
     FOLDER.mkdir(exist_ok=True)
-    if not (FOLDER / "adapter_specs").exists():
-        (FOLDER / "adapter_specs").symlink_to(ROOT / "adapter_specs")
-    run("helm-run", "--suite", SUITE, "-m", "1000", "--disable-cache", *STREAMING, "--run-entries", *RECORDED, *LIVE)
+    for name in ("adapter_specs", "examples"):
+        if not (FOLDER / name).exists():
+            (FOLDER / name).symlink_to(ROOT / name)
+    publish_bundle()
+    run(
+        "helm-run",
+        "--suite",
+        SUITE,
+        "-m",
+        "1000",
+        "--disable-cache",
+        *STREAMING,
+        "--run-entries",
+        *RECORDED,
+        *HUB,
+        *LIVE,
+    )
     run("helm-summarize", "--suite", SUITE, "--auto-generate-schema")
     Console(width=110).print(leaderboard())
     print(f"See it in a browser:\n  cd {FOLDER.relative_to(ROOT)} && ../.venv/bin/helm-server --suite {SUITE}")
