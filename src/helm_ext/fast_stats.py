@@ -13,7 +13,7 @@ import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -39,7 +39,7 @@ from helm.common.general import singleton
 from helm.common.hierarchical_logger import hwarn
 from nltk.metrics.scores import f_measure
 
-from helm_ext.one_pass import Context, OnePassMetric, Row
+from helm_ext.one_pass import Context, OnePassMetric, Parts, Row
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
@@ -54,7 +54,19 @@ __all__ = ["FastGenerationMetric", "FastReferenceMetric"]
 RowValues = Callable[[RequestState], Mapping[str, float]]
 Values = list[tuple[str, float | None]]
 
-_FINISH_REASONS = ("length", "stop", "endoftext", "unknown")
+_KNOWN_REASONS = ("length", "stop", "endoftext")
+_BEFORE = ("num_references", "num_train_trials", "num_prompt_tokens", "num_completion_tokens", "num_output_tokens")
+_COSTS = ("training_co2_cost", "training_energy_cost")
+_AFTER = (
+    "batch_size",
+    "finish_reason_length",
+    "finish_reason_stop",
+    "finish_reason_endoftext",
+    "finish_reason_unknown",
+    "num_train_instances",
+    "prompt_truncated",
+)
+_TOKENS = ("num_perplexity_tokens", "num_bytes")
 _CALIBRATION = frozenset({"logprob", "max_prob", "exact_match"})
 """The stats that `compute_calibration_metrics` reads."""
 
@@ -111,6 +123,18 @@ _ROUGE = {
 }
 SCORE_NAMES = frozenset([*_FASTER, *_RENAMED, *_SAME_NAME, *_ROUGE])
 """The metric names that BasicGenerationMetric knows."""
+_INTEGER_SCORES = frozenset(
+    {
+        "exact_match",
+        "quasi_exact_match",
+        "quasi_leave_articles_exact_match",
+        "prefix_exact_match",
+        "quasi_prefix_exact_match",
+        "exact_match_indicator",
+        "final_number_exact_match",
+    }
+)
+"""Scores that are the integers 0 and 1, never floats."""
 
 
 def get_score(name: str) -> Callable[[Any, Any], float]:
@@ -126,6 +150,40 @@ def get_score(name: str) -> Callable[[Any, Any], float]:
 
 
 # What every request has
+
+
+class _Common(NamedTuple):
+    """The values of `compute_request_state_metrics`, in its order, integers apart from the rest."""
+
+    before: tuple[int, ...]
+    costs: tuple[float | None, float | None]
+    times: list[tuple[str, float]]
+    after: tuple[int | None, ...]
+
+    def to_parts(self, context: Context) -> Parts:
+        """Return them as Stats of one value each."""
+        parts: Parts
+        if self.costs == (None, None):
+            parts = [context.shared(_BEFORE + _COSTS, self.before + self.costs)]
+        else:
+            parts = [context.shared(_BEFORE, self.before), context.stats(zip(_COSTS, self.costs, strict=True))]
+        if self.times:
+            left_out = context.left_out
+            parts.append([context.single(name, value) for name, value in self.times if name not in left_out])
+        first = self.after[0] is None
+        parts.append(context.shared(_AFTER[first:], self.after[first:]))
+        return parts
+
+    def items(self) -> Values:
+        """Return them as (name, value)."""
+        batch_size, *after = self.after
+        return [
+            *zip(_BEFORE, self.before, strict=True),
+            *zip(_COSTS, self.costs, strict=True),
+            *self.times,
+            *([] if batch_size is None else [("batch_size", batch_size)]),
+            *zip(_AFTER[1:], after, strict=True),
+        ]
 
 
 class _RequestValues:
@@ -149,7 +207,7 @@ class _RequestValues:
         counted = self.token_counts.get((hash(text), len(text)))
         return self.window.get_num_tokens(text) if counted is None else counted
 
-    def get(self, state: RequestState) -> Values:
+    def get(self, state: RequestState) -> _Common:
         request, result = state.request, state.result
         if result is None:
             raise ValueError(f"the request of instance {state.instance.id!r} has no result: it was never executed")
@@ -185,36 +243,39 @@ class _RequestValues:
         if runtime is not None and result.batch_size is not None:
             denoised = runtime / result.batch_size
 
-        values: Values = [
-            ("num_references", len(state.instance.references)),
-            ("num_train_trials", self.num_train_trials),
-            ("num_prompt_tokens", num_prompt_tokens),
-            ("num_completion_tokens", num_completion_tokens),
-            ("num_output_tokens", num_output_tokens),
-            ("training_co2_cost", co2),
-            ("training_energy_cost", energy),
-        ]
-        if runtime is not None:
-            values.append(("inference_runtime", runtime))
-        if batch_size is not None:
-            values.append(("batch_size", batch_size))
-        if denoised is not None:
-            values.append(("inference_denoised_runtime", denoised))
-        if idealized is not None:
-            values.append(("inference_idealized_runtime", idealized))
         finish_reason = result.completions[0].finish_reason
         reason = "unknown" if finish_reason is None else finish_reason["reason"]
-        if reason not in _FINISH_REASONS:
-            reason = "unknown"
-        values += [
-            ("finish_reason_length", int(reason == "length")),
-            ("finish_reason_stop", int(reason == "stop")),
-            ("finish_reason_endoftext", int(reason == "endoftext")),
-            ("finish_reason_unknown", int(reason == "unknown")),
-            ("num_train_instances", state.num_train_instances),
-            ("prompt_truncated", state.prompt_truncated),
-        ]
-        return values
+        times: list[tuple[str, float]] = []
+        if runtime is not None:
+            times.append(("inference_runtime", runtime))
+        if denoised is not None or idealized is not None:  # batch_size stands before them
+            behind = (
+                ("batch_size", batch_size),
+                ("inference_denoised_runtime", denoised),
+                ("inference_idealized_runtime", idealized),
+            )
+            times += [(name, value) for name, value in behind if value is not None]
+            batch_size = None
+        return _Common(
+            before=(
+                len(state.instance.references),
+                self.num_train_trials,
+                num_prompt_tokens,
+                num_completion_tokens,
+                num_output_tokens,
+            ),
+            costs=(co2, energy),
+            times=times,
+            after=(
+                batch_size,
+                int(reason == "length"),
+                int(reason == "stop"),
+                int(reason == "endoftext"),
+                int(reason not in _KNOWN_REASONS),
+                state.num_train_instances,
+                int(state.prompt_truncated),
+            ),
+        )
 
     def get_costs(self, deployment: str) -> tuple[Any, Any, bool]:
         """Return CO2 and energy of the training, and whether HELM has runtime tables for this deployment."""
@@ -233,7 +294,7 @@ class _RequestValues:
         return costs
 
 
-def _language_modeling_values(state: RequestState) -> Values:
+def _language_modeling_parts(state: RequestState, context: Context) -> Parts:
     """Restate `compute_language_modeling_metrics`."""
     tokens = state.result.completions[0].tokens
     skipped = state.num_conditioning_tokens
@@ -242,12 +303,11 @@ def _language_modeling_values(state: RequestState) -> Values:
             tokens = tokens[1:]
         tokens = tokens[skipped:]
     if not tokens:
-        return [("logprob", 0), ("num_perplexity_tokens", 0), ("num_bytes", 0)]
-    return [
-        ("logprob", sum(token.logprob for token in tokens)),
-        ("num_perplexity_tokens", len(tokens)),
-        ("num_bytes", get_num_bytes(tokens)),
-    ]
+        return [context.shared(("logprob", *_TOKENS), (0, 0, 0))]
+    counts = context.shared(_TOKENS, (len(tokens), get_num_bytes(tokens)))
+    if "logprob" in context.left_out:
+        return [counts]
+    return [[context.single("logprob", sum(token.logprob for token in tokens))], counts]
 
 
 class FastGenerationMetric(OnePassMetric):
@@ -277,22 +337,29 @@ class FastGenerationMetric(OnePassMetric):
 
     def prepare(
         self, adapter_spec: AdapterSpec, metric_service: MetricService
-    ) -> Callable[[Sequence[RequestState], Context], Row]:
+    ) -> Callable[[Sequence[RequestState], Context], Parts]:
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = _RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         scores = [(name, get_score(name)) for name in dict.fromkeys(self.names)]
+        integer_scores = adapter_spec.num_outputs == 1 and _INTEGER_SCORES.issuperset(self.names)
+        score_names = tuple(name for name, _ in scores)
         left_out, more = self.left_out, self.more
 
-        def compute_row(states: Sequence[RequestState], context: Context) -> Row:
+        def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
             state = singleton(list(states))
-            values = common.get(state)
+            parts = common.get(state).to_parts(context)
             if state.instance.references:
-                values += _reference_values(state, adapter_spec, scores)
-            values += _language_modeling_values(state)
+                max_prob, values = _reference_values(state, adapter_spec, scores)
+                if "max_prob" not in left_out:
+                    parts.append([context.stat("max_prob", max_prob)])
+                if integer_scores:
+                    parts.append(context.shared(score_names, tuple(value for _, value in values)))  # type: ignore[misc]
+                else:
+                    parts.append(context.stats(values))
+            parts += _language_modeling_parts(state, context)
             if more is not None:
-                values += _without_repeats(values, more(state))
-            stat = context.stat
-            return [stat(name, value) for name, value in values if name not in left_out]
+                parts.append(_without_repeats(parts, context.stats(more(state).items())))
+            return parts
 
         return compute_row
 
@@ -308,17 +375,21 @@ class FastGenerationMetric(OnePassMetric):
         )
 
 
-def _without_repeats(values: Values, more: Mapping[str, float]) -> Values:
-    repeated = more.keys() & {name for name, _ in values}
+def _without_repeats(parts: Parts, more: Row) -> Row:
+    known = {id(stat.name) for part in parts for stat in part}
+    repeated = sorted(stat.name.name for stat in more if id(stat.name) in known)
     if repeated:
-        raise ValueError(f"these stats are computed already: {', '.join(sorted(repeated))}")
-    return list(more.items())
+        raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
+    return more
 
 
 def _reference_values(
     state: RequestState, adapter_spec: AdapterSpec, scores: Sequence[tuple[str, Callable[[Any, Any], float]]]
-) -> Values:
-    """Restate `compute_reference_metrics`: the best score over all golds, of the first and of all predictions."""
+) -> tuple[float, Values]:
+    """Restate `compute_reference_metrics`: the best score over all golds, of the first and of all predictions.
+
+    Returns `max_prob` and the scores.
+    """
     golds = [reference for reference in state.instance.references if CORRECT_TAG in reference.tags]
     if not golds:
         raise ValueError(f"instance {state.instance.id!r} has references, but none is tagged {CORRECT_TAG!r}")
@@ -333,9 +404,11 @@ def _reference_values(
             predictions = [apply(pattern, prediction) for prediction in predictions]
         predictions = [state.output_mapping.get(prediction) for prediction in predictions]
     logprob = completions[0].logprob
-    values: Values = [("max_prob", float(np.exp(logprob)) if logprob else 1.0)]
+    max_prob = float(np.exp(logprob)) if logprob else 1.0
+    values: Values = []
     num_outputs = adapter_spec.num_outputs
     first = predictions[0]
+    gold_texts = [gold.output.text for gold in golds]
     for name, score in scores:
         best_of_all: float | None = None
         if name == "pass":  # HumanEval: pass@k
@@ -344,18 +417,14 @@ def _reference_values(
             best = evaluate_reference_metrics.pass_at_k_estimator(n, passed, 1)
             best_of_all = evaluate_reference_metrics.pass_at_k_estimator(n, passed, num_outputs)
         else:
-            texts = [_gold(name, gold) for gold in golds]
-            best = max([score(text, first) for text in texts])
+            texts = [(gold.output.text, gold.test_cases) for gold in golds] if name == "code_eval_acc" else gold_texts
+            best = score(texts[0], first) if len(texts) == 1 else max([score(text, first) for text in texts])
             if num_outputs != 1:
                 best_of_all = max([score(text, prediction) for text in texts for prediction in predictions])
         values.append((name, best))
         if num_outputs != 1:
             values.append((f"{name}@{num_outputs}", best_of_all))
-    return values
-
-
-def _gold(name: str, gold: Any) -> Any:
-    return (gold.output.text, gold.test_cases) if name == "code_eval_acc" else gold.output.text
+    return max_prob, values
 
 
 class FastReferenceMetric(OnePassMetric):
@@ -381,26 +450,21 @@ class FastReferenceMetric(OnePassMetric):
 
     def prepare(
         self, adapter_spec: AdapterSpec, metric_service: MetricService
-    ) -> Callable[[Sequence[RequestState], Context], Row]:
+    ) -> Callable[[Sequence[RequestState], Context], Parts]:
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = _RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         count_tokens = lru_cache(maxsize=1024)(lambda reference: len(window.tokenize(f" {reference}")))
         left_out = self.left_out
 
-        def compute_row(states: Sequence[RequestState], context: Context) -> Row:
+        def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
             several: dict[str, list[float | None]] = {}
             for state in states:
-                for name, value in common.get(state):
+                for name, value in common.get(state).items():
                     several.setdefault(name, []).append(value)
             row = [
                 context.stat_of_many(name, tuple(values)) for name, values in several.items() if name not in left_out
             ]
-            row += [
-                context.stat(name, value)
-                for name, value in _choice_values(states, adapter_spec.method, count_tokens)
-                if name not in left_out
-            ]
-            return row
+            return [row, context.stats(_choice_values(states, adapter_spec.method, count_tokens))]
 
         return compute_row
 

@@ -10,6 +10,7 @@ Shared `Stat`s must not be changed by whoever receives them; HELM's own code cop
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import defaultdict
 from dataclasses import replace
@@ -28,7 +29,7 @@ from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.adaptation.scenario_state import ScenarioState
@@ -40,15 +41,24 @@ __all__ = ["Context", "OnePassMetric"]
 SHARED_FLOATS = 2_000
 """How many different floats of one stat are remembered: scores repeat, times and log-probabilities do not."""
 
+SHARED_PARTS = 10_000
+"""How many different pieces of rows are remembered."""
+
 Row = list[Stat]
+Parts = list[Row]
+"""A row in pieces. A piece that is the same list in many rows (see `Context.shared`) is summed up by counting it."""
 
 
 class Context:
     """Makes the Stats of one (split, sub-split, perturbation); equal values give the same object."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, left_out: frozenset[str] = frozenset()) -> None:
+        self.left_out = left_out
+        """Names of stats that are not made."""
         self.metric_context = MetricContext.from_instance(instance)
         self._shared: dict[str, tuple[MetricName, dict[Any, Stat]]] = {}
+        self._parts: dict[Any, Row] = {}
+        self._part_ids: set[int] = set()
 
     def stat(self, name: str, value: float | None) -> Stat:
         """Return a Stat of one value (none at all for None, as in `Stat.add`)."""
@@ -70,6 +80,37 @@ class Context:
             if len(shared) < SHARED_FLOATS:
                 shared[key] = stat
         return stat
+
+    def stats(self, values: Iterable[tuple[str, float | None]]) -> Row:
+        """Return Stats of one value each, without those that are left out."""
+        left_out = self.left_out
+        return [self.stat(name, value) for name, value in values if name not in left_out]
+
+    def shared(self, names: tuple[str, ...], values: tuple[int | None, ...]) -> Row:
+        """Return one and the same list of Stats for the same integers: sums of integers are exact in any order."""
+        key = (names, values)
+        part = self._parts.get(key)
+        if part is None:
+            part = self.stats(zip(names, values, strict=True))
+            if len(self._parts) < SHARED_PARTS:
+                self._parts[key] = part
+                self._part_ids.add(id(part))
+        return part
+
+    def single(self, name: str, value: float) -> Stat:
+        """Return a Stat of a value that will hardly come again, such as a time: `Stat.add`, spelt out."""
+        slot = self._shared.get(name)
+        if slot is None:
+            slot = self._shared[name] = self._new_slot(name)
+        squared = value * value
+        variance = squared / 1 - (value / 1) ** 2
+        return Stat(
+            slot[0], 1, 0 + value, squared, value, value, value / 1, max(variance, 0), math.sqrt(max(variance, 0))
+        )
+
+    def is_shared(self, part: Row) -> bool:
+        """Whether `part` came from `shared`, and is remembered there."""
+        return id(part) in self._part_ids
 
     def stat_of_many(self, name: str, values: tuple[float | None, ...]) -> Stat:
         """Return a Stat of several values, added one after the other."""
@@ -117,20 +158,45 @@ class _Sum:
 class _Trial:
     """What one trial's rows add up to."""
 
-    def __init__(self, instances: Sequence[Instance], rows: Sequence[Row], contexts: Sequence[Context]) -> None:
+    def __init__(self, instances: Sequence[Instance], contexts: Sequence[Context]) -> None:
         self.instances = instances
-        self.rows = rows
         self.contexts = contexts
+        self.rows: list[Row] = []
         self.sums: dict[int, _Sum] = {}
         """By the id of the name, of which each context has one. In order of first appearance."""
         self.counted: list[_Sum] = []
         """The sums in the order in which they got their first value."""
-        for row, context in zip(rows, contexts, strict=True):
-            self._add(row, context)
+        self._times: dict[int, list[Any]] = {}
+        """By the id of a piece of a row: the piece, and how often it came again."""
 
-    def _add(self, row: Row, context: Context) -> None:
+    def add(self, parts: Parts, context: Context) -> Row:
+        """Add a row, and return its Stats."""
+        times = self._times
+        for part in parts:
+            seen = times.get(id(part))
+            if seen is not None:
+                seen[1] += 1
+                continue
+            self._add(part, context)
+            if context.is_shared(part):
+                times[id(part)] = [part, 0]
+        row = [stat for part in parts for stat in part]
+        self.rows.append(row)
+        return row
+
+    def finish(self) -> None:
+        """Add what came again, all at once."""
+        for part, times in self._times.values():
+            for stat in part:
+                total = self.sums[id(stat.name)]
+                total.count += times * stat.count
+                total.sum += times * stat.sum
+                total.sum_squared += times * stat.sum_squared
+        self._times.clear()
+
+    def _add(self, part: Row, context: Context) -> None:
         sums = self.sums
-        for stat in row:
+        for stat in part:
             total = sums.get(id(stat.name))
             count = stat.count
             if total is None:
@@ -172,7 +238,9 @@ class _Trial:
 
     def _sum_of_minima(self, name: MetricName) -> _Sum:
         minima = [Stat(name).add(stat.min) for row in self.rows for stat in row if stat.name is name and stat.count]
-        trial = _Trial((), [[stat] for stat in minima], [self.contexts[0]] * len(minima))
+        trial = _Trial((), ())
+        for stat in minima:
+            trial.add([[stat]], self.contexts[0])
         return trial.counted[0]
 
 
@@ -184,6 +252,9 @@ _WORST_DESCRIPTIONS = (
 
 class OnePassMetric(MetricInterface):
     """Computes all rows' Stats in one loop in one thread: nothing in it waits for anything."""
+
+    left_out: frozenset[str] = frozenset()
+    """Names of stats that are not computed."""
 
     def evaluate(
         self,
@@ -208,20 +279,20 @@ class OnePassMetric(MetricInterface):
             key = (instance.split, instance.sub_split, instance.perturbation)
             context = known.get(key)
             if context is None:
-                context = known[key] = Context(instance)
+                context = known[key] = Context(instance, self.left_out)
             contexts.append(context)
 
         global_stats: dict[MetricName, Stat] = {}
         per_instance: list[PerInstanceStats] = []
         for index in range(adapter_spec.num_train_trials):
-            rows: list[Row] = []
+            trial = _Trial(scenario_state.instances, contexts)
             for instance, context in zip(scenario_state.instances, contexts, strict=True):
                 states = self.select(scenario_state, index, instance)
-                row = compute_row(states, context) if states else []
-                rows.append(row)
+                row = trial.add(compute_row(states, context) if states else [], context)
                 if row:
                     per_instance.append(PerInstanceStats(str(instance.id), instance.perturbation, index, row))
-            for stat in self._sum_up(_Trial(scenario_state.instances, rows, contexts)):
+            trial.finish()
+            for stat in self._sum_up(trial):
                 merge_stat(global_stats, stat.take_mean())
         return MetricResult(list(global_stats.values()), per_instance)
 
@@ -247,7 +318,7 @@ class OnePassMetric(MetricInterface):
     @abstractmethod
     def prepare(
         self, adapter_spec: AdapterSpec, metric_service: MetricService
-    ) -> Callable[[Sequence[RequestState], Context], Row]:
+    ) -> Callable[[Sequence[RequestState], Context], Parts]:
         """Do what is done once a run; return the function that makes one instance's Stats, each name once."""
 
     @abstractmethod

@@ -97,6 +97,8 @@ def to_plain(value: Any) -> Any:
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in value]
+    if isinstance(value, orjson.Fragment):
+        return json.loads(value.contents)
     return value
 
 
