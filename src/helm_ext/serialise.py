@@ -98,7 +98,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in value]
     if isinstance(value, orjson.Fragment):
-        return json.loads(value.contents)
+        return json.loads(orjson.dumps(value))
     return value
 
 
