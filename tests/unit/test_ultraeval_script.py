@@ -101,12 +101,13 @@ def test_called_by_position_with_a_copy_of_the_row(write):
         """
         def transform(anything, num_fewshot, generator, name):
             anything["target_scores"].clear()
+            anything["question"][1].append("more")
             return {"input": f"{num_fewshot} {name}", "output": ["x", "y"], "processed_output": ["z"]}
         """
     )
-    row = {"target_scores": {"a": 1}}
+    row = {"target_scores": {"a": 1}, "question": ["q", ["r"], None]}
     result = call(load_script(path, None), row)
-    assert row == {"target_scores": {"a": 1}}
+    assert row == {"target_scores": {"a": 1}, "question": ["q", ["r"], None]}
     assert result.input == "0 ax-b_ax-b_gen"
     assert (result.output, result.processed_output) == (("x", "y"), ("z",))
 
