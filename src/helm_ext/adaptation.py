@@ -17,15 +17,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
+from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, ADAPT_LANGUAGE_MODELING, AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter import Adapter
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Instance
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext import recorded
-from helm_ext.errors import RecordedError
+from helm_ext.chat_clients import ignores_messages
+from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RecordedState, RowExtra, row_extra
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class EvalSetAdapter(Adapter):
         return self._adapt_live(instances, parallelism)
 
     def _adapt_live(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
+        _require_chat_client(self.adapter_spec)
         prepared = [
             prepare(instance, self.adapter_spec, self.adapter.window_service)
             for instance in take_part(instances, "live")
@@ -189,6 +192,19 @@ def without_recording(instance: Instance) -> Instance:
 
 def _with_extra(instance: Instance, extra: RowExtra) -> Instance:
     return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+
+
+def _require_chat_client(adapter_spec: AdapterSpec) -> None:
+    """Refuse the chat method for a client that would be asked an empty prompt."""
+    if adapter_spec.method != ADAPT_CHAT:
+        return
+    client_class = get_model_deployment(adapter_spec.model_deployment).client_spec.class_name
+    if ignores_messages(client_class):
+        raise RunEntryError(
+            f"{adapter_spec.model_deployment}: its client {client_class} ignores chat messages, so the model would be "
+            "asked an empty prompt\n  hint: render=text writes the conversation as a text prompt (innodata:), or name "
+            "a chat deployment"
+        )
 
 
 def _log_ignored_recordings(instances: Sequence[Instance]) -> None:

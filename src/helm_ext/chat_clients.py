@@ -1,83 +1,52 @@
-"""Which of HELM's clients send a conversation, and which would send an empty prompt instead.
+"""Which of HELM's clients can be asked with messages.
 
-HELM's chat adapter fills `Request.messages` and leaves the prompt empty. A client that never looks at `messages` asks
-its model "" and the reply is scored. No HELM client says which kind it is, so its code is asked: whether what
-`make_request` calls, within its class, reads an attribute `messages`.
+HELM's chat method sends `messages` and an empty prompt. A client that looks at the prompt alone would be asked "", and
+answer something: a plausible score for a question that nobody saw. HELM has no flag for this, so it is decided by the
+client's class, as read in HELM 0.5.16; tests/contract/test_chat_clients.py compares the list with the installed code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import CodeType, FunctionType
-from typing import Any
+__all__ = ["IGNORES_MESSAGES", "ignores_messages"]
 
-from helm_ext.errors import RunEntryError
-
-__all__ = ["require_messages", "sends_messages"]
-
-REFUSES = frozenset({"AI21ChatClient", "CohereChatClient", "DivaLlamaClient"})
-"""These look at `messages` only to refuse them (AssertionError, NonRetriableException)."""
-
-DROPS_ROLES = frozenset({"DSPyClient"})
-"""Joins the contents to one text, without roles and without the system message: not the conversation as it is."""
-
-
-def sends_messages(client_class: type[Any]) -> bool:
-    """Whether a client's class sends the messages of a request as they are."""
-    if client_class.__name__ in REFUSES | DROPS_ROLES:
-        return False
-    return any("messages" in code.co_names for code in _reachable(client_class))
-
-
-def _reachable(client_class: type[Any]) -> Iterator[CodeType]:
-    """Yield the code of `make_request` and of all methods of the class that it may call, directly or not."""
-    waiting = ["make_request"]
-    seen = set(waiting)
-    while waiting:
-        for code in _definitions(client_class, waiting.pop()):
-            yield code
-            for name in code.co_names:
-                if name not in seen and callable(getattr(client_class, name, None)):
-                    seen.add(name)
-                    waiting.append(name)
-
-
-def _definitions(client_class: type[Any], name: str) -> Iterator[CodeType]:
-    """Yield the code of a method, and of the one that it overrides where it calls `super()`."""
-    for base in client_class.__mro__:
-        method = vars(base).get(name)
-        if method is None:
-            continue
-        function = getattr(method, "__func__", method)
-        function = getattr(function, "__wrapped__", function)
-        codes = list(_nested(function.__code__)) if isinstance(function, FunctionType) else []
-        yield from codes
-        if not any("super" in code.co_names for code in codes):
-            return
+IGNORES_MESSAGES = frozenset(
+    f"helm.clients.{name}"
+    for name in (
+        "ai21_client.AI21Client",
+        "ai21_client.AI21ChatClient",
+        "aleph_alpha_client.AlephAlphaClient",
+        "anthropic_client.AnthropicClient",
+        "anthropic_client.AnthropicLegacyClient",
+        "bedrock_client.BedrockClient",
+        "bedrock_client.BedrockLlamaClient",
+        "bedrock_client.BedrockMistralClient",
+        "bedrock_client.BedrockTitanClient",
+        "cohere_client.CohereClient",
+        "cohere_client.CohereChatClient",
+        "google_client.GoogleClient",
+        "http_model_client.HTTPModelClient",
+        "ibm_client.IbmClient",
+        "ibm_client.IbmChatClient",
+        "ibm_client.IbmTextClient",
+        "lit_gpt_client.LitGPTClient",
+        "megatron_client.MegatronClient",
+        "openai_client.OpenAILegacyCompletionsClient",
+        "openai_client.OpenAITranscriptionThenCompletionClient",
+        "palmyra_client.PalmyraClient",
+        "simple_client.SimpleClient",
+        "stanfordhealthcare_claude_client.StanfordHealthCareClaudeClient",
+        "stanfordhealthcare_google_client.StanfordHealthCareGoogleClient",
+        "stanfordhealthcare_http_model_client.StanfordHealthCareHTTPModelClient",
+        "together_client.TogetherClient",
+        "together_client.TogetherCompletionClient",
+        "vertexai_client.VertexAIClient",
+        "vertexai_client.VertexAITextClient",
+        "vllm_client.VLLMClient",
+    )
+)
+"""Class paths of clients that never look at `messages`, or refuse them. A class that is not HELM's is trusted."""
 
 
-def _nested(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _nested(constant)
-
-
-def require_messages(model_deployment: str) -> None:
-    """Raise RunEntryError when a deployment's client would send an empty prompt for a conversation.
-
-    A client that cannot be imported here (an optional package is missing) is let through: HELM says what is missing.
-    """
-    from helm.benchmark.model_deployment_registry import get_model_deployment
-    from helm.common.object_spec import get_class_by_name
-
-    class_name = get_model_deployment(model_deployment).client_spec.class_name
-    try:
-        client_class = get_class_by_name(class_name)
-    except Exception:  # noqa: BLE001 - HELM's clients raise several kinds for packages that are missing
-        return
-    if not sends_messages(client_class):
-        raise RunEntryError(
-            f"{model_deployment}: its client, {class_name.rsplit('.', 1)[-1]}, does not send conversations: the model "
-            "would be asked an empty prompt\n  hint: render=text writes the conversation as a text prompt"
-        )
+def ignores_messages(client_class: str) -> bool:
+    """Whether a deployment with this client would be asked an empty prompt by the chat method."""
+    return client_class in IGNORES_MESSAGES

@@ -7,7 +7,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.benchmark.window_services.no_tokenizer_window_service import NoTokenizerWindowService
 
 from helm_ext import adaptation, plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.errors import RecordedError
+from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra
 
 
@@ -82,6 +82,10 @@ class TestLive:
         )
         assert [state.instance.id for state in states] == ["kept"]
         assert "recorded" not in row_extra(states[0].instance)
+
+    def test_chat_is_refused_where_the_client_would_be_asked_an_empty_prompt(self, live_deployment):
+        with pytest.raises(RunEntryError, match=r"SimpleClient ignores chat messages.*\n.*render=text"):
+            adapt(spec(live_deployment, "chat"), row())
 
 
 class CountingWindow(NoTokenizerWindowService):
