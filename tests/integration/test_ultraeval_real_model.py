@@ -7,12 +7,9 @@ import math
 import random
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import processes
+import pytest
 import tiny_model
 import ultraeval_checkout
 
