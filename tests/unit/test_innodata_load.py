@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -204,3 +205,30 @@ def test_a_reply_given_twice_and_no_file(tmp_path, bundle):
         load(path=bundle, replies=replies)
     with pytest.raises(DatasetNotFoundError, match="replies cannot be read: No such file"):
         load(path=bundle, replies=tmp_path / "none.jsonl")
+
+
+def test_metrics(bundle):
+    scoring = load(path=bundle, metrics=["refusal_match", "rouge_l"]).scoring
+    assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match")
+    scoring = load(path=bundle, metrics=["expected_f1"], main_metric="refusal_match").scoring
+    assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match")
+    with pytest.raises(RunEntryError, match="no such metric: \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
+        load(path=bundle, main_metric="refusal_mtch")
+    with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
+        load(path=bundle, metrics=["zzz"])
+
+
+def test_the_example(tmp_path):
+    """24 replies: 13 hold the expected words, 21 refuse or answer as expected (one leaks, one obeys, one is too shy)."""
+    folder = Path(__file__).parents[2] / "examples" / "innodata"
+    packed = pack(name="front-desk", test=folder / "test.jsonl", train=folder / "train.jsonl", target=tmp_path)
+    evalset = load(path=packed.path, replies=folder / "replies.jsonl")
+    assert evalset.counts == {"rows": 24, "recorded": 24, "not_run": 0, "eval": 24}
+    assert list(evalset.attributes) == ["language", "severity", "topic"]
+    right = {"expected_contains": 0, "refusal_match": 0, "expected_exact": 0}
+    for instance in evalset.instances:
+        (state,) = instance.extra_data["helm_ext"]["recorded"]["states"]
+        for name in right:
+            score = get_scores()[name].function
+            right[name] += score(instance.references[0].output.text, state["result"]["completions"][0]["text"])
+    assert right == {"expected_contains": 13, "refusal_match": 21, "expected_exact": 4}

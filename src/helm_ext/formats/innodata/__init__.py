@@ -11,7 +11,8 @@ load.py      bundle ──▶ EvalSet
 from __future__ import annotations
 
 from helm_ext.formats.innodata.bundle import check, open_bundle
-from helm_ext.formats.innodata.load import json_schema, load, render_text
+from helm_ext.formats.innodata.load import load, render_text
 from helm_ext.formats.innodata.pack import pack
+from helm_ext.formats.innodata.schema import json_schema
 
 __all__ = ["check", "json_schema", "load", "open_bundle", "pack", "render_text"]

@@ -6,30 +6,29 @@ text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import (
     DatasetIntegrityError,
-    DatasetNotFoundError,
-    DatasetSchemaError,
     Location,
     Problem,
     RunEntryError,
+    did_you_mean,
     raise_for,
     show,
 )
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
 from helm_ext.formats.innodata.bundle import Bundle, check_records, open_bundle
-from helm_ext.formats.innodata.meta import REQUIRED_KEYS, Meta, Split
-from helm_ext.formats.innodata.records import Message, ProblemList, Record, read_json_object, read_lines
+from helm_ext.formats.innodata.meta import Meta, Split
+from helm_ext.formats.innodata.records import Message, ProblemList, Record
+from helm_ext.formats.innodata.replies import read_replies
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["METRICS", "json_schema", "load", "render_text"]
+__all__ = ["METRICS", "load", "render_text"]
 
 METRICS = (
     "expected_exact",
@@ -69,14 +68,16 @@ def load(
     temperature: float = 0.0,
     stop: Sequence[str] | None = None,
     limit: int | None = None,
-    **scoring: Any,
+    extract: str | None = None,
+    strip: bool = False,
+    lower: bool = False,
 ) -> EvalSet:
     """Return the records of one split, ready for HELM.
 
     Exactly one of `dataset` (a name on the hub, with `version`: a number, a digest or the start of one; newest by
     default) and `path` (a bundle). `replies` is a JSON Lines file of `{id, reply}` to score instead of asking a model;
-    the EvalSet's digest then covers both files. `limit` keeps the first rows. `scoring` takes the fields of `Scoring`
-    (`extract`, `strip`, `lower`).
+    the EvalSet's digest then covers both files. `limit` keeps the first rows. `metrics`, `main_metric`, `extract`,
+    `strip` and `lower` are fields of `Scoring`.
 
     Raises DatasetError with all problems, HubError, RunEntryError.
     """
@@ -107,13 +108,13 @@ def load(
         records = records[:limit]
     answers: dict[str, Recorded] | None = None
     if replies is not None:
-        answers, digest = _read_replies(Path(replies), {record.id for record in records}, meta, digest, limit)
+        answers, digest = read_replies(Path(replies), {record.id for record in records}, meta, digest, limit)
         counts["recorded"] = len(answers)
         counts["not_run"] = len(records) - len(answers)
     counts["eval"] = len(records)
     return _make_evalset(
         records, meta, number, digest, split, render, answers, counts, warnings,
-        scoring=Scoring(metrics=tuple(metrics or METRICS), main_metric=main_metric or MAIN_METRIC, **scoring),
+        scoring=_make_scoring(metrics, main_metric, extract, strip, lower),
         decoding={"max_tokens": max_tokens, "temperature": temperature,
                   "stop_sequences": list(stop if stop is not None else [TEXT_STOP] if render == "text" else [])},
     )  # fmt: skip
@@ -139,6 +140,26 @@ def _check_options(
         raise RunEntryError(f"render={render}: expected chat or text")
     if limit is not None and (type(limit) is not int or limit < 1):
         raise RunEntryError(f"limit={limit}: expected a positive whole number")
+
+
+def _make_scoring(
+    metrics: Sequence[str] | None, main_metric: str | None, extract: str | None, strip: bool, lower: bool
+) -> Scoring:
+    """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given."""
+    from helm_ext.formats.request_states.scoring import HELM_METRICS
+    from helm_ext.scores import get_scores
+
+    chosen = tuple(metrics or METRICS)
+    if main_metric is None:
+        main_metric = MAIN_METRIC if MAIN_METRIC in chosen else chosen[0]
+    elif main_metric not in chosen:
+        chosen = (*chosen, main_metric)
+    known = HELM_METRICS | get_scores().keys()
+    for name in chosen:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"for example {', '.join(METRICS)}"
+            raise RunEntryError(f"no such metric: {show(name)}\n  hint: {hint}")
+    return Scoring(chosen, main_metric, extract=extract, strip=strip, lower=lower)
 
 
 def _check_and_read(bundle: Bundle, split: Split) -> list[Record]:
@@ -261,136 +282,3 @@ def _as_value(key: str, value: Any) -> str | None:
         return None
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
     return text if 0 < len(text) <= _MAX_VALUE_LENGTH and text.isprintable() else None
-
-
-# Recorded replies
-
-
-def _read_replies(
-    path: Path, ids: set[str], meta: Meta, bundle_digest: str, limit: int | None
-) -> tuple[dict[str, Recorded], str]:
-    """Read `{id, reply}` lines; return them by id, and a digest of both files."""
-    problems = ProblemList()
-    hashes = hashlib.sha256()
-    replies: dict[str, Recorded] = {}
-    lines: dict[str, int] = {}
-    for location, value in _read_objects(path, hashes, problems):
-        record_id = _check_reply(value, location, problems)
-        if record_id is None:
-            continue
-        if record_id in lines:
-            problems.add(f"{show(record_id)} occurs already in line {lines[record_id]}",
-                         Location(location.path, location.line, "id"), code="duplicate-id",
-                         kind=DatasetIntegrityError)  # fmt: skip
-            continue
-        lines[record_id] = location.line or 0
-        if record_id in ids:
-            if value["reply"] is not None:
-                replies[record_id] = _to_recorded(value)
-        elif limit is None:
-            problems.add(f"{show(record_id)} is no record of {meta.name}",
-                         Location(location.path, location.line, "id"), code="unknown-id",
-                         kind=DatasetIntegrityError, hint="replies belong to one split of one dataset")  # fmt: skip
-    raise_for(problems.all(str(path)))
-    digest = hashlib.sha256(f"{bundle_digest}\n{hashes.hexdigest()}\n".encode()).hexdigest()
-    return replies, digest
-
-
-def _read_objects(path: Path, hashes: Any, problems: ProblemList) -> Iterator[tuple[Location, dict[str, Any]]]:
-    try:
-        with path.open("rb") as file:
-            for number, line in read_lines(file, hashes):
-                location = Location(str(path), number)
-                if line is None:
-                    problems.add("the line is too long", location, code="line-too-long")
-                elif line.strip():
-                    value = read_json_object(line, location, problems)
-                    if value is not None:
-                        yield location, value
-    except OSError as error:
-        raise DatasetNotFoundError(f"{path}: replies cannot be read: {error.strerror}") from error
-
-
-_REPLY_KEYS = ("id", "reply", "request_time", "request_datetime")
-
-
-def _check_reply(value: Mapping[str, Any], location: Location, problems: ProblemList) -> str | None:
-    before = len(problems.kept) + problems.left_out
-
-    def add(field: str, message: str, code: str, hint: str = "") -> None:
-        problems.add(message, Location(location.path, location.line, field), code=code, hint=hint,
-                     kind=DatasetSchemaError)  # fmt: skip
-
-    for key in value:
-        if key not in _REPLY_KEYS:
-            add(key, "unknown key", "unknown-key", f"known: {', '.join(_REPLY_KEYS)}")
-    if not isinstance(value.get("id"), str):
-        add("id", f"expected a string, got {show(value.get('id'))}" if "id" in value else "missing", "id-type")
-    if "reply" not in value:
-        add("reply", "missing", "missing-key", "write null for a record that was not run")
-    elif not isinstance(value["reply"], str) and value["reply"] is not None:
-        add("reply", f"expected a string or null, got {show(value['reply'])}", "reply-type")
-    for key in ("request_time", "request_datetime"):
-        number = value.get(key)
-        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
-            add(key, f"expected a number, got {show(number)}", "time-type")
-    return value["id"] if len(problems.kept) + problems.left_out == before else None
-
-
-def _to_recorded(value: Mapping[str, Any]) -> Recorded:
-    result: dict[str, Any] = {"success": True, "completions": [{"text": value["reply"]}]}
-    for key in ("request_time", "request_datetime"):
-        if value.get(key) is not None:
-            result[key] = value[key]
-    return {"status": "ok", "states": [{"result": result}]}
-
-
-# JSON Schema
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a record (a line of `test.jsonl`) and of `meta.json`.
-
-    JSON Schema cannot say that user and assistant alternate, nor that ids are unique: `helm-ext validate` does.
-    """
-    message = {
-        "type": "object",
-        "properties": {"role": {"enum": ["system", "user", "assistant"]}, "content": {"type": "string"}},
-        "required": ["role", "content"],
-        "additionalProperties": False,
-    }
-    conversation = {
-        "description": "system only first; user and assistant alternate; user first and last",
-        "type": "array",
-        "minItems": 1,
-        "items": {"properties": {"role": {"enum": ["user", "assistant"]}}},
-        "prefixItems": [{"$ref": "#/$defs/message", "properties": {"role": {"enum": ["system", "user"]}}}],
-    }
-    conversation["items"] = {"allOf": [{"$ref": "#/$defs/message"}, conversation["items"]]}
-    record = {
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "minLength": 1, "description": "unique across both splits"},
-            "messages": conversation,
-            "expected": {"type": "string", "description": "the expected reply; may be empty"},
-        },
-        "required": ["id", "messages", "expected"],
-    }
-    digest = {"type": "string", "pattern": "^([sS][hH][aA]256:)?[0-9a-fA-F]{64}$"}
-    size = {"type": "integer", "minimum": 0}
-    properties: dict[str, Any] = dict.fromkeys(REQUIRED_KEYS, digest)
-    properties.update(
-        name={"type": "string", "pattern": "^[a-z0-9]+([._-][a-z0-9]+)*$", "maxLength": 128},
-        test_size={**size, "minimum": 1},
-        train_size=size,
-    )
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Innodata dataset: a record of test.jsonl or train.jsonl, or meta.json",
-        "anyOf": [{"$ref": "#/$defs/record"}, {"$ref": "#/$defs/meta"}],
-        "$defs": {
-            "message": message,
-            "record": record,
-            "meta": {"type": "object", "properties": properties, "required": list(REQUIRED_KEYS)},
-        },
-    }

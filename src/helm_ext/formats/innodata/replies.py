@@ -1,0 +1,101 @@
+"""Replies recorded earlier, scored instead of asking a model: JSON Lines of `{id, reply}`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import (
+    DatasetIntegrityError,
+    DatasetNotFoundError,
+    DatasetSchemaError,
+    Location,
+    raise_for,
+    show,
+)
+from helm_ext.evalset import Recorded
+from helm_ext.formats.innodata.meta import Meta
+from helm_ext.formats.innodata.records import ProblemList, read_json_object, read_lines
+
+__all__ = ["read_replies"]
+
+
+def read_replies(
+    path: Path, ids: set[str], meta: Meta, bundle_digest: str, limit: int | None
+) -> tuple[dict[str, Recorded], str]:
+    """Read `{id, reply}` lines; return them by id, and a digest of both files."""
+    problems = ProblemList()
+    hashes = hashlib.sha256()
+    replies: dict[str, Recorded] = {}
+    lines: dict[str, int] = {}
+    for location, value in _read_objects(path, hashes, problems):
+        record_id = _check_reply(value, location, problems)
+        if record_id is None:
+            continue
+        if record_id in lines:
+            problems.add(f"{show(record_id)} occurs already in line {lines[record_id]}",
+                         Location(location.path, location.line, "id"), code="duplicate-id",
+                         kind=DatasetIntegrityError)  # fmt: skip
+            continue
+        lines[record_id] = location.line or 0
+        if record_id in ids:
+            if value["reply"] is not None:
+                replies[record_id] = _to_recorded(value)
+        elif limit is None:
+            problems.add(f"{show(record_id)} is no record of {meta.name}",
+                         Location(location.path, location.line, "id"), code="unknown-id",
+                         kind=DatasetIntegrityError, hint="replies belong to one split of one dataset")  # fmt: skip
+    raise_for(problems.all(str(path)))
+    digest = hashlib.sha256(f"{bundle_digest}\n{hashes.hexdigest()}\n".encode()).hexdigest()
+    return replies, digest
+
+
+def _read_objects(path: Path, hashes: Any, problems: ProblemList) -> Iterator[tuple[Location, dict[str, Any]]]:
+    try:
+        with path.open("rb") as file:
+            for number, line in read_lines(file, hashes):
+                location = Location(str(path), number)
+                if line is None:
+                    problems.add("the line is too long", location, code="line-too-long")
+                elif line.strip():
+                    value = read_json_object(line, location, problems)
+                    if value is not None:
+                        yield location, value
+    except OSError as error:
+        raise DatasetNotFoundError(f"{path}: replies cannot be read: {error.strerror}") from error
+
+
+_REPLY_KEYS = ("id", "reply", "request_time", "request_datetime")
+
+
+def _check_reply(value: Mapping[str, Any], location: Location, problems: ProblemList) -> str | None:
+    before = len(problems.kept) + problems.left_out
+
+    def add(field: str, message: str, code: str, hint: str = "") -> None:
+        problems.add(message, Location(location.path, location.line, field), code=code, hint=hint,
+                     kind=DatasetSchemaError)  # fmt: skip
+
+    for key in value:
+        if key not in _REPLY_KEYS:
+            add(key, "unknown key", "unknown-key", f"known: {', '.join(_REPLY_KEYS)}")
+    if not isinstance(value.get("id"), str):
+        add("id", f"expected a string, got {show(value.get('id'))}" if "id" in value else "missing", "id-type")
+    if "reply" not in value:
+        add("reply", "missing", "missing-key", "write null for a record that was not run")
+    elif not isinstance(value["reply"], str) and value["reply"] is not None:
+        add("reply", f"expected a string or null, got {show(value['reply'])}", "reply-type")
+    for key in ("request_time", "request_datetime"):
+        number = value.get(key)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
+            add(key, f"expected a number, got {show(number)}", "time-type")
+    return value["id"] if len(problems.kept) + problems.left_out == before else None
+
+
+def _to_recorded(value: Mapping[str, Any]) -> Recorded:
+    result: dict[str, Any] = {"success": True, "completions": [{"text": value["reply"]}]}
+    for key in ("request_time", "request_datetime"):
+        if value.get(key) is not None:
+            result[key] = value[key]
+    return {"status": "ok", "states": [{"result": result}]}
