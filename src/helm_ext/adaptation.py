@@ -85,6 +85,7 @@ class EvalSetAdapter(Adapter):
 
     def _adapt_live(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
         _require_chat_client(self.adapter_spec)
+        _require_prompt_logprobs(self.adapter_spec, instances)
         prepared = [
             prepare(instance, self.adapter_spec, self.adapter.window_service)
             for instance in take_part(instances, "live")
@@ -205,6 +206,17 @@ def _require_chat_client(adapter_spec: AdapterSpec) -> None:
             "asked an empty prompt\n  hint: render=text writes the conversation as a text prompt (innodata:), or name "
             "a chat deployment"
         )
+
+
+def _require_prompt_logprobs(adapter_spec: AdapterSpec, instances: Sequence[Instance]) -> None:
+    """Refuse sentence likelihoods, before any request, for a client known to give none."""
+    if not any("score" in row_extra(instance) for instance in instances):
+        return
+    from helm_ext.likelihood import LogprobsMissingError, explain_missing, gives_prompt_logprobs
+
+    client_class = get_model_deployment(adapter_spec.model_deployment).client_spec.class_name
+    if gives_prompt_logprobs(client_class) is False:
+        raise LogprobsMissingError(explain_missing(adapter_spec.model_deployment))
 
 
 def _log_ignored_recordings(instances: Sequence[Instance]) -> None:

@@ -60,7 +60,7 @@ def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
 
 ULTRAEVAL_ARGUMENTS = (
     "config", "task", "data", "transform", "dataset", "method", "version", "fewshot", "seed", "limit", "demos",
-    "postprocess", "metric", "root", "dataset_name", "max_tokens", "allow_code",
+    "postprocess", "metric", "root", "dataset_name", "max_tokens", "allow_code", "missing",
 )  # fmt: skip
 
 
@@ -85,7 +85,9 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
         options["metric"] = str(options["metric"]).split("+")
     if "allow_code" in options:
         options["allow_code"] = _parse_bool("allow_code", options["allow_code"])
+    missing = _parse_options({key: options.pop(key) for key in ("missing",) if key in options})
     evalset = ultraeval.load(**options)
+    options |= missing
     tags = dict(tag.split("=", 1) for tag in evalset.tags)
     named = options | {key: tags[key] for key in ("script", "script_sha", "data_sha")}
     if evalset.adapter_spec.method == "generation":

@@ -26,7 +26,6 @@ __all__ = ["AdapterSpecScenario", "InnodataScenario", "UltraEvalScenario", "grou
 adaptation.install()
 
 DIGEST_LENGTH = 12
-_REPORT_ARGUMENTS = ("main_metric", "display_name")
 
 
 def group_name(dataset: str, digest: str) -> str:
@@ -85,6 +84,10 @@ class EvalSetScenario(Scenario):
             main_split=self.main_split(),
         )
 
+    def _load_arguments(self) -> dict[str, Any]:
+        """Return the arguments of the format's `load`: those that are not this class's own business."""
+        return {key: value for key, value in self.arguments.items() if key not in ("missing", "main_split")}
+
     def main_split(self) -> str:
         """Return the split that the leaderboard shows."""
         return str(self.arguments.get("main_split", "test"))
@@ -136,7 +139,7 @@ class AdapterSpecScenario(EvalSetScenario):
         from helm_ext import catalog
         from helm_ext.formats import request_states
 
-        options = {key: value for key, value in self.arguments.items() if key not in ("dataset", "path", "main_split")}
+        options = {key: value for key, value in self._load_arguments().items() if key not in ("dataset", "path")}
         path = self.arguments.get("path") or catalog.find_dataset(self.arguments["dataset"])
         return request_states.load(path, **options)
 
@@ -152,7 +155,7 @@ class UltraEvalScenario(EvalSetScenario):
     def load(self) -> EvalSet:
         from helm_ext.formats import ultraeval
 
-        return ultraeval.load(**self.arguments)
+        return ultraeval.load(**self._load_arguments())
 
 
 class InnodataScenario(EvalSetScenario):
@@ -173,4 +176,4 @@ class InnodataScenario(EvalSetScenario):
     def load(self) -> EvalSet:
         from helm_ext.formats import innodata
 
-        return innodata.load(**{key: value for key, value in self.arguments.items() if key != "missing"})
+        return innodata.load(**self._load_arguments())

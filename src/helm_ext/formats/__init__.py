@@ -50,6 +50,7 @@ FORMATS = {
     )
 }
 
+_ULTRAEVAL_KEYS = (b'"transform"', b'"transforms"', b'"target_scores"')
 _LOOKED_AT = 65_536
 """Bytes at the start of a file that decide its format."""
 
@@ -57,8 +58,8 @@ _LOOKED_AT = 65_536
 def detect(path: str | Path) -> Format:
     """Return the format that a file most likely is of. Content errors are the format's own business to report.
 
-    A ZIP is a bundle; a Python script, a folder, or JSON that names a `transform` is UltraEval; all else is
-    `adapter_spec`.
+    A ZIP is a bundle; a Python script, a folder, a config that names a `transform`, and rows with `target_scores` are
+    UltraEval; all else is `adapter_spec`.
     """
     path = Path(path)
     if path.suffix.lower() == ".zip" or (path.is_file() and zipfile.is_zipfile(path)):
@@ -68,6 +69,6 @@ def detect(path: str | Path) -> Format:
     if path.is_file():
         with path.open("rb") as file:
             start = file.read(_LOOKED_AT)
-        if b'"transform"' in start and b'"adapter_spec"' not in start:
+        if b'"adapter_spec"' not in start and any(key in start for key in _ULTRAEVAL_KEYS):
             return FORMATS["ultraeval"]
     return FORMATS["adapter_spec"]
