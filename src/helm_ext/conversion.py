@@ -13,13 +13,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, RunEntryError, show
-from helm_ext.evalset import EvalSet, RowExtra, Scoring, row_extra
+from helm_ext.evalset import EXTRA_KEY, EvalSet, RowExtra, Scoring, row_extra
 from helm_ext.formats.innodata.pack import pack, write_atomically
 from helm_ext.formats.innodata.records import ProblemList, parse_record
 
@@ -87,7 +87,7 @@ def to_json_lines(evalset: EvalSet, target: Path, *, train: EvalSet | None = Non
     header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
     _dataset_losses(evalset, findings)
     instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
-    instances += [(instance, instance.split or "test") for instance in evalset.instances]
+    instances += [(instance, instance.split or "test") for instance in rejoin(evalset.instances)]
     states = [state for instance, split in instances for state in _states(instance, split, findings)]
     if not lossy:
         findings.require_none(evalset.name)
@@ -95,11 +95,34 @@ def to_json_lines(evalset: EvalSet, target: Path, *, train: EvalSet | None = Non
     return Converted(target, len(instances), findings)
 
 
+def rejoin(instances: Sequence[Instance]) -> list[Instance]:
+    """Undo the sampling of a recorded file: a sampled row is a demonstration in live runs and scored in recorded ones.
+
+    Written as one row again, it is sampled again, by the same seeded rule.
+    """
+    scored = {_original_id(i) for i in instances if row_extra(i).get("only") == "recorded"}
+    joined = []
+    for instance in instances:
+        extra = row_extra(instance)
+        if "only" in extra and _original_id(instance) in scored:
+            if extra["only"] == "live":
+                continue
+            extra = {key: value for key, value in extra.items() if key != "only"}  # type: ignore[assignment]
+            joined.append(dataclasses.replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra}))
+        else:
+            joined.append(instance)
+    return joined
+
+
+def _original_id(instance: Instance) -> Any:
+    return row_extra(instance).get("id", instance.id)
+
+
 def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
     spec = dataclasses.asdict(evalset.adapter_spec)
     written = {key: value for key, value in spec.items() if key not in _NOT_WRITTEN and value is not None}
     written["output_format"] = evalset.scoring.output_format
-    decodings = [row_extra(instance).get("decoding", {}) for instance in evalset.instances]
+    decodings = [row_extra(i).get("decoding", {}) for i in evalset.instances if i.split != _TRAIN]
     if any(decoding != decodings[0] for decoding in decodings):
         findings.lose("decoding parameters that differ from row to row")
     elif decodings and decodings[0]:
@@ -172,7 +195,7 @@ def _instance(instance: Instance, split: str, extra: RowExtra, findings: Finding
     ]
     for position, unknown in _nested(extra, "references").items():
         references[int(position)].update(unknown)
-    made = {"id": extra.get("id", instance.id), "input": shown, "references": references, "split": split}
+    made = {"id": _original_id(instance), "input": shown, "references": references, "split": split}
     made |= _nested(extra, "instance")
     if instance.sub_split is not None:
         made["sub_split"] = instance.sub_split
@@ -214,7 +237,7 @@ def to_bundle(
     _settings_notes(evalset, findings)
     rows: dict[str, list[dict[str, Any]]] = {"test": [], "train": []}
     said: list[dict[str, Any]] = []
-    for instance in evalset.instances:
+    for instance in rejoin(evalset.instances):
         record = _record(instance, evalset, findings)
         rows["train" if instance.split == _TRAIN else "test"].append(record)
         reply = _reply(instance, record["id"], findings, written=replies is not None)
@@ -328,10 +351,10 @@ def _to_line(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _write_lines(path: Path, values: Iterable[Mapping[str, Any]], dumps: Callable[..., str] = _to_line) -> None:
+def _write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
     if not path.parent.is_dir():
         raise DatasetNotFoundError(f"{path.parent}: no such folder")
     with tempfile.TemporaryFile() as file:
         for value in values:
-            file.write(dumps(value).encode())
+            file.write(_to_line(value).encode())
         write_atomically(file, path)

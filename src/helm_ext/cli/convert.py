@@ -60,6 +60,7 @@ def _convert(
 ) -> Converted:
     from helm_ext import conversion
 
+    arguments = {key: str(value).split("+") if key == "metrics" else value for key, value in arguments.items()}
     evalset = _load(format_, source, arguments)
     if target.suffix in _JSON_LINES:
         train = None
@@ -78,8 +79,7 @@ def _load(format_: Format, source: Path, arguments: dict[str, Any]) -> EvalSet:
         if name not in known:
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             raise RunEntryError(f"--arg {name}: {format_.name} has no such argument\n  hint: {hint}")
-    options = {key: value.split("+") if key == "metrics" else value for key, value in arguments.items()}
-    return load(**format_.arguments(source), **options)
+    return load(**format_.arguments(source), **arguments)
 
 
 def _train_split(source: Path, arguments: dict[str, Any]) -> EvalSet | None:

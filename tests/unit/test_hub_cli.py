@@ -1,0 +1,130 @@
+"""`helm-ext hub`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from helm_ext.cli.hub import hub_app
+from helm_ext.errors import DatasetError, HelmExtError
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HELM_EXT_HUB", "hub")
+
+    def run(*arguments, code=0):
+        done = CliRunner().invoke(hub_app, [str(argument) for argument in arguments])
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == code, done.output
+        return done
+
+    return run
+
+
+def write(path, *answers):
+    message = [{"role": "user", "content": "2+2?"}]
+    rows = [{"id": str(i), "messages": message, "expected": answer} for i, answer in enumerate(answers)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_the_way_of_a_dataset(run, tmp_path):
+    write(tmp_path / "t.jsonl", "4", "four")
+    (tmp_path / "attributes.json").write_text('{"level": 2, "severity": "low"}')
+    packed = run(
+        "pack", "--test", "t.jsonl", "--name", "sums", "--attr", "severity=high", "--attributes", "attributes.json"
+    )
+    assert packed.stdout.startswith("sums.zip: 2 test, 0 train; SHA-256 ")
+    digest = packed.stdout.split()[-1]
+    assert run("list").stdout == "no datasets in the hub at hub\n"
+    assert run("upload", "sums.zip").stdout == f"sums: version 1, SHA-256 {digest}\n"
+    again = run("upload", "sums.zip", code=1)
+    assert again.stderr.startswith("error: sums: this ZIP is version 1 already")
+    write(tmp_path / "t.jsonl", "4", "vier", "quatre")
+    run("pack", "--test", "t.jsonl", "--name", "sums", "--attr", "severity=high", "--replace")
+    mixed = run("upload", "none.zip", "sums.zip", code=1)
+    assert mixed.stderr == "error: none.zip: no such file\n"
+    assert mixed.stdout.startswith("sums: version 2, SHA-256 ")
+    (row,) = [line.split() for line in run("list").stdout.splitlines() if line.startswith(" sums")]
+    assert row[:4] == ["sums", "2", "3", "0"]
+    assert row[-1] == "severity=high"
+    shown = run("show", "sums").stdout
+    assert digest[:12] in shown
+    assert "level=2, severity=high" in shown
+    assert run("verify").stdout == "1 datasets verified, 0 problems\n"
+    assert run("verify", "sums").stdout == "1 datasets verified, 0 problems\n"
+    assert run("diff", "sums", 1, 2).stdout == (
+        "meta.json: level: 2 -> null\n"
+        "test: 1 added, 0 removed, 1 changed\n  + 2\n  ~ 1: expected\n"
+        "train: 0 added, 0 removed, 0 changed\n"
+    )
+    (tmp_path / "out").mkdir()
+    frozen = run("download", "sums", "--version", 1, "--out", "out")
+    assert frozen.stderr == "warning: sums is frozen to version 1; version 2 is the newest\n"
+    assert frozen.stdout == f"out/sums.zip: version 1, SHA-256 {digest}\n"
+    assert run("download", "sums", "--out", "out", "--replace").stdout.startswith("out/sums.zip: version 2")
+
+
+def test_json(run, tmp_path):
+    for answers in (["4"], [str(i) for i in range(30)]):
+        write(tmp_path / "t.jsonl", *answers)
+        run("pack", "--test", "t.jsonl", "--name", "sums", "--replace")
+        run("upload", "sums.zip")
+    (newest,) = json.loads(run("list", "--json").stdout)
+    assert (newest["name"], newest["number"], newest["test_size"]) == ("sums", 2, 30)
+    assert "claim" not in newest
+    assert [version["number"] for version in json.loads(run("show", "sums", "--json").stdout)] == [1, 2]
+    found = json.loads(run("diff", "sums", 1, 2, "--json").stdout)
+    assert len(found["splits"]["test"]["added"]) == 29
+    assert "  + and 9 more; --json has them all" in run("diff", "sums", 1, 2).stdout
+
+
+def test_a_warning_of_equal_content(run, tmp_path):
+    write(tmp_path / "t.jsonl", "4")
+    for severity in ("high", "low"):
+        run("pack", "--test", "t.jsonl", "--name", "sums", "--attr", f"severity={severity}", "--replace")
+        done = run("upload", "sums.zip")
+    assert (
+        done.stderr == "warning: sums.zip: the records are those of version 1; only the ZIP or the attributes differ\n"
+    )
+
+
+def test_damage_is_an_exit_code(run, tmp_path):
+    write(tmp_path / "t.jsonl", "4")
+    run("pack", "--test", "t.jsonl", "--name", "sums")
+    run("upload", "sums.zip")
+    (blob,) = (tmp_path / "hub" / "blobs").iterdir()
+    blob.write_bytes(b"")
+    done = run("verify", code=1)
+    assert done.stdout.startswith("error: sums@1: the bundle hub/blobs/")
+    assert done.stdout.endswith("1 datasets verified, 1 problems\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--attr", "severity"], "--attr severity: expected KEY=VALUE"),
+        (["--attr", "=x"], "--attr =x: expected KEY=VALUE"),
+        (["--attr", "a=1", "--attr", "a=2"], "--attr a=2: a is given twice"),
+        (["--attributes", "none.json"], "none.json: cannot be read: No such file"),
+        (["--attributes", "bad.json"], "bad.json: not JSON"),
+        (["--attributes", "list.json"], r"list.json: expected a JSON object, got \[\]"),
+    ],
+)
+def test_attributes_that_make_no_sense(run, tmp_path, arguments, message):
+    write(tmp_path / "t.jsonl", "4")
+    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "list.json").write_text("[]")
+    with pytest.raises(HelmExtError, match=message):
+        run("pack", "--test", "t.jsonl", "--name", "sums", *arguments)
+
+
+def test_problems_of_records_are_shown_with_file_and_line(run, tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"id": 1}\n')
+    with pytest.raises(DatasetError, match="t.jsonl:1: id: expected a string, got 1"):
+        run("pack", "--test", "t.jsonl", "--name", "sums")
