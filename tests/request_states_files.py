@@ -65,10 +65,14 @@ def codes(path: Path, severity: str | None = None, **options: Any) -> list[str]:
 def errors(path: Path, **options: Any) -> list[str]:
     """The texts of all errors, without the file's name; the same from `check` and `load`."""
     found = [problem for problem in problems(path, **options) if problem.severity == "error"]
+    assert [problem for problem in raised(path, **options) if problem.severity == "error"] == found
+    return [str(problem).replace(f"{path}:", "", 1) for problem in found]
+
+
+def raised(path: Path, **options: Any) -> tuple[Problem, ...]:
+    """The problems that `load` raises, none if it does not raise."""
     try:
         request_states.load(path, **options)
     except DatasetError as error:
-        assert [problem for problem in error.problems if problem.severity == "error"] == found
-    else:
-        assert found == []
-    return [str(problem).replace(f"{path}:", "", 1) for problem in found]
+        return error.problems
+    return ()

@@ -243,13 +243,13 @@ class TestStrictJson:
             ('"a" "b"', "f.json:1: not JSON: there is more after the end of the JSON value (column 5)"),
             (
                 '{"a": 1}\n{"a": 2}',
-                "f.json:2: not JSON: there is more after the end of the JSON value (column 1)\n"
-                "  hint: one record per line is JSON Lines: name the file .jsonl",
+                ("f.json:2: not JSON: there is more after the end of the JSON value (column 1)\n"
+                "  hint: one record per line is JSON Lines: name the file .jsonl"),
             ),
             (
                 '"a\nb"',
-                "f.json:1: not JSON: a line break or control character stands inside a string (column 3)\n"
-                "  hint: write \\n for a line break inside a string",
+                ("f.json:1: not JSON: a line break or control character stands inside a string (column 3)\n"
+                "  hint: write \\n for a line break inside a string"),
             ),
             ('"\\q"', "f.json:1: not JSON: invalid \\escape (column 2)"),
         ],

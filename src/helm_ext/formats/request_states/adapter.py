@@ -132,7 +132,7 @@ def read_settings(
     if keys.get("output_mapping_pattern"):
         check_regex(keys["output_mapping_pattern"], ("adapter_spec", "output_mapping_pattern"), report)
     for index, substitution in enumerate(keys.get("substitutions") or []):
-        check_regex(substitution["source"], ("adapter_spec", "substitutions", str(index), "source"), report)
+        check_regex(substitution["source"], ("adapter_spec", "substitutions", index, "source"), report)
     characters = keys.get("reference_prefix_characters")
     if characters is not None and (len(set(characters)) < len(characters) or not all(c.strip() for c in characters)):
         report.add(

@@ -53,19 +53,19 @@ class LabelError(ValueError):
 
 
 def find_label(prefix: str, label: str | None = None) -> tuple[int, int] | None:
-    """Return where the label stands in a reference prefix: `label` itself, else the one word of a single character.
+    """Return where the label stands in a reference prefix: `label` itself, else a word of a single character.
 
-    None when it cannot be told.
+    Of several, the one that begins the prefix, as HELM's adapter takes it. None when it cannot be told.
     """
-    if label:
-        found = [match.span() for match in re.finditer(re.escape(label), prefix) if _is_apart(prefix, *match.span())]
-        if len(found) == 1:
-            return found[0]
     words = [match.span() for match in _ALNUM.finditer(prefix)]
-    single = [span for span in words if span[1] - span[0] == 1]
-    if len(single) == 1:
-        return single[0]
-    return single[-1] if len(single) > 1 else None
+    found = [match.span() for match in re.finditer(re.escape(label), prefix)] if label else []
+    for spans in (
+        [span for span in found if _is_apart(prefix, *span)],
+        [span for span in words if span[1] - span[0] == 1],
+    ):
+        if len(spans) == 1 or (spans and spans[0] == words[0]):
+            return spans[0]
+    return None
 
 
 def _is_apart(text: str, start: int, end: int) -> bool:
@@ -108,8 +108,8 @@ def _series_from(first: str, count: int) -> Any:
         if first in series and len(series) - series.index(first) >= count:
             return series[series.index(first) :]
     labels = [chr(ord(first) + offset) for offset in range(count)]
-    category = unicodedata.category(first)
-    if any(unicodedata.category(label) != category for label in labels):
+    kinds = {(unicodedata.category(label), unicodedata.name(label, "").split(" ")[0]) for label in labels}
+    if len(kinds) > 1:
         raise LabelError(
             f"there is no series of {count} labels that begins with {show(first)}",
             "set adapter_spec.reference_prefix_characters to the labels, or give an answer_mapping",

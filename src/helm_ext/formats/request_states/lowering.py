@@ -105,7 +105,7 @@ class Lowering:
         if header is None:
             return
         try:
-            self._header = models.HEADER.validate_python(header)
+            self._header = models.FILE.validate_python({**header, "request_states": []})
         except ValidationError as error:
             for where, message, hint, code in describe(error, header):
                 self.report.add(where, message, hint, code=code)
@@ -181,7 +181,8 @@ class Lowering:
             self._demonstrations = settings.max_train_instances * settings.num_train_trials
             if survey.rows <= self._demonstrations:
                 self._can_run_live = False
-                findings.report_too_few(self.report, survey, self._demonstrations)
+                if not self.report.errors:  # rows that are wrong were not counted
+                    findings.report_too_few(self.report, survey, self._demonstrations)
             train = self._demonstrations if self._can_run_live else 0
             evaluated = survey.rows if is_recorded else survey.rows - train
         findings.report_without_correct(self.report, survey, self._row_reader)

@@ -12,13 +12,12 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import Required, TypedDict
 
 __all__ = [
-    "HEADER",
+    "FILE",
     "METHODS",
     "STATE",
     "UNSUPPORTED_METHODS",
     "AdapterSpecModel",
     "FileModel",
-    "HeaderModel",
     "ScoringModel",
     "StateModel",
 ]
@@ -203,6 +202,8 @@ class StateModel(TypedDict, total=False):
     """HELM's: demonstrations in the prompt."""
     prompt_truncated: bool | None
     """HELM's."""
+    num_conditioning_tokens: int | None
+    """HELM's, for language modeling; not used here."""
 
 
 @with_config(_CLOSED)
@@ -334,7 +335,10 @@ class ScoringModel(TypedDict, total=False):
 
 
 @with_config(_CLOSED)
-class _TopLevelModel(TypedDict, total=False):
+@with_config(_CLOSED)
+class FileModel(TypedDict, total=False):
+    """A file of `adapter_spec` and `request_states`, as one object."""
+
     schema_: Annotated[str | None, Field(alias="$schema")]
     """The JSON Schema that an editor checks the file against."""
     name: str | None
@@ -343,27 +347,15 @@ class _TopLevelModel(TypedDict, total=False):
     """Title in reports."""
     description: str | None
     """What it is about."""
+    adapter_spec: Required[AdapterSpecModel]
+    """How prompts are made and the model is asked."""
     scoring: ScoringModel | None
     """How completions become scores."""
     annotator_specs: list[Any] | None
     """In HELM's own files; not used here."""
-
-
-@with_config(_CLOSED)
-class HeaderModel(_TopLevelModel, total=False):
-    """A file without its rows: the first line of JSON Lines."""
-
-    adapter_spec: Required[AdapterSpecModel]
-    """How prompts are made and the model is asked."""
-
-
-@with_config(_CLOSED)
-class FileModel(HeaderModel, total=False):
-    """A file of `adapter_spec` and `request_states`, as one object."""
-
     request_states: Required[list[StateModel]]
     """The rows."""
 
 
 STATE: TypeAdapter[StateModel] = TypeAdapter(StateModel)
-HEADER: TypeAdapter[HeaderModel] = TypeAdapter(HeaderModel)
+FILE: TypeAdapter[FileModel] = TypeAdapter(FileModel)

@@ -210,6 +210,7 @@ def open_file(path: str | FilePath, report: Report) -> Reader:
 
 def _is_json_lines(path: str | FilePath) -> bool:
     """Whether the first line is a header or a state by itself; where that cannot be told, the name decides."""
+    is_named_so = ".jsonl" in FilePath(path).name.lower()
     first = b""
     try:
         with sources.LineSource(path, max_line_bytes=_PEEK_BYTES) as lines:
@@ -224,5 +225,7 @@ def _is_json_lines(path: str | FilePath) -> bool:
     try:
         value = sources.parse_json(first, str(path), allow_nan=True)
     except DatasetError:
-        return ".jsonl" in FilePath(path).name.lower() and first.strip() not in (b"{", b"[")
-    return isinstance(value, dict) and "request_states" not in value and bool({"adapter_spec", "instance"} & set(value))
+        return is_named_so and first.strip() not in (b"{", b"[")
+    if not isinstance(value, dict):
+        return is_named_so
+    return "request_states" not in value and bool({"adapter_spec", "instance"} & set(value))

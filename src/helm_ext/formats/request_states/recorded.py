@@ -12,7 +12,7 @@ __all__ = ["Status", "combine", "is_helm_state", "read_recorded"]
 
 Status = Literal["ok", "not_run", "failed"]
 
-_HELM_KEYS = ("train_trial_index", "reference_index", "result")
+_HELM_KEYS = ("train_trial_index", "reference_index")
 _STATE_FIELDS = (
     "reference_index",
     "request_mode",
@@ -65,7 +65,7 @@ def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, R
             completion["text"] = ""
     recorded: RecordedState = {"result": result}
     request = state.get("request")
-    if request and len(request) > 1:
+    if request and (len(request) > 1 or "result" not in request):
         recorded["request"] = {key: value for key, value in request.items() if key != "result"}
     if is_helm:
         for name in _STATE_FIELDS:

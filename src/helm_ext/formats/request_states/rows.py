@@ -257,6 +257,8 @@ class RowReader:
                 where = ("adapter_spec", "reference_prefix")
                 labels = self._make_labels(len(options))
         except LabelError as error:
+            if mapping is None and self.context.prefix_characters is not None:
+                where = (*path, "instance", "references")
             if mapping is None and self.context.prefix_characters is None:
                 self._report_once(error, where)
             else:

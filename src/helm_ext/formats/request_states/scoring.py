@@ -9,6 +9,7 @@ from typing import Any, Literal
 from helm_ext.errors import did_you_mean, show
 from helm_ext.evalset import Scoring
 from helm_ext.formats.request_states.report import Report
+from helm_ext.formats.request_states.wording import Path
 
 __all__ = ["HELM_METRICS", "LIST_METRICS", "make_scoring"]
 
@@ -126,7 +127,7 @@ def make_scoring(
     )
 
 
-def check_regex(pattern: str, path: tuple[str, ...], report: Report) -> None:
+def check_regex(pattern: str, path: Path, report: Report) -> None:
     """Report a regular expression that is none."""
     try:
         re.compile(pattern)

@@ -111,7 +111,7 @@ def _type_hint(kind: str, items: Sequence[Mapping[str, Any]], got: Any) -> str:
     if kind in ("int_type", "float_type") and isinstance(got, str):
         return "write the number without quotes"
     if kind == "dict_type" and isinstance(got, str):
-        return f'write {{"text": {show(got)}}}' if items[0]["loc"][-1] in ("input", "output") else ""
+        return f'write {{"text": {show(got)}}}' if items[0]["loc"][-1:] in (("input",), ("output",)) else ""
     return ""
 
 

@@ -1,0 +1,82 @@
+"""What `adapter_spec` reading leans on in HELM."""
+
+import inspect
+import re
+from dataclasses import MISSING, fields
+
+from helm.benchmark.adaptation import adapter_spec
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.metrics import evaluate_reference_metrics
+from helm.benchmark.scenarios import scenario
+
+from helm_ext.formats.request_states import models, rows
+from helm_ext.formats.request_states.adapter import _HELM_DEFAULTS
+from helm_ext.formats.request_states.scoring import HELM_METRICS
+
+
+def test_names_of_reference_metrics():
+    source = inspect.getsource(evaluate_reference_metrics.compute_reference_metrics)
+    mapping = source.split("metric_fn_mapping: Dict[str, Callable] = {")[1].split("}")[0]
+    assert set(re.findall(r'"(\w+)":', mapping)) == HELM_METRICS
+
+
+def test_defaults_of_prefixes_and_suffixes():
+    defaults = {field.name: field.default for field in fields(AdapterSpec)}
+    assert {key: defaults[key] for key in _HELM_DEFAULTS} == _HELM_DEFAULTS
+    texts = {field.name for field in fields(AdapterSpec) if field.name.endswith(("fix", "instructions"))}
+    assert texts == set(_HELM_DEFAULTS)
+
+
+def test_defaults_of_numbers_that_absent_keys_fall_back_to():
+    spec = AdapterSpec()
+    assert (spec.max_train_instances, spec.max_tokens, spec.stop_sequences) == (5, 100, [])
+
+
+def test_every_field_of_adapter_spec_is_a_key_of_ours():
+    names = {field.name for field in fields(AdapterSpec)}
+    assert names <= set(models.AdapterSpecModel.__annotations__)
+    ours = set(models.AdapterSpecModel.__annotations__) - names
+    assert ours == {
+        "instance_prefixw", "output_format", "ouput_format", "decoding_parameters", "answer_mapping", "output_mapping",
+    }  # fmt: skip
+
+
+def test_every_method_is_known():
+    named = {
+        value for name, value in vars(adapter_spec).items() if name.startswith("ADAPT_") and isinstance(value, str)
+    }
+    assert named == {*models.METHODS, *models.UNSUPPORTED_METHODS}
+
+
+def test_top_level_keys_of_scenario_state():
+    names = {field.name for field in fields(ScenarioState)}
+    assert names <= set(models.FileModel.__annotations__)
+
+
+def test_fields_of_instances():
+    for helms, ours in (
+        (scenario.Instance, models.InstanceModel),
+        (scenario.Reference, models.ReferenceModel),
+    ):
+        assert {field.name for field in fields(helms)} <= set(ours.__annotations__)
+    assert {field.name for field in fields(scenario.Input)} - set(models.InputModel.__annotations__) == {
+        "multimedia_content"
+    }
+
+
+def test_fields_are_positional_as_the_builder_gives_them():
+    assert [field.name for field in fields(scenario.Instance)][:5] == [
+        "input",
+        "references",
+        "split",
+        "sub_split",
+        "id",
+    ]
+    assert fields(scenario.Output)[0].name == "text"
+    assert all(field.default is not MISSING for field in fields(scenario.Instance)[2:])
+
+
+def test_splits_and_the_tag():
+    assert set(rows.HELM_SPLITS) == set(scenario.ALL_SPLITS)
+    assert scenario.CORRECT_TAG == rows.CORRECT

@@ -1,0 +1,238 @@
+"""HELM's own `scenario_state.json`: several states of one instance, every method, nothing added or lost."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+from helm.benchmark.augmentations.typos_perturbation import TyposPerturbation
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
+from helm.common.general import asdict_without_nones
+from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from request_states_files import codes, errors
+
+from helm_ext.evalset import row_extra
+from helm_ext.formats import request_states
+
+
+def instance(number=0, **more):
+    references = [Reference(Output(f"option {n}"), [CORRECT_TAG] if n == number % 2 else []) for n in range(2)]
+    return Instance(Input(f"Question {number}?"), references, split="test", id=f"id{number}", **more)
+
+
+def result(text, logprob=-1.0, success=True):
+    output = GeneratedOutput(text=text, logprob=logprob, tokens=[Token(text, logprob)])
+    return RequestResult(success=success, embedding=[], completions=[output], cached=False, request_time=0.5)
+
+
+def helm_state(of, text="A", prompt="P", success=True, **more):
+    fields = {
+        "instance": of, "reference_index": None, "request_mode": None, "train_trial_index": 0, "output_mapping": None,
+        "request": Request(model="a/b", model_deployment="c/b", prompt=prompt), "result": result(text, success=success),
+        "num_train_instances": 3, "prompt_truncated": False,
+    }  # fmt: skip
+    return RequestState(**{**fields, **more})
+
+
+def write(tmp_path, states, method="generation", **spec):
+    adapter_spec = AdapterSpec(method=method, model="a/b", model_deployment="c/b", max_train_instances=0, **spec)
+    path = tmp_path / "scenario_state.json"
+    path.write_text(json.dumps(asdict_without_nones(ScenarioState(adapter_spec, states)), indent=2))
+    return path
+
+
+def load(path, **options):
+    return request_states.load(path, **options)
+
+
+def recorded(evalset):
+    return [row_extra(one)["recorded"] for one in evalset.instances]
+
+
+def test_instances_come_back_as_they_were(tmp_path):
+    given = [
+        instance(0, sub_split="easy", extra_data={"x": 1}),
+        instance(1, contrast_inputs=[Input("Other?")], contrast_references=[[Reference(Output("y"), [])]]),
+    ]
+    evalset = load(write(tmp_path, [helm_state(one) for one in given]))
+    for made, one in zip(evalset.instances, given, strict=True):
+        kept = {key: value for key, value in made.extra_data.items() if key != "helm_ext"}
+        assert asdict_without_nones(replace(made, extra_data=kept or None)) == asdict_without_nones(one)
+    assert evalset.name == "scenario_state"
+
+
+def test_the_adapter_spec_comes_back_without_a_model(tmp_path):
+    spec = {
+        "max_eval_instances": 1,
+        "num_outputs": 2,
+        "stop_sequences": ["x"],
+        "reference_prefix": "(a) ",
+        "random": "5",
+    }
+    evalset = load(write(tmp_path, [helm_state(instance(0)), helm_state(instance(1))], **spec))
+    assert evalset.adapter_spec == AdapterSpec(
+        method="generation", max_train_instances=0, **{**spec, "max_eval_instances": None}
+    )
+    # HELM has applied its cap when it made the states.
+    assert len(evalset.instances) == 2
+    assert all("only" not in row_extra(one) for one in evalset.instances)
+
+
+def test_what_was_recorded(tmp_path):
+    state = helm_state(instance(0), " B", output_mapping={"A": "option 0", "B": "option 1"})
+    evalset = load(write(tmp_path, [state], "multiple_choice_joint"))
+    (found,) = recorded(evalset)
+    (kept,) = found["states"]
+    assert kept["result"]["completions"] == [
+        {"text": " B", "logprob": -1.0, "tokens": [{"text": " B", "logprob": -1.0}]}
+    ]
+    assert kept["request"]["prompt"] == "P"
+    assert {key: kept[key] for key in kept if key not in ("result", "request")} == {
+        "train_trial_index": 0,
+        "output_mapping": {"A": "option 0", "B": "option 1"},
+        "num_train_instances": 3,
+        "prompt_truncated": False,
+    }
+    assert row_extra(evalset.instances[0])["labels"] == {"A": "option 0", "B": "option 1"}
+    assert evalset.scoring.label_reading == "exact"
+
+
+def test_labels_are_helms_or_none(tmp_path):
+    # Generation with wrong references: HELM compares texts; so do we.
+    evalset = load(write(tmp_path, [helm_state(instance(0))]))
+    assert "labels" not in row_extra(evalset.instances[0])
+
+
+def test_an_untagged_reference_stays_untagged(tmp_path):
+    one = Instance(Input("?"), [Reference(Output("x"), [])], split="valid", id="id0")
+    (made,) = load(write(tmp_path, [helm_state(one)])).instances
+    assert (made.references[0].tags, made.split) == ([], "valid")
+
+
+@pytest.mark.parametrize(
+    ("method", "modes"),
+    [
+        ("multiple_choice_separate_original", ["original"]),
+        ("multiple_choice_separate_calibrated", ["original", "calibration"]),
+    ],
+)
+class TestOneRequestPerOption:
+    def states(self, modes, trials=1):
+        return [
+            helm_state(one, f"{index}", reference_index=index, request_mode=mode, train_trial_index=trial)
+            for trial in range(trials)
+            for one in (instance(0), instance(1))
+            for index in range(2)
+            for mode in modes
+        ]
+
+    def test_one_instance_with_all_its_states(self, tmp_path, method, modes):
+        evalset = load(write(tmp_path, self.states(modes, trials=2), method, num_train_trials=2))
+        assert [one.id for one in evalset.instances] == ["id0", "id1"]
+        for found in recorded(evalset):
+            assert found["status"] == "ok"
+            assert [(s["train_trial_index"], s["reference_index"], s["request_mode"]) for s in found["states"]] == [
+                (trial, index, mode) for trial in range(2) for index in range(2) for mode in modes
+            ]
+
+    @pytest.mark.parametrize("missing", [0, -1])
+    def test_a_missing_state_makes_the_row_not_run(self, tmp_path, method, modes, missing):
+        states = self.states(modes)
+        del states[missing]
+        path = write(tmp_path, states, method)
+        statuses = [found["status"] for found in recorded(load(path))]
+        assert sorted(statuses) == ["not_run", "ok"]
+        found, counts = request_states.check(path)
+        assert (counts["recorded"], counts["not_run"], counts["failed"]) == (1, 1, 0)
+        assert [problem.code for problem in found] == ["not-run"]
+
+    def test_a_failed_state_makes_the_row_failed(self, tmp_path, method, modes):
+        states = self.states(modes)
+        states[1] = replace(states[1], result=result("", success=False))
+        assert [found["status"] for found in recorded(load(write(tmp_path, states, method)))] == ["failed", "ok"]
+
+    def test_a_state_without_a_result(self, tmp_path, method, modes):
+        states = self.states(modes)
+        states[0] = replace(states[0], result=None)
+        assert [found["status"] for found in recorded(load(write(tmp_path, states, method)))] == ["not_run", "ok"]
+
+    def test_all_trials_are_needed(self, tmp_path, method, modes):
+        path = write(tmp_path, self.states(modes), method, num_train_trials=2)
+        assert request_states.check(path)[1]["recorded"] == 0
+
+
+def test_several_trials_of_one_request(tmp_path):
+    states = [
+        helm_state(instance(0), text, request=Request(prompt="P", random=random))
+        for text, random in (("x", None), ("y", "1"))
+    ]
+    (found,) = recorded(load(write(tmp_path, states, num_trials=2)))
+    assert [s["result"]["completions"][0]["text"] for s in found["states"]] == ["x", "y"]
+
+
+def test_states_about_options_under_a_method_without_them(tmp_path):
+    states = [helm_state(instance(0), reference_index=0), helm_state(instance(1))]
+    assert [found["status"] for found in recorded(load(write(tmp_path, states)))] == ["not_run", "ok"]
+
+
+def test_perturbed_instances_keep_the_id_that_groups_them(tmp_path):
+    typos = TyposPerturbation.Description(name="typos", robustness=True, prob=0.1)
+    other = PerturbationDescription(name="lower", robustness=True)
+    given = [instance(0), instance(0, perturbation=typos), instance(0, perturbation=other)]
+    evalset = load(write(tmp_path, [helm_state(one) for one in given]))
+    assert [one.id for one in evalset.instances] == ["id0"] * 3
+    assert [one.perturbation for one in evalset.instances] == [None, typos, other]
+
+
+def test_the_same_id_for_different_instances_is_made_unique(tmp_path):
+    other = replace(instance(0), input=Input("Another?"))
+    path = write(
+        tmp_path,
+        [helm_state(instance(0)), helm_state(other), helm_state(instance(0), train_trial_index=1)],
+        num_train_trials=2,
+    )
+    evalset = load(path)
+    assert [one.id for one in evalset.instances] == ["id0", "id0-2"]
+    assert [len(found["states"]) for found in recorded(evalset)] == [2, 0]
+    assert codes(path) == ["not-run", "ids"]
+
+
+def test_log_probabilities_that_are_no_json_numbers(tmp_path):
+    path = write(tmp_path, [helm_state(instance(0), result=result("x", logprob=float("-inf")))])
+    assert "-Infinity" in path.read_text()
+    assert errors(path) == []
+    assert recorded(load(path))[0]["states"][0]["result"]["completions"][0]["logprob"] == float("-inf")
+
+
+def test_chat(tmp_path):
+    messages = [{"role": "user", "content": "Hi"}]
+    one = Instance(Input(messages=messages), [Reference(Output("Hello"), [CORRECT_TAG])], split="test", id="id0")
+    evalset = load(write(tmp_path, [helm_state(one, request=Request(messages=messages))], "chat"))
+    assert evalset.instances[0].input.messages == messages
+    assert recorded(evalset)[0]["status"] == "ok"
+
+
+def test_the_output_of_a_run_of_ours(tmp_path):
+    extra = {
+        "helm_ext": {"id": 7, "data": {"state": {"k": 1}}, "labels": {"A": "option 0", "B": "option 1"}, "only": "live"}
+    }
+    evalset = load(write(tmp_path, [helm_state(instance(0, extra_data=extra))]))
+    made = row_extra(evalset.instances[0])
+    assert {key: made[key] for key in made if key != "recorded"} == {
+        "id": 7,
+        "data": {"state": {"k": 1}},
+        "labels": {"A": "option 0", "B": "option 1"},
+    }
+    assert evalset.scoring.label_reading == "forgiving"
+
+
+def test_annotations_and_other_keys_of_states_are_kept(tmp_path):
+    evalset = load(
+        write(tmp_path, [helm_state(instance(0), annotations={"judge": [{"score": 1}]}, num_conditioning_tokens=4)])
+    )
+    assert row_extra(evalset.instances[0])["data"]["state"] == {
+        "annotations": {"judge": [{"score": 1}]},
+    }

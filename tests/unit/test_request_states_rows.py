@@ -1,0 +1,598 @@
+"""Rows: splits and sampling, ids, references, what is recorded, and the odd shapes that real files have."""
+
+import json
+from collections import Counter
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.augmentations.typos_perturbation import TyposPerturbation
+from helm.benchmark.scenarios.scenario import Instance
+from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
+
+from helm_ext.errors import DatasetError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import request_states
+
+DEMOS = {"max_train_instances": 2}
+
+
+def load(path, **options):
+    return request_states.load(path, **options)
+
+
+def by_split(evalset):
+    return Counter(instance.split for instance in evalset.instances)
+
+
+def ids(evalset, split):
+    return [instance.id for instance in evalset.instances if instance.split == split]
+
+
+def rows_without(count, split=None, make=state):
+    rows = split_rows(count, make)
+    for row in rows:
+        row["instance"].pop("split")
+        if split:
+            row["instance"]["split"] = split
+    return rows
+
+
+class TestSplits:
+    @pytest.mark.parametrize(
+        ("given", "split"),
+        [
+            ("test", "test"),
+            ("valid", "valid"),
+            ("validation", "valid"),
+            ("dev", "valid"),
+            ("Test ", "test"),
+            ("DEV", "valid"),
+        ],
+    )
+    def test_names(self, tmp_path, given, split):
+        path = write(tmp_path / "x.json", [state(split="train"), state("Other?", split=given)], DEMOS)
+        assert by_split(load(path)) == {"train": 1, split: 1}
+
+    @pytest.mark.parametrize("places", [(None, ["test"]), ("test", ["test"]), (None, ["test", None, "test"])])
+    def test_under_references(self, tmp_path, places):
+        instance_split, reference_splits = places
+        row = choice("Which?", ["a", "b", "c"][: len(reference_splits)] or ["a"])
+        row["instance"]["references"][0]["tags"] = ["correct"]
+        for given, split in zip(row["instance"]["references"], reference_splits, strict=True):
+            given["split"] = split
+        if instance_split:
+            row["instance"]["split"] = instance_split
+        train = choice("Other?", ["a", "b", "c"][: len(reference_splits)])
+        train["instance"]["references"][0] |= {"split": "train"}
+        evalset = load(write(tmp_path / "x.json", [train, row], DEMOS))
+        assert by_split(evalset) == {"train": 1, "test": 1}
+
+    def test_contradicting_splits(self, tmp_path):
+        row = choice("Which?", ["a", "b"], split="train")
+        row["instance"]["references"][1]["split"] = "dev"
+        assert errors(write(tmp_path / "x.jsonl", [row, state()])) == [
+            (
+                '2: instance.references[1].split: split "dev" contradicts split "train" of the same row\n'
+                "  hint: the instance and all its references must have one split"
+            )
+        ]
+
+    def test_unknown_split(self, tmp_path):
+        assert errors(write(tmp_path / "x.jsonl", [state(split="exam")])) == [
+            '2: instance.split: unknown split "exam"\n  hint: known: train, test, valid (validation, dev)'
+        ]
+
+    def test_differentiated_files_stay_as_they_are(self, tmp_path):
+        evalset = load(write(tmp_path / "x.json", split_rows(10, train=4), DEMOS))
+        assert ids(evalset, "train") == ["n0", "n1", "n2", "n3"]
+        assert ids(evalset, "test") == [f"n{number}" for number in range(4, 10)]
+        assert [problem.code for problem in evalset.warnings] == []
+
+    def test_rows_without_a_split_beside_train_rows_are_evaluated(self, tmp_path):
+        rows = split_rows(4, train=2)
+        for row in rows[2:]:
+            row["instance"].pop("split")
+        path = write(tmp_path / "x.json", rows, DEMOS)
+        assert by_split(load(path)) == {"train": 2, "test": 2}
+        assert [str(p).split(": ", 1)[1] for p in problems(path)] == [
+            "request_states: 2 rows have no split; evaluated, as others are train rows"
+        ]
+
+    def test_the_same_input_in_train_and_test(self, tmp_path):
+        path = write(
+            tmp_path / "x.json",
+            [state(split="train", id=1), state(split="test", id=2), state("New?", split="test", id=3)],
+            DEMOS,
+        )
+        assert [str(p).split(": ", 1)[1] for p in problems(path)] == [
+            (
+                "request_states: 1 input is both in the train split and in an evaluated one\n"
+                "  hint: a model is shown the answer to rows that it is scored on"
+            )
+        ]
+
+
+class TestSampling:
+    @pytest.mark.parametrize("split", [None, "test", "train", "dev"])
+    def test_not_differentiated_files_are_sampled(self, tmp_path, split):
+        path = write(tmp_path / "x.json", rows_without(120, split), DEMOS | {"num_train_trials": 3})
+        evalset = load(path)
+        assert by_split(evalset) == {"train": 6, "valid" if split == "dev" else "test": 114}
+        assert len({instance.id for instance in evalset.instances}) == 120
+        assert evalset.counts == {"rows": 120, "train": 6, "eval": 114, "recorded": 0}
+        assert codes(path) == ["not-differentiated"]
+
+    def test_the_order_of_the_file_changes_nothing(self, tmp_path):
+        rows = rows_without(120)
+        one = load(write(tmp_path / "a.json", rows, DEMOS | {"max_eval_instances": 20}))
+        other = load(write(tmp_path / "b.json", rows[::-1], DEMOS | {"max_eval_instances": 20}))
+        assert set(ids(one, "train")) == set(ids(other, "train"))
+        assert set(ids(one, "test")) == set(ids(other, "test"))
+        assert ids(one, "test") == sorted(ids(one, "test"), key=lambda name: int(name[1:]))
+
+    def test_the_order_of_rows_that_differ_only_in_their_references(self, tmp_path):
+        rows = [state("Same?", answer, id="same") for answer in "abcdefgh"]
+        drawn = [
+            {
+                i.references[0].output.text
+                for i in load(write(tmp_path / "a.json", some, DEMOS)).instances
+                if i.split == "train"
+            }
+            for some in (rows, rows[::-1], rows[3:] + rows[:3])
+        ]
+        assert drawn[0] == drawn[1] == drawn[2]
+
+    def test_the_seed_decides(self, tmp_path):
+        path = write(tmp_path / "x.json", rows_without(120), {"max_train_instances": 5})
+        draws = {seed: tuple(ids(load(path, seed=seed), "train")) for seed in (None, 0, 1, 2)}
+        assert draws[None] == draws[0]
+        assert len({draws[0], draws[1], draws[2]}) == 3
+
+    def test_a_lower_cap_keeps_a_part_of_what_a_higher_one_keeps(self, tmp_path):
+        rows = rows_without(120)
+        kept = [
+            set(ids(load(write(tmp_path / "x.json", rows, DEMOS | {"max_eval_instances": cap})), "test"))
+            for cap in (5, 10, 110)
+        ]
+        assert [len(some) for some in kept] == [5, 10, 110]
+        assert kept[0] < kept[1] < kept[2]
+
+    def test_caps_leave_train_rows_alone_and_are_counted(self, tmp_path):
+        evalset = load(write(tmp_path / "x.json", split_rows(10, train=4), DEMOS | {"max_eval_instances": 3}))
+        assert by_split(evalset) == {"train": 4, "test": 3}
+        assert evalset.counts == {"rows": 10, "train": 4, "eval": 3, "recorded": 0, "capped": 3}
+        assert evalset.adapter_spec.max_eval_instances is None
+
+    def test_few_rows_are_a_warning_with_both_numbers(self, tmp_path):
+        path = write(tmp_path / "x.json", rows_without(104), {"max_train_instances": 5})
+        assert [str(p).split(": ", 1)[1] for p in problems(path)] == [
+            (
+                "request_states: train and test are not differentiated (splits given: none): 5 demonstrations are drawn with "
+                "seed 0, the rest is evaluated"
+            ),
+            "request_states: 104 rows, fewer than the 5 demonstrations + 100 test examples that the format asks for",
+        ]
+        assert "few-rows" not in codes(write(tmp_path / "x.json", rows_without(105), {"max_train_instances": 5}))
+
+    def test_too_few_rows(self, tmp_path):
+        path = write(tmp_path / "x.json", rows_without(5), {"max_train_instances": 5})
+        assert [error.split(": ", 1)[1] for error in errors(path)] == [
+            (
+                "request_states: 5 rows are too few: 5 would be demonstrations, and at least one must be left to evaluate\n"
+                "  hint: add rows, or lower adapter_spec.max_train_instances"
+            )
+        ]
+        assert by_split(load(write(tmp_path / "x.json", rows_without(6), {"max_train_instances": 5}))) == {
+            "train": 5,
+            "test": 1,
+        }
+
+    def test_no_demonstrations_no_sampling(self, tmp_path):
+        assert by_split(load(write(tmp_path / "x.json", rows_without(3)))) == {"test": 3}
+
+    def test_chat_needs_no_demonstrations(self, tmp_path):
+        rows = [{"instance": {"input": {"messages": [{"role": "user", "content": str(n)}]}, "references": [reference("x", correct=True)]}} for n in range(3)]  # fmt: skip
+        evalset = load(write(tmp_path / "x.json", rows, {}))
+        assert by_split(evalset) == {"test": 3}
+        assert (evalset.adapter_spec.method, evalset.adapter_spec.max_train_instances) == ("chat", 0)
+
+
+class TestRecordedAndLive:
+    """A file with completions may be run either way: rows say which kind of run they take part in."""
+
+    def test_every_row_is_scored_and_demonstrations_are_copies(self, tmp_path):
+        rows = [answered(row, "4") for row in rows_without(110)]
+        evalset = load(write(tmp_path / "x.json", rows, DEMOS | {"max_eval_instances": 50}))
+        only = Counter((instance.split, row_extra(instance).get("only")) for instance in evalset.instances)
+        # 110 rows: 2 drawn, of the other 108 the cap leaves 50.
+        assert only == {("train", "live"): 2, ("test", "recorded"): 2 + 58, ("test", None): 50}
+        copies = [instance for instance in evalset.instances if instance.split == "train"]
+        originals = {instance.id: instance for instance in evalset.instances}
+        for copy in copies:
+            assert copy.id.endswith("-demo")
+            original = originals[copy.id.removesuffix("-demo")]
+            assert (original.input, row_extra(original)["only"]) == (copy.input, "recorded")
+            assert "recorded" not in row_extra(copy)
+        assert evalset.counts["eval"] == 110
+
+    def test_live_and_recorded_draw_the_same_rows(self, tmp_path):
+        rows = rows_without(110)
+        live = load(write(tmp_path / "a.json", rows, DEMOS))
+        recorded = load(write(tmp_path / "b.json", [answered(row, "4") for row in rows], DEMOS))
+        assert [f"{name}-demo" for name in ids(live, "train")] == ids(recorded, "train")
+
+    def test_too_few_to_run_live_can_still_be_scored(self, tmp_path):
+        evalset = load(write(tmp_path / "x.json", [answered(row, "4") for row in rows_without(2)], DEMOS))
+        assert [row_extra(instance)["only"] for instance in evalset.instances] == ["recorded", "recorded"]
+        assert "too-few-rows" in [problem.code for problem in evalset.warnings]
+
+    def test_differentiated(self, tmp_path):
+        rows = [row if number < 2 else answered(row, "4") for number, row in enumerate(split_rows(6, train=2))]
+        evalset = load(write(tmp_path / "x.json", rows, DEMOS))
+        assert evalset.counts == {"rows": 6, "train": 2, "eval": 4, "recorded": 4, "not_run": 0, "failed": 0}
+        assert all("only" not in row_extra(instance) for instance in evalset.instances)
+
+    def test_completions_of_train_rows_are_not_scored(self, tmp_path):
+        path = write(tmp_path / "x.json", [answered(row, "4") for row in split_rows(6, train=2)], DEMOS)
+        (warning,) = problems(path)
+        assert str(warning).split(": ", 1)[1] == (
+            "request_states[0].request: 2 train rows have recorded completions, which are not scored"
+        )
+        assert all("recorded" not in row_extra(i) for i in load(path).instances if i.split == "train")
+
+    def test_train_only_files_are_scored(self, tmp_path):
+        evalset = load(write(tmp_path / "x.json", [answered(row, "4") for row in rows_without(6, "train")], DEMOS))
+        assert evalset.counts["recorded"] == 6
+        assert sum(row_extra(instance).get("recorded", {}).get("status") == "ok" for instance in evalset.instances) == 6
+
+
+class TestIds:
+    def test_all_odd_ids_at_once(self, tmp_path):
+        given = ["a", "a", 7, "", None, "a-2", "a", "7", "id3"]
+        rows = [state(f"Question {number}?", id=name) for number, name in enumerate(given)] + [state("No id?")]
+        path = write(tmp_path / "x.json", rows)
+        evalset = load(path)
+        made = [instance.id for instance in evalset.instances]
+        assert made == ["a", "a-3", "7", "id3-2", "id4", "a-2", "a-4", "7-2", "id3", "id9"]
+        kept = [row_extra(instance).get("id", "-") for instance in evalset.instances]
+        assert kept == ["-", "a", 7, "", None, "-", "a", "7", "-", "-"]
+        (warning,) = [problem for problem in problems(path) if problem.code == "ids"]
+        assert str(warning).endswith("request_states[1].instance.id: 6 rows have no id of its own; made unique")
+        assert evalset.counts["renamed_ids"] == 6
+
+    def test_one_id_for_all_rows(self, tmp_path):
+        rows = [state(f"Question {number}?", id="id1295") for number in range(4)]
+        assert [i.id for i in load(write(tmp_path / "x.json", rows)).instances] == [
+            "id1295",
+            "id1295-2",
+            "id1295-3",
+            "id1295-4",
+        ]
+
+    def test_perturbations_of_a_row_share_its_id(self, tmp_path):
+        description = {"name": "typos", "robustness": True, "prob": 0.1}
+        rows = [state(id="a"), state("Wihch metal?", id="a", perturbation=description), state("Another?", id="a")]
+        first, second, third = load(write(tmp_path / "x.json", rows)).instances
+        assert (first.id, second.id, third.id) == ("a", "a", "a-2")
+        assert second.perturbation == TyposPerturbation.Description(name="typos", robustness=True, prob=0.1)
+        assert first.perturbation is None
+
+    def test_a_perturbation_that_helm_does_not_know(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [state(perturbation={"prob": 0.1})])
+        with pytest.raises(DatasetError) as error:
+            load(path)
+        assert str(error.value) == f'{path}:2: instance.perturbation: HELM knows no such perturbation: {{"prob": 0.1}}'
+
+
+class TestReferences:
+    def test_a_single_untagged_reference_is_correct(self, tmp_path):
+        rows = [{"instance": {"input": {"text": f"{n}?"}, "references": [{"output": {"text": "x"}}]}} for n in range(3)]
+        path = write(tmp_path / "x.json", rows)
+        assert all(instance.references[0].is_correct for instance in load(path).instances)
+        assert [str(p).split(": ", 1)[1] for p in problems(path) if p.code == "untagged-reference"] == [
+            (
+                "request_states[0].instance.references[0].tags: 3 rows have a single reference without tags, taken as correct\n"
+                '  hint: add "tags": ["correct"]'
+            )
+        ]
+
+    def test_a_single_reference_with_another_tag_is_not(self, tmp_path):
+        row = {"instance": {"input": {"text": "x"}, "references": [{"output": {"text": "x"}, "tags": ["wrong"]}]}}
+        assert codes(write(tmp_path / "x.json", [row]), "error") == ["no-correct-reference"]
+
+    def test_each_row_without_a_correct_reference_is_named(self, tmp_path):
+        rows = [
+            state(),
+            {"instance": {"input": {"text": "x"}}},
+            {"instance": {"input": {"text": "y"}, "references": None}},
+        ]
+        path = write(tmp_path / "x.jsonl", rows)
+        assert errors(path) == [
+            f'{line}: instance.references: no reference is tagged correct\n  hint: add "tags": ["correct"] to the right one'
+            for line in (3, 4)
+        ]
+
+    def test_train_rows_without_one_are_odd(self, tmp_path):
+        rows = [{"instance": {"input": {"text": "x"}, "split": "train", "id": 1}}, state(split="test", id=2)]
+        path = write(tmp_path / "x.json", rows, DEMOS)
+        assert codes(path) == ["no-correct-reference"]
+        assert by_split(load(path)) == {"train": 1, "test": 1}
+
+    def test_several_correct_and_other_tags(self, tmp_path):
+        row = state()
+        row["instance"]["references"].append({"output": {"text": "Hg"}, "tags": ["symbol", "correct"]})
+        (instance,) = load(write(tmp_path / "x.json", [row])).instances
+        assert [(r.output.text, r.tags) for r in instance.references] == [
+            ("mercury", ["correct"]),
+            ("Hg", ["symbol", "correct"]),
+        ]
+
+
+class TestRecorded:
+    def recorded(self, tmp_path, *rows, spec=None):
+        path = write(tmp_path / "x.json", [answered(state("Always there?"), "yes"), *rows], spec)
+        return [row_extra(i)["recorded"] for i in load(path).instances[1:]]
+
+    @pytest.mark.parametrize(
+        ("request_", "status"),
+        [
+            ({}, "not_run"),
+            (None, "not_run"),
+            ({"prompt": "x"}, "not_run"),
+            ({"result": None}, "not_run"),
+            ({"result": {}}, "not_run"),
+            ({"result": {"success": True, "completions": []}}, "not_run"),
+            ({"result": {"success": True, "completions": None}}, "not_run"),
+            ({"result": {"completions": [{"text": ""}]}}, "not_run"),
+            (
+                {"result": {"completions": [{"text": None, "logprob": None, "tokens": None}], "success": None}},
+                "not_run",
+            ),
+            ({"result": {"completions": [{"text": "", "logprob": 0, "tokens": []}], "request_time": 0}}, "not_run"),
+            ({"result": {"completions": [{"text": "", "tokens": [{"text": "</s>"}]}]}}, "ok"),
+            ({"result": {"completions": [{"text": ""}], "success": True}}, "ok"),
+            ({"result": {"completions": [{"text": ""}, {"text": ""}]}}, "ok"),
+            ({"result": {"completions": [{"text": "x"}]}}, "ok"),
+            ({"result": {"completions": [{"text": "x"}], "success": None}}, "ok"),
+            ({"result": {"completions": [{"text": "x"}], "success": False}}, "failed"),
+            ({"result": {"completions": [], "success": False, "error": "timeout"}}, "failed"),
+            ({"result": {"completions": [{"text": ""}], "success": False}}, "failed"),
+        ],
+    )
+    def test_status(self, tmp_path, request_, status):
+        (found,) = self.recorded(tmp_path, {**state(), "request": request_})
+        assert found["status"] == status
+        assert len(found["states"]) == (status == "ok")
+
+    def test_no_request_at_all(self, tmp_path):
+        assert self.recorded(tmp_path, state()) == [{"status": "not_run", "states": []}]
+
+    def test_what_is_kept(self, tmp_path):
+        result = {
+            "success": True,
+            "completions": [
+                {"text": " B", "logprob": -0.5, "tokens": [{"text": " B", "logprob": -0.5}]},
+                {"text": None},
+            ],
+            "cached": False,
+            "request_time": 0.25,
+            "request_datetime": 1700000000,
+        }
+        (found,) = self.recorded(tmp_path, {**state(), "request": {"prompt": "Q", "result": result, "model": "a/b"}})
+        expected = {**result, "completions": [result["completions"][0], {"text": ""}]}
+        assert found["states"] == [{"result": expected, "request": {"prompt": "Q", "model": "a/b"}}]
+
+    def test_missing_numbers_are_not_invented(self, tmp_path):
+        (found,) = self.recorded(tmp_path, {**state(), "request": {"result": {"completions": [{"text": "x"}]}}})
+        assert found["states"] == [{"result": {"completions": [{"text": "x"}]}}]
+
+    def test_result_beside_request(self, tmp_path):
+        (found,) = self.recorded(
+            tmp_path, {**state(), "request": {"prompt": "Q"}, "result": {"completions": [{"text": "x"}]}}
+        )
+        assert found["states"] == [{"result": {"completions": [{"text": "x"}]}, "request": {"prompt": "Q"}}]
+
+    def test_rows_that_are_not_run_are_counted_and_named(self, tmp_path):
+        rows = [
+            answered(state("1"), "x"), state("2"), {**state("3"), "request": {}}, answered(state("4"), "x", success=False),
+        ]  # fmt: skip
+        path = write(tmp_path / "x.json", rows)
+        found, counts = request_states.check(path)
+        assert {key: counts[key] for key in ("recorded", "not_run", "failed")} == {
+            "recorded": 1,
+            "not_run": 2,
+            "failed": 1,
+        }
+        assert [str(p).split(": ", 1)[1] for p in found if p.code in ("not-run", "failed")] == [
+            (
+                "request_states[1].request: 2 rows were not run of 4; a recorded run refuses the file\n"
+                "  hint: missing=skip scores the rest and reports how many were left out"
+            ),
+            (
+                "request_states[3].request: 1 row failed of 4; a recorded run refuses the file\n"
+                "  hint: missing=skip scores the rest and reports how many were left out"
+            ),
+        ]
+
+    def test_files_with_placeholders_only_are_live_files(self, tmp_path):
+        rows = [answered(row, "", success=None) for row in rows_without(110)]
+        evalset = load(write(tmp_path / "x.json", rows, DEMOS))
+        assert by_split(evalset) == {"train": 2, "test": 108}
+        assert all("recorded" not in row_extra(instance) for instance in evalset.instances)
+
+    def test_methods_that_ask_about_each_option_need_helms_form(self, tmp_path):
+        path = write(tmp_path / "x.json", [answered(choice("?", ["a", "b"]), "a")], {"method": "multiple_choice_separate_original", "max_train_instances": 0})  # fmt: skip
+        assert request_states.check(path)[1]["recorded"] == 0
+
+
+class TestUnmapped:
+    def test_completions_that_name_no_option(self, tmp_path):
+        rows = [answered(choice(f"{n}?", ["Nile", "Volga"], split="test"), text) for n, text in enumerate(["A", "(B)", "hm", " b", "zzz"])]  # fmt: skip
+        path = write(tmp_path / "x.jsonl", rows)
+        found, counts = request_states.check(path)
+        assert counts["unmapped"] == 2
+        (warning,) = [problem for problem in found if problem.code == "unmapped"]
+        assert str(warning) == (
+            f"{path}:4: request: 2 of 5 recorded completions name none of the options; they count as wrong"
+        )
+
+    def test_read_as_the_metric_reads_them(self, tmp_path):
+        rows = [answered(choice(f"{n}?", ["Nile", "Volga"]), "I think: B, no: C") for n in range(2)]
+        path = write(tmp_path / "x.jsonl", rows, scoring={"extract": "think: (.)"})
+        assert "unmapped" not in request_states.check(path)[1]
+        assert request_states.check(path, extract="no: (.)")[1]["unmapped"] == 2
+        assert codes(path, "error", extract="(") == ["regex"]
+
+
+class TestExtras:
+    def test_unknown_keys_are_kept_where_they_were(self, tmp_path):
+        row = state(page_rank=3, extra_data={"hint": "x"})
+        row["program"] = ["a"]
+        row["instance"]["input"]["lang"] = "en"
+        row["instance"]["references"].append({"output": {"text": "Hg"}, "tags": ["correct"], "answer": 2})
+        (instance,) = load(write(tmp_path / "x.json", [row])).instances
+        assert row_extra(instance)["data"] == {
+            "state": {"program": ["a"]},
+            "instance": {"page_rank": 3},
+            "input": {"lang": "en"},
+            "references": {"1": {"answer": 2}},
+        }
+        assert instance.extra_data["hint"] == "x"
+
+    def test_rows_without_extras_carry_our_key_all_the_same(self, tmp_path):
+        (instance,) = load(write(tmp_path / "x.json", [state(split="test")])).instances
+        assert instance.extra_data == {"helm_ext": {}}
+
+    def test_helms_other_fields(self, tmp_path):
+        row = state(
+            sub_split="hard",
+            contrast_inputs=[{"text": "And which gas?"}],
+            contrast_references=[[reference("neon", correct=True), {"output": {"text": "argon"}}]],
+        )
+        (instance,) = load(write(tmp_path / "x.json", [row])).instances
+        assert isinstance(instance, Instance)
+        assert (instance.sub_split, instance.contrast_inputs[0].text) == ("hard", "And which gas?")
+        assert [[r.is_correct for r in some] for some in instance.contrast_references] == [[True, False]]
+
+
+class TestChat:
+    MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+
+    def row(self, **input_):
+        return {"instance": {"input": input_, "references": [reference("Hello", correct=True)]}}
+
+    def test_messages_are_sent_as_they_are(self, tmp_path):
+        evalset = load(write(tmp_path / "x.json", [self.row(messages=self.MESSAGES)], {"method": "chat"}))
+        assert evalset.instances[0].input.messages == self.MESSAGES
+        assert evalset.instances[0].input.text == ""
+        assert evalset.adapter_spec == AdapterSpec(
+            method="chat", instructions="", input_prefix="", input_suffix="", reference_prefix="", reference_suffix="",
+            output_prefix="", output_suffix="", instance_prefix="", chain_of_thought_suffix="", max_train_instances=0,
+            num_outputs=1, temperature=0.0,
+        )  # fmt: skip
+
+    def test_messages_of_another_shape(self, tmp_path):
+        rows = [self.row(messages=[{"role": "user"}, {"content": "x", "role": 1}]), self.row(messages="x")]
+        assert [error.split(": ", 1)[1] for error in errors(write(tmp_path / "x.jsonl", rows, {"method": "chat"}))] == [
+            "instance.input.messages[0].content: missing",
+            'instance.input.messages[1].role: expected a string, got 1\n  hint: write "1" in quotes',
+            'instance.input.messages: expected a list, got "x"\n  hint: write ["x"]',
+        ]
+
+    def test_rows_without_messages(self, tmp_path):
+        assert errors(write(tmp_path / "x.jsonl", [state()], {"method": "chat"})) == [
+            (
+                "2: instance.input.messages: missing, and method chat sends nothing else\n"
+                '  hint: give a list of {"role": ..., "content": ...}'
+            )
+        ]
+
+    def test_rows_without_a_text(self, tmp_path):
+        rows = [self.row(messages=self.MESSAGES), state()]
+        assert errors(write(tmp_path / "x.jsonl", rows, {"method": "generation"})) == [
+            '2: instance.input.text: missing\n  hint: messages are sent by "method": "chat"'
+        ]
+        assert errors(write(tmp_path / "x.jsonl", rows)) == [
+            (
+                "2: instance.input.text: missing, and other rows have it\n"
+                '  hint: give every row a text, or set "method": "chat" and give every row messages'
+            )
+        ]
+
+    def test_overlap_of_conversations(self, tmp_path):
+        rows = [self.row(messages=self.MESSAGES), self.row(messages=self.MESSAGES)]
+        rows[0]["instance"]["split"], rows[1]["instance"]["split"] = "train", "test"
+        assert codes(write(tmp_path / "x.json", rows, {"method": "chat"})) == ["overlap", "ids"]
+
+
+def make_odd(row, kind):
+    """One of the shapes that real files were seen with."""
+    instance = row["instance"]
+    if kind == "dev":
+        instance["split"] = "dev"
+    elif kind == "train":
+        instance["split"] = "train"
+    elif kind == "same id":
+        instance["id"] = "id1295"
+    elif kind == "int id":
+        instance["id"] = int(instance["id"][1:])
+    elif kind == "empty id":
+        instance["id"] = ""
+    elif kind == "no id":
+        del instance["id"]
+    elif kind == "extra keys":
+        instance["page_rank"] = 1
+        row["program"] = {"a": 1}
+    elif kind == "worked examples":
+        instance["input"]["text"] = f"Q: 1 and 1?\nA: 2\nQ: {instance['input']['text']}\nA: "
+    return row
+
+
+SPECS = {
+    "typos": {"ouput_format": "string", "instance_prefixw": "\n\n"},
+    "null prefixes": dict.fromkeys(
+        (
+            "instructions",
+            "input_prefix",
+            "input_suffix",
+            "output_prefix",
+            "output_suffix",
+            "reference_prefix",
+            "reference_suffix",
+            "instance_prefix",
+        )
+    ),  # fmt: skip
+    "worked examples": {"input_prefix": "Q: ", "output_prefix": "A: ", "max_train_instances": 0},
+}
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize(
+    "kind",
+    ["plain", "dev", "train", "same id", "int id", "empty id", "no id", "extra keys", "worked examples", "typos", "null prefixes", "placeholder"],
+)  # fmt: skip
+def test_every_odd_shape_loads_for_live_and_recorded_runs(tmp_path, kind, is_recorded, name):
+    rows = [make_odd(row, kind) for row in split_rows(110)]
+    if is_recorded:
+        rows = [answered(row, "4") for row in rows]
+    if kind == "placeholder":
+        rows[3]["request"] = {"result": {"completions": [{"text": ""}]}}
+    evalset = load(write(tmp_path / name, rows, DEMOS | SPECS.get(kind, {})))
+    demonstrations = 0 if kind == "worked examples" else 2
+    assert len({instance.id for instance in evalset.instances}) == 110 + demonstrations * is_recorded
+    evaluated = [instance for instance in evalset.instances if instance.split != "train"]
+    assert {instance.split for instance in evaluated} == {"valid" if kind == "dev" else "test"}
+    assert len(evaluated) == (110 if is_recorded else 110 - demonstrations)
+    usable = [i for i in evaluated if row_extra(i).get("recorded", {}).get("status") == "ok"]
+    assert len(usable) == (0 if not is_recorded else 109 if kind == "placeholder" else 110)
+    assert json.dumps([instance.extra_data for instance in evalset.instances])
+    if kind == "null prefixes":
+        assert evalset.adapter_spec.input_prefix == evalset.adapter_spec.instance_prefix == ""
+    if kind == "worked examples":
+        assert (
+            evalset.adapter_spec.input_prefix
+            == evalset.adapter_spec.input_suffix
+            == evalset.adapter_spec.output_prefix
+            == ""
+        )

@@ -1,0 +1,731 @@
+"""`adapter_spec`: HELM's fields and defaults, the method that is chosen, labels, scoring, prompts that double."""
+
+from dataclasses import fields
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec, Substitution
+from helm.benchmark.adaptation.adapters.multiple_choice_joint_adapter import MultipleChoiceJointAdapter
+from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
+
+from helm_ext.evalset import Scoring, row_extra
+from helm_ext.formats import request_states
+from helm_ext.formats.request_states.labels import (
+    _SERIES,
+    LabelError,
+    default_labels,
+    encode_prefix,
+    find_label,
+    shared_sequence,
+)
+
+RIVERS = ["Nile", "Volga", "Rhine"]
+
+
+def load(path, **options):
+    return request_states.load(path, **options)
+
+
+def spec_of(tmp_path, spec, rows=None, **options):
+    return load(
+        write(tmp_path / "x.json", rows or [state(split="test"), state("?", split="train")], spec), **options
+    ).adapter_spec
+
+
+def rivers(count=3, options=RIVERS, **instance):
+    return [
+        choice(f"Where is {number}?", options, number % len(options), id=number, split="test", **instance)
+        for number in range(count)
+    ]
+
+
+def labels(evalset):
+    return [row_extra(instance).get("labels") for instance in evalset.instances]
+
+
+def render(adapter_spec, instance, include_output=True):
+    """The row as HELM's joint adapter renders it."""
+    adapter = MultipleChoiceJointAdapter.__new__(MultipleChoiceJointAdapter)
+    adapter.adapter_spec = adapter_spec
+    return adapter.construct_example_prompt(instance, include_output, None)
+
+
+class TestDefaults:
+    def test_absent_means_helms_default_for_what_generation_uses(self, tmp_path):
+        expected = AdapterSpec(
+            method="generation", reference_prefix="", reference_suffix="", chain_of_thought_suffix="", num_outputs=1,
+            temperature=0.0,
+        )  # fmt: skip
+        assert spec_of(tmp_path, {}) == expected
+
+    def test_absent_means_helms_default_for_what_multiple_choice_uses(self, tmp_path):
+        expected = AdapterSpec(
+            method="multiple_choice_joint", chain_of_thought_suffix="", num_outputs=1, temperature=0.0,
+            reference_prefix_characters=["A", "B", "C"], max_train_instances=0,
+        )  # fmt: skip
+        assert spec_of(tmp_path, {"max_train_instances": 0}, rivers()) == expected
+
+    def test_null_is_empty(self, tmp_path):
+        keys = [
+            "instructions", "global_prefix", "global_suffix", "input_prefix", "input_suffix", "output_prefix", "output_suffix",
+            "instance_prefix", "chain_of_thought_suffix",
+        ]  # fmt: skip
+        spec = spec_of(tmp_path, dict.fromkeys(keys))
+        assert {getattr(spec, key) for key in keys} == {""}
+
+    def test_null_numbers_are_defaults(self, tmp_path):
+        keys = ["max_train_instances", "max_eval_instances", "max_tokens", "stop_sequences", "decoding_parameters", "method", "num_train_trials", "multi_label", "output_format"]  # fmt: skip
+        assert spec_of(tmp_path, dict.fromkeys(keys)) == spec_of(tmp_path, {})
+
+    def test_every_field_is_passed_through(self, tmp_path):
+        given = {
+            "method": "generation",
+            "global_prefix": "[", "global_suffix": "]", "instructions": "Answer.", "input_prefix": "Q: ", "input_suffix": "\n\n",
+            "reference_prefix": "- ", "reference_suffix": ";", "chain_of_thought_prefix": "Because ", "chain_of_thought_suffix": "So ",
+            "output_prefix": "A: ", "output_suffix": ".", "instance_prefix": "#", "max_train_instances": 3, "num_train_trials": 2,
+            "num_trials": 2, "sample_train": False, "max_tokens": 7, "stop_sequences": ["\n"], "multi_label": True,
+            "eval_splits": ["test"], "output_mapping_pattern": "(.)", "reference_prefix_characters": ["x", "y"],
+            "random": "r", "num_outputs": 4, "temperature": 0.5,
+        }  # fmt: skip
+        spec = spec_of(tmp_path, given | {"substitutions": [{"source": "a", "target": "b"}]})
+        for key, value in given.items():
+            assert getattr(spec, key) == value, key
+        assert spec.substitutions == [Substitution("a", "b")]
+
+    def test_keys_of_helms_own_files_are_accepted_and_models_dropped(self, tmp_path):
+        every = {field.name: getattr(AdapterSpec(), field.name) for field in fields(AdapterSpec)}
+        every |= {"method": "generation", "model": "a/b", "model_deployment": "a/b", "image_generation_parameters": {}, "reeval_parameters": {}}  # fmt: skip
+        spec = spec_of(tmp_path, every)
+        assert (spec.model, spec.model_deployment, spec.max_eval_instances) == ("", "", None)
+        assert (spec.num_outputs, spec.temperature) == (5, 1)
+
+
+class TestDecoding:
+    PARAMETERS = {
+        "temperature": 0.7, "top_p": 0.9, "top_k": 40, "frequency_penalty": 0.1, "presence_penalty": 0, "num_outputs": 3, "seed": 7,
+    }  # fmt: skip
+
+    def test_what_adapter_spec_has_and_what_rides_on_the_row(self, tmp_path):
+        evalset = load(write(tmp_path / "x.json", split_rows(4, train=2), {"decoding_parameters": self.PARAMETERS}))
+        spec = evalset.adapter_spec
+        assert (spec.temperature, spec.num_outputs, spec.random) == (0.7, 3, "7")
+        decoding = [row_extra(instance).get("decoding") for instance in evalset.instances]
+        expected = {"top_p": 0.9, "top_k_per_token": 40, "frequency_penalty": 0.1, "presence_penalty": 0}
+        assert decoding == [None, None, expected, expected]
+
+    def test_the_seed_of_the_model_is_not_the_one_of_sampling(self, tmp_path):
+        rows = split_rows(110)
+        drawn = [
+            [
+                i.id
+                for i in load(write(tmp_path / "x.json", rows, {"decoding_parameters": {"seed": seed}})).instances
+                if i.split == "train"
+            ]
+            for seed in (1, 2)
+        ]
+        assert drawn[0] == drawn[1]
+
+    def test_equal_values_in_both_places(self, tmp_path):
+        spec = spec_of(
+            tmp_path, {"temperature": 1, "decoding_parameters": {"temperature": 1.0, "seed": 3}, "random": "3"}
+        )
+        assert (spec.temperature, spec.random) == (1.0, "3")
+
+    def test_nothing_given_nothing_sent(self, tmp_path):
+        evalset = load(write(tmp_path / "x.json", [state()], {"decoding_parameters": {}, "max_train_instances": 0}))
+        assert "decoding" not in row_extra(evalset.instances[0])
+
+
+class TestMethod:
+    def method(self, tmp_path, rows, spec=None, **options):
+        return load(write(tmp_path / "x.json", rows, spec), **options).adapter_spec.method
+
+    def test_short_answers(self, tmp_path):
+        assert self.method(tmp_path, [state()]) == "generation"
+
+    def test_several_correct_references_are_no_options(self, tmp_path):
+        row = state()
+        row["instance"]["references"].append(reference("Hg", correct=True))
+        assert self.method(tmp_path, [row]) == "generation"
+
+    def test_options(self, tmp_path):
+        assert self.method(tmp_path, rivers()) == "multiple_choice_joint"
+
+    def test_mixed_rows(self, tmp_path):
+        assert self.method(tmp_path, [*rivers(), state(id="s")]) == "generation"
+
+    @pytest.mark.parametrize(
+        "shown",
+        ["A. Nile\nB. Volga\nC. Rhine", "(A) Nile (B) Volga (C) Rhine", "A: Nile, B: Volga, C: Rhine", "Nile\nVolga\nRhine", "- Nile\n- Volga\n- Rhine", "A Nile B Volga C Rhine", "A.Nile B.Volga C.Rhine"],
+    )  # fmt: skip
+    def test_options_in_the_text(self, tmp_path, shown):
+        rows = [choice(f"Where is {n}?\n{shown}\n", RIVERS, id=n) for n in range(2)]
+        evalset = load(write(tmp_path / "x.json", rows))
+        assert evalset.adapter_spec.method == "generation"
+        assert labels(evalset) == [{"A": "Nile", "B": "Volga", "C": "Rhine"}] * 2
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The Nile, the Volga and the Rhine",
+            "A. Nile\nB. Volga",
+            "A. Nilebro B. Volgaster C. Rhines x",
+            "A. Nile B. Nile C. Rhine Volga",
+        ],
+    )
+    def test_options_that_are_only_mentioned(self, tmp_path, text):
+        assert self.method(tmp_path, [choice(text, RIVERS)]) == (
+            "generation" if "bro" in text else "multiple_choice_joint"
+        )
+
+    def test_options_in_some_texts_only(self, tmp_path):
+        rows = [*rivers(), choice("A. Nile\nB. Volga\nC. Rhine", RIVERS, id="x")]
+        path = write(tmp_path / "x.json", rows)
+        assert load(path).adapter_spec.method == "multiple_choice_joint"
+        (warning,) = [problem for problem in problems(path) if problem.code == "options-shown-twice"]
+        assert "adapter_spec.method: 1 of 4 rows have their options in input.text, others have not" in str(warning)
+
+    def test_labels_that_differ_choose_generation_and_say_that_options_are_hidden(self, tmp_path):
+        rows = [
+            choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1, "C": 2}),
+            choice("b?", RIVERS, answer_mapping={"1": 0, "2": 1, "3": 2}),
+        ]
+        path = write(tmp_path / "x.jsonl", rows)
+        assert load(path).adapter_spec.method == "generation"
+        (warning,) = [problem for problem in problems(path) if problem.code == "options-not-shown"]
+        assert str(warning) == (
+            f'{path}:2: instance.input.text: method generation is used: the rows\' labels differ: ["A", "B", "C"] and '
+            '["1", "2", "3"]\n'
+            "  hint: a model that is asked live is not shown the options: write them into input.text"
+        )
+
+    def test_options_without_a_label_choose_generation(self, tmp_path):
+        path = write(tmp_path / "x.json", [choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1})])
+        assert load(path).adapter_spec.method == "generation"
+        assert "options-not-shown" in codes(path)
+
+    def test_the_file_and_the_argument_decide(self, tmp_path):
+        spec = {"method": "generation", "max_train_instances": 0}
+        assert self.method(tmp_path, rivers(), spec) == "generation"
+        assert self.method(tmp_path, rivers(), spec, method="multiple_choice_joint") == "multiple_choice_joint"
+        for name in ("multiple_choice_separate_original", "multiple_choice_separate_calibrated"):
+            evalset = load(
+                write(
+                    tmp_path / "x.json", rivers(), {"method": name, "reference_prefix": None, "max_train_instances": 0}
+                )
+            )
+            assert (evalset.adapter_spec.method, labels(evalset)) == (name, [None] * 3)
+            assert evalset.scoring == Scoring(metrics=("exact_match",), main_metric="exact_match")
+
+    def test_an_unknown_argument(self, tmp_path):
+        assert errors(write(tmp_path / "x.jsonl", [state()]), method="genration") == [
+            "1: method: unknown method \"genration\"\n  hint: did you mean 'generation'?"
+        ]
+
+    def test_joint_with_a_single_option(self, tmp_path):
+        path = write(
+            tmp_path / "x.jsonl",
+            [*rivers(), state(), state()],
+            {"method": "multiple_choice_joint", "max_train_instances": 0},
+        )
+        assert errors(path) == [
+            (
+                "5: instance.references: method multiple_choice_joint needs two or more options, and 2 rows have fewer\n"
+                '  hint: use "method": "generation"'
+            )
+        ]
+        path = write(
+            tmp_path / "x.jsonl", [*rivers(), state()], {"method": "multiple_choice_joint", "max_train_instances": 0}
+        )
+        assert "and one row has fewer" in errors(path)[0]
+
+    def test_joint_with_all_options_correct(self, tmp_path):
+        row = choice("a?", RIVERS)
+        for given in row["instance"]["references"]:
+            given["tags"] = ["correct"]
+        evalset = load(write(tmp_path / "x.json", [row], {"method": "multiple_choice_joint", "max_train_instances": 0}))
+        assert labels(evalset) == [{"A": "Nile", "B": "Volga", "C": "Rhine"}]
+
+    def test_joint_with_labels_that_differ(self, tmp_path):
+        rows = [
+            choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1, "C": 2}),
+            choice("b?", RIVERS[:2], answer_mapping={"1": 0, "2": 1}),
+        ]
+        path = write(tmp_path / "x.jsonl", rows, {"method": "multiple_choice_joint", "max_train_instances": 0})
+        assert errors(path) == [
+            (
+                '3: instance: the rows\' labels differ: ["A", "B", "C"] and ["1", "2"]\n'
+                '  hint: multiple_choice_joint needs one label sequence for all rows; use "method": "generation" and write the '
+                "options into input.text"
+            )
+        ]
+
+    def test_joint_with_an_option_without_a_label(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1})], {"method": "multiple_choice_joint", "max_train_instances": 0})  # fmt: skip
+        assert errors(path) == [
+            (
+                "2: instance.answer_mapping: method multiple_choice_joint shows every option with a label, and one has none\n"
+                "  hint: map one label to each option"
+            )
+        ]
+
+
+class TestEmptyPrefix:
+    HINT = '\n  hint: set adapter_spec.reference_prefix (for example "A. "), or give an answer_mapping'
+
+    @pytest.mark.parametrize("prefix", ["", None])
+    @pytest.mark.parametrize("method", [None, "generation", "multiple_choice_joint"])
+    def test_without_a_mapping(self, tmp_path, prefix, method):
+        path = write(tmp_path / "x.jsonl", rivers(), {"reference_prefix": prefix, "method": method})
+        assert errors(path) == [
+            "1: adapter_spec.reference_prefix: multiple choice needs a reference_prefix or an answer_mapping, and both are "
+            "empty" + self.HINT
+        ]
+
+    def test_no_label_in_it(self, tmp_path):
+        path = write(tmp_path / "x.json", rivers(), {"reference_prefix": "Option: "})
+        assert errors(path) == [
+            '3: adapter_spec.reference_prefix: reference_prefix "Option: " holds no label (a letter or digit that stands '
+            "alone)" + self.HINT
+        ]
+
+    def test_with_a_mapping_completions_are_read_and_nothing_is_rendered(self, tmp_path):
+        path = write(tmp_path / "x.json", rivers(answer_mapping={"A": 0, "B": 1, "C": 2}), {"reference_prefix": None})
+        assert codes(path, "error") == ["too-few-rows"]
+        path = write(tmp_path / "x.json", rivers(answer_mapping={"A": 0, "B": 1, "C": 2}), {"reference_prefix": None, "max_train_instances": 0})  # fmt: skip
+        assert load(path).adapter_spec.method == "generation"
+        assert "options-not-shown" in codes(path)
+
+    def test_joint_with_a_mapping(self, tmp_path):
+        rows = rivers(answer_mapping={"甲": 0, "乙": 1, "丙": 2})
+        path = write(
+            tmp_path / "x.jsonl",
+            rows,
+            {"method": "multiple_choice_joint", "reference_prefix": "", "max_train_instances": 0},
+        )
+        assert errors(path) == [
+            (
+                '1: adapter_spec.reference_prefix: reference_prefix "" holds no label, and multiple_choice_joint writes one '
+                "before each option\n"
+                '  hint: set adapter_spec.reference_prefix, for example to "甲. "; if the options stand in input.text already, set '
+                '"method": "generation"'
+            )
+        ]
+
+
+class TestMapping:
+    EXPECTED = {"A": "Nile", "B": "Volga", "C": "Rhine"}
+
+    def load(self, tmp_path, row=None, spec=None):
+        rows = [choice("a?", RIVERS, **(row or {}))]
+        return load(write(tmp_path / "x.json", rows, {"max_train_instances": 0, **(spec or {})}))
+
+    @pytest.mark.parametrize("key", ["answer_mapping", "output_mapping"])
+    @pytest.mark.parametrize(
+        "mapping",
+        [{"A": 0, "B": 1, "C": 2}, {"A": "Nile", "B": "Volga", "C": "Rhine"}, {"A": " Nile\n", "B": "Volga", "C": 2}],
+    )
+    def test_both_names_all_places_both_forms(self, tmp_path, key, mapping):
+        on_state = {**choice("a?", RIVERS), key: mapping}
+        for evalset in (
+            self.load(tmp_path, {key: mapping}),
+            self.load(tmp_path, None, {key: mapping}),
+            load(write(tmp_path / "y.json", [on_state])),
+        ):
+            assert labels(evalset) == [self.EXPECTED]
+
+    def test_the_nearest_wins(self, tmp_path):
+        near, far, farthest = (
+            {"A": order[0], "B": order[1], "C": order[2]} for order in ([2, 1, 0], [1, 0, 2], [0, 1, 2])
+        )
+        row = {**choice("a?", RIVERS, answer_mapping=far), "output_mapping": near}
+        spec = {"answer_mapping": farthest, "max_train_instances": 0, "method": "generation"}
+        assert labels(load(write(tmp_path / "x.json", [row], spec))) == [{"A": "Rhine", "B": "Volga", "C": "Nile"}]
+        assert labels(self.load(tmp_path, {"answer_mapping": far}, spec)) == [{"A": "Volga", "B": "Nile", "C": "Rhine"}]
+
+    def test_joint_shows_the_options_in_the_order_of_their_labels(self, tmp_path):
+        evalset = self.load(tmp_path, {"answer_mapping": {"A": "Rhine", "B": "Nile", "C": "Volga"}, "references": [reference("Nile", correct=True), reference("Volga", kept=1), reference("Rhine")]})  # fmt: skip
+        (instance,) = evalset.instances
+        assert evalset.adapter_spec.method == "multiple_choice_joint"
+        assert render(evalset.adapter_spec, instance) == "Input: a?\nA. Rhine\nB. Nile\nC. Volga\nOutput: B\n"
+        assert labels(evalset) == [{"A": "Rhine", "B": "Nile", "C": "Volga"}]
+        assert row_extra(instance)["data"] == {"references": {"1": {"kept": 1}}}
+
+    def test_the_order_of_labels_within_a_mapping_does_not_matter(self, tmp_path):
+        rows = [
+            choice("a?", RIVERS, answer_mapping={"C": 2, "A": 0, "B": 1}),
+            choice("b?", RIVERS[:2], answer_mapping={"B": 1, "A": 0}),
+        ]
+        evalset = load(write(tmp_path / "x.json", rows))
+        assert evalset.adapter_spec.reference_prefix_characters == ["A", "B", "C"]
+        assert labels(evalset) == [self.EXPECTED, {"A": "Nile", "B": "Volga"}]
+
+    def test_generation_keeps_the_references_as_they_are(self, tmp_path):
+        evalset = self.load(tmp_path, {"answer_mapping": {"x": 2, "y": 0}}, {"method": "generation"})
+        assert [r.output.text for r in evalset.instances[0].references] == RIVERS
+        assert labels(evalset) == [{"x": "Rhine", "y": "Nile"}]
+
+    def test_the_files_mapping_may_be_longer_than_a_row(self, tmp_path):
+        rows = [choice("a?", RIVERS), choice("b?", RIVERS[:2])]
+        evalset = load(
+            write(tmp_path / "x.json", rows, {"answer_mapping": {"A": 0, "B": 1, "C": 2}, "max_train_instances": 0})
+        )
+        assert labels(evalset) == [self.EXPECTED, {"A": "Nile", "B": "Volga"}]
+
+    @pytest.mark.parametrize(
+        ("mapping", "expected"),
+        [
+            ({"A": "Nile", "B": "Wolga"}, '"B" maps to "Wolga", which is none of the references\n  hint: did you mean \'Volga\'?'),
+            (
+                {"A": "Nile", "B": "Amazon"},
+                ('"B" maps to "Amazon", which is none of the references\n'
+                "  hint: every option must be one of the references; only right ones are tagged correct"),
+            ),
+            ({"A": "Nile", "B": "2"}, '"B" maps to "2", which is none of the references\n  hint: for a position, write 2 without quotes'),
+            ({"A": 1, "B": 3}, '"B" maps to option number 3, but there are 3 options\n  hint: positions count from 0'),
+            ({"A": -1}, '"A" maps to option number -1, but there are 3 options\n  hint: positions count from 0'),
+            ({" ": 0}, "an answer mapping has an empty label"),
+            ({"A": 1, "B": 2}, "no label names a correct option, so no answer could be right\n  hint: map one label to each option"),
+        ],
+    )  # fmt: skip
+    def test_mappings_that_cannot_be(self, tmp_path, mapping, expected):
+        path = write(tmp_path / "x.jsonl", [choice("a?", RIVERS, answer_mapping=mapping)])
+        assert errors(path) == [f"2: instance.answer_mapping: {expected}"]
+
+    def test_the_files_mapping_with_a_row_that_lacks_the_option(self, tmp_path):
+        path = write(
+            tmp_path / "x.jsonl",
+            [choice("a?", RIVERS)],
+            {"answer_mapping": {"A": "Nile", "B": "Elbe"}, "max_train_instances": 0},
+        )
+        assert errors(path) == [
+            (
+                '2: instance.references: "B" maps to "Elbe", which is none of the references\n'
+                "  hint: every option must be one of the references; only right ones are tagged correct"
+            )
+        ]
+
+    def test_the_files_mapping_with_a_position_that_no_row_has(self, tmp_path):
+        path = write(
+            tmp_path / "x.jsonl",
+            rivers(),
+            {"output_mapping": {"A": 0, "B": 1, "C": 2, "D": 3}, "max_train_instances": 0},
+        )
+        assert errors(path) == [
+            "1: adapter_spec.answer_mapping.D: no row has an option number 3\n  hint: positions count from 0"
+        ]
+
+    def test_both_names_that_contradict(self, tmp_path):
+        row = choice("a?", RIVERS, answer_mapping={"A": 0}, output_mapping={"A": 1})
+        assert errors(write(tmp_path / "x.jsonl", [row])) == [
+            "2: instance.answer_mapping: contradicts output_mapping, which means the same\n  hint: keep one of them"
+        ]
+        spec = {"answer_mapping": {"A": 0}, "output_mapping": {"A": 1}, "max_train_instances": 0}
+        assert errors(write(tmp_path / "x.jsonl", [choice("a?", RIVERS)], spec)) == [
+            (
+                '1: adapter_spec.output_mapping: {"A": 1} contradicts answer_mapping {"A": 0}, which means the same\n'
+                "  hint: keep one of them"
+            )
+        ]
+
+    def test_a_mapping_makes_a_row_multiple_choice(self, tmp_path):
+        row = {**answered(state("a?", "Nile"), "A"), "answer_mapping": {"A": "Nile"}}
+        evalset = load(write(tmp_path / "x.json", [row]))
+        assert labels(evalset) == [{"A": "Nile"}]
+        assert evalset.adapter_spec.method == "generation"
+
+    def test_options_that_read_the_same(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [choice("a?", ["Nile", "Volga", "Nile"])])
+        assert errors(path) == [
+            (
+                '2: instance.references[2].output.text: two options read "Nile", and only one of them is correct\n'
+                "  hint: an answer could not be told right from wrong; change or remove one"
+            )
+        ]
+        assert errors(write(tmp_path / "x.jsonl", [choice("a?", ["Nile", "Volga", "Volga"])])) == []
+
+    def test_labels_of_the_file(self, tmp_path):
+        spec = {"reference_prefix_characters": ["x", "yy", "z"], "max_train_instances": 0}
+        evalset = self.load(tmp_path, None, spec)
+        assert labels(evalset) == [{"x": "Nile", "yy": "Volga", "z": "Rhine"}]
+        assert (
+            render(evalset.adapter_spec, evalset.instances[0]) == "Input: a?\nx. Nile\nyy. Volga\nz. Rhine\nOutput: x\n"
+        )
+        path = write(tmp_path / "x.jsonl", rivers(1), {"reference_prefix_characters": ["x"], "max_train_instances": 0})
+        assert errors(path) == [
+            (
+                "2: instance.references: the row has 3 options, and reference_prefix_characters has 1 labels\n"
+                "  hint: give as many labels as the longest row has options"
+            )
+        ]
+
+
+class TestRendering:
+    """What HELM's own joint adapter makes of the AdapterSpec."""
+
+    @pytest.mark.parametrize(
+        ("prefix", "mapping", "lines"),
+        [
+            ("A. ", None, ["A. Nile", "B. Volga", "C. Rhine"]),
+            ("(a) ", None, ["(a) Nile", "(b) Volga", "(c) Rhine"]),
+            ("1) ", None, ["1) Nile", "2) Volga", "3) Rhine"]),
+            ("甲、", None, ["甲、Nile", "乙、Volga", "丙、Rhine"]),
+            ("А. ", None, ["А. Nile", "Б. Volga", "В. Rhine"]),
+            ("가. ", None, ["가. Nile", "나. Volga", "다. Rhine"]),
+            ("①", None, ["①Nile", "②Volga", "③Rhine"]),
+            ("Ａ：", None, ["Ａ：Nile", "Ｂ：Volga", "Ｃ：Rhine"]),
+            ("क. ", None, ["क. Nile", "ख. Volga", "ग. Rhine"]),
+            ("A. Answer: ", None, ["A. Answer: Nile", "B. Answer: Volga", "C. Answer: Rhine"]),
+            ("A. ", {"甲": 0, "乙": 1, "丙": 2}, ["甲. Nile", "乙. Volga", "丙. Rhine"]),
+            ("yes: ", {"yes": 0, "no": 1, "both": 2}, ["yes: Nile", "no: Volga", "both: Rhine"]),
+            ("★ ", {"★": 0, "☆": 1, "✦": 2}, ["★ Nile", "☆ Volga", "✦ Rhine"]),
+        ],
+    )
+    def test_labels(self, tmp_path, prefix, mapping, lines):
+        row = choice("a?", RIVERS, 1, **({"answer_mapping": mapping} if mapping else {}))
+        evalset = load(write(tmp_path / "x.json", [row], {"reference_prefix": prefix, "max_train_instances": 0}))
+        wanted = list(row_extra(evalset.instances[0])["labels"])
+        assert evalset.adapter_spec.method == "multiple_choice_joint"
+        assert render(evalset.adapter_spec, evalset.instances[0]) == (
+            "Input: a?\n" + "".join(f"{line}\n" for line in lines) + f"Output: {wanted[1]}\n"
+        )
+
+    def test_more_than_26_options(self, tmp_path):
+        options = [f"option {number}" for number in range(30)]
+        evalset = load(write(tmp_path / "x.json", [choice("a?", options, 27)]))
+        text = render(evalset.adapter_spec, evalset.instances[0])
+        assert "\nZ. option 25\nAA. option 26\nAB. option 27\n" in text
+        assert text.endswith("Output: AB\n")
+
+    @pytest.mark.parametrize("prefix", ["Answer A. ", "Option A: "])
+    def test_text_before_the_label(self, tmp_path, prefix):
+        expected = f'reference_prefix "{prefix}" has text before the label, which HELM\'s joint adapter cannot render'
+        path = write(tmp_path / "x.jsonl", rivers(), {"reference_prefix": prefix, "method": "multiple_choice_joint", "max_train_instances": 0})  # fmt: skip
+        assert errors(path) == [
+            f'1: adapter_spec.reference_prefix: {expected}\n  hint: begin it with the label, for example "A. "'
+        ]
+        live = write(tmp_path / "x.json", rivers(), {"reference_prefix": prefix, "max_train_instances": 0})
+        evalset = load(live)
+        assert evalset.adapter_spec.method == "generation"
+        assert labels(evalset)[0] == {"A": "Nile", "B": "Volga", "C": "Rhine"}
+        assert "options-not-shown" in codes(live)
+
+
+class TestLabelRules:
+    def test_default_series(self):
+        assert default_labels("A.", 28)[24:] == ["Y", "Z", "AA", "AB"]
+        assert default_labels("(y)", 3) == ["y", "z", "aa"]
+        assert default_labels("8:", 4) == ["8", "9", "10", "11"]
+        assert default_labels("0.", 2) == ["0", "1"]
+        assert default_labels("丙", 3) == ["丙", "丁", "戊"]
+
+    def test_a_series_that_ends(self):
+        assert default_labels("①", 20)[-1] == "⑳"
+        with pytest.raises(LabelError, match='there is no series of 40 labels that begins with "①"'):
+            default_labels("①", 40)
+
+    def test_where_the_label_stands(self):
+        assert find_label("A. ") == (0, 1)
+        assert find_label("Option B: ") == (7, 8)
+        assert find_label("a b ") == (0, 1)
+        assert find_label("Option a b ") is None
+        assert find_label("Option: ") is None
+        assert find_label("yes: ", "yes") == (0, 3)
+        assert find_label("yesterday: ", "yes") is None
+        assert find_label("A A ", "A") == (0, 1)
+        assert find_label("") is None
+
+    def test_shared_sequences(self):
+        assert shared_sequence([("A",), ("A", "B")]) == ("A", "B")
+        assert shared_sequence([]) == ()
+        with pytest.raises(LabelError):
+            shared_sequence([("A", "B"), ("B",)])
+
+    def test_encoding_never_uses_a_character_twice(self):
+        assert encode_prefix("A. A-level: ", ["A", "B"]) == "X. A-level: "
+        with pytest.raises(LabelError, match="cannot be rendered"):
+            encode_prefix("A (AXQZ1甲): ", ["A"])
+
+
+class TestChainOfThought:
+    SPEC = {"max_train_instances": 1, "chain_of_thought_prefix": "Think: ", "chain_of_thought_suffix": "\nSo: "}
+
+    def test_generation(self, tmp_path):
+        rows = [
+            state(split="train", chain_of_thought="It is liquid."),
+            state("b?", split="test", chain_of_thought="Hm."),
+        ]
+        evalset = load(write(tmp_path / "x.json", rows, self.SPEC))
+        train, test = evalset.instances
+        assert train.references[0].output.text == "Think: It is liquid.\nSo: mercury"
+        assert test.references[0].output.text == "mercury"
+        assert test.extra_data["chain_of_thought"] == "Hm."
+        assert evalset.adapter_spec.chain_of_thought_suffix == "\nSo: "
+
+    def test_generation_with_helms_defaults(self, tmp_path):
+        rows = [state(split="train", chain_of_thought="It is liquid."), state("b?", split="test")]
+        evalset = load(write(tmp_path / "x.json", rows, {"max_train_instances": 1}))
+        assert evalset.instances[0].references[0].output.text == "It is liquid.\nmercury"
+
+    def test_only_the_answer_that_is_shown_gets_it(self, tmp_path):
+        row = state(
+            split="train",
+            chain_of_thought="Why.",
+            references=[reference("x"), reference("y", correct=True), reference("z", correct=True)],
+        )
+        row["instance"]["references"][0]["tags"] = ["correct"]
+        rows = [row, state("b?", split="test"), state("c?", split="train", chain_of_thought="Why.", references=[])]
+        evalset = load(write(tmp_path / "x.json", rows, {"max_train_instances": 1}))
+        assert [r.output.text for r in evalset.instances[0].references] == ["Why.\nx", "y", "z"]
+        assert evalset.instances[2].references == []
+
+    def test_multiple_choice(self, tmp_path):
+        rows = [choice("a?", RIVERS, split="train", chain_of_thought="Egypt."), choice("b?", RIVERS, split="test")]
+        evalset = load(write(tmp_path / "x.json", rows, self.SPEC))
+        assert evalset.adapter_spec.method == "multiple_choice_joint_chain_of_thought"
+        assert evalset.adapter_spec.chain_of_thought_prefix == "Think: "
+        assert evalset.instances[0].extra_data["chain_of_thought"] == "Egypt."
+        assert evalset.instances[0].references[0].output.text == "Nile"
+
+    def test_an_argument_that_does_not_render_it(self, tmp_path):
+        rows = [choice("a?", RIVERS, split="train", chain_of_thought="Egypt."), choice("b?", RIVERS, split="test")]
+        path = write(tmp_path / "x.jsonl", rows, self.SPEC)
+        found, _ = request_states.check(path, method="multiple_choice_joint")
+        assert str(found[0]) == (
+            f"{path}:2: instance.chain_of_thought: not rendered by method multiple_choice_joint\n"
+            "  hint: use multiple_choice_joint_chain_of_thought"
+        )
+        assert load(path, method="multiple_choice_joint").adapter_spec.method == "multiple_choice_joint"
+
+    def test_not_differentiated(self, tmp_path):
+        rows = [state(f"{n}?", id=n, chain_of_thought="Why.") for n in range(102)]
+        path = write(tmp_path / "x.json", rows, {"max_train_instances": 1})
+        assert codes(path) == ["not-differentiated", "chain-of-thought-split"]
+        train = [instance for instance in load(path).instances if instance.split == "train"]
+        assert [instance.references[0].output.text for instance in train] == ["Why.\nmercury"]
+
+    def test_wrong_type(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [state(chain_of_thought=["a"])])
+        assert errors(path) == ['2: instance.chain_of_thought: expected a string, got ["a"]']
+
+
+class TestDoubledPrompts:
+    SPEC = {"input_prefix": "Q: ", "output_prefix": "A: "}
+
+    def rows(self, *texts):
+        return [
+            state("Demo?", split="train", id="d"),
+            *[state(text, split="test", id=n) for n, text in enumerate(texts)],
+        ]
+
+    def test_they_are_warned_of(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", self.rows("Q: Who?\nA: ", "Q: Why?"), self.SPEC | {"max_train_instances": 1})
+        assert [str(p).split("\n")[0] for p in problems(path)] == [
+            f"{path}:3: instance.input.text: 2 of 3 inputs begin with the input_prefix already, so the prompt has it twice",
+            f"{path}:3: instance.input.text: 1 of 3 inputs end with the output_prefix already, so the prompt has it twice",
+        ]
+        assert load(path).adapter_spec.input_prefix == "Q: "
+
+    def test_without_demonstrations_the_text_is_given_as_it_is(self, tmp_path):
+        rows = [state(f"Q: 1+{n}?\nA: {n}\nQ: 2+{n}?\nA: ", id=n) for n in range(2)]
+        path = write(tmp_path / "x.json", rows, self.SPEC | {"max_train_instances": 0})
+        spec = load(path).adapter_spec
+        assert (spec.input_prefix, spec.input_suffix, spec.output_prefix) == ("", "", "")
+        assert "doubled-prompt" not in codes(path)
+
+    def test_only_one_of_the_two(self, tmp_path):
+        spec = self.SPEC | {"max_train_instances": 0}
+        made = load(write(tmp_path / "x.json", [state("Q: Who?"), state("Q: Why?")], spec)).adapter_spec
+        assert (made.input_prefix, made.input_suffix, made.output_prefix) == ("", "\n", "A: ")
+        made = load(write(tmp_path / "x.json", [state("Who?\nA: ")], spec)).adapter_spec
+        assert (made.input_prefix, made.input_suffix, made.output_prefix) == ("Q: ", "", "")
+
+    def test_some_rows_only(self, tmp_path):
+        path = write(tmp_path / "x.json", [state("Q: Who?"), state("Why?")], self.SPEC | {"max_train_instances": 0})
+        assert load(path).adapter_spec.input_prefix == "Q: "
+        assert "doubled-prompt" in codes(path)
+
+    def test_empty_prefixes_never_double(self, tmp_path):
+        path = write(
+            tmp_path / "x.json", self.rows("Who?"), {"input_prefix": " ", "output_prefix": "", "max_train_instances": 1}
+        )
+        assert codes(path) == []
+
+
+class TestScoring:
+    def scoring(self, tmp_path, rows=None, spec=None, scoring=None, **options):
+        top = {"scoring": scoring} if scoring is not None else {}
+        return load(write(tmp_path / "x.json", rows or [state()], spec, **top), **options).scoring
+
+    def test_defaults(self, tmp_path):
+        assert self.scoring(tmp_path) == Scoring(
+            metrics=("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score"),
+            main_metric="quasi_exact_match",
+        )
+        assert self.scoring(tmp_path, rivers()) == Scoring(
+            metrics=("exact_match", "quasi_exact_match"), main_metric="exact_match"
+        )
+        shown = [choice("A. Nile\nB. Volga\nC. Rhine", RIVERS)]
+        assert self.scoring(tmp_path, shown).main_metric == "exact_match"
+        listed = Scoring(
+            metrics=("exact_match", "set_exact_match", "list_f1"), main_metric="set_exact_match", output_format="list"
+        )
+        assert self.scoring(tmp_path, spec={"ouput_format": "list", "max_train_instances": 0}) == listed
+        assert self.scoring(tmp_path, output_format="list") == listed
+
+    def test_the_file_says(self, tmp_path):
+        given = {
+            "metrics": ["rouge_l", "exact_match"],
+            "main_metric": "rouge_l",
+            "extract": "is (.*)",
+            "strip": True,
+            "lower": True,
+        }
+        assert self.scoring(tmp_path, scoring=given) == Scoring(
+            metrics=("rouge_l", "exact_match"), main_metric="rouge_l", extract="is (.*)", strip=True, lower=True
+        )
+
+    def test_arguments_win(self, tmp_path):
+        given = {"metrics": ["rouge_l"], "extract": "is (.*)", "strip": True}
+        made = self.scoring(tmp_path, scoring=given, metrics=["f1_score"], extract="so (.*)", strip=False, lower=True)
+        assert made == Scoring(
+            metrics=("f1_score",), main_metric="f1_score", extract="so (.*)", strip=False, lower=True
+        )
+
+    def test_a_main_metric_that_is_not_among_the_defaults_is_measured_too(self, tmp_path):
+        made = self.scoring(tmp_path, main_metric="rouge_l")
+        assert (made.metrics[-1], made.main_metric) == ("rouge_l", "rouge_l")
+
+    def test_the_best_of_several_outputs(self, tmp_path):
+        made = self.scoring(tmp_path, spec={"num_outputs": 3, "max_train_instances": 0}, main_metric="f1_score@3")
+        assert made.main_metric == "f1_score@3"
+
+    def test_scores_of_ours(self, tmp_path):
+        from helm_ext.scores import get_scores
+
+        name = min(get_scores())
+        assert self.scoring(tmp_path, metrics=[name]) == Scoring(metrics=(name,), main_metric=name)
+
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ({"metrics": ["exact_macth"]}, "scoring.metrics: unknown metric \"exact_macth\"\n  hint: did you mean 'exact_match'"),
+            ({"metrics": ["list_f1"]}, 'scoring.metrics: unknown metric "list_f1"\n  hint: list_f1 is for "output_format": "list"'),
+            ({"metrics": ["pass"]}, 'scoring.metrics: "pass" cannot be measured here: it needs test cases'),
+            ({"metrics": []}, "scoring.metrics: the list of metrics is empty\n  hint: leave the key out for the defaults"),
+            ({"main_metric": "f1_scor"}, "scoring.main_metric: \"f1_scor\" is none of the metrics that are measured\n  hint: did you mean 'f1_score'"),
+            ({"metrics": ["f1_score"], "main_metric": "zzz"}, 'scoring.main_metric: "zzz" is none of the metrics that are measured\n  hint: measured: f1_score'),
+            ({"extract": "("}, 'scoring.extract: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
+        ],
+    )  # fmt: skip
+    def test_mistakes(self, tmp_path, given, expected):
+        (error,) = errors(write(tmp_path / "x.jsonl", [state()], scoring=given))
+        assert error.startswith(f"1: {expected}")
+
+    def test_mistakes_in_arguments_are_theirs(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [state()])
+        assert errors(path, metrics=["pass"]) == ['1: metrics: "pass" cannot be measured here: it needs test cases']
+        assert errors(path, output_format="lists") == ['1: output_format: expected "string" or "list", got "lists"']
+
+
+def test_no_series_of_labels_repeats_itself():
+    assert all(len(set(series)) == len(series) for series in _SERIES)
