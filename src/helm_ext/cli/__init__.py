@@ -9,6 +9,7 @@ import sys
 
 import typer
 
+from helm_ext.cli.convert import convert
 from helm_ext.cli.hub import hub_app
 from helm_ext.cli.preview import preview
 from helm_ext.cli.schema import schema, schema_path
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command()(validate)
 app.command()(preview)
 app.command()(score)
+app.command()(convert)
 app.command()(schema)
 app.command("schema-path")(schema_path)
 app.add_typer(hub_app, name="hub")
