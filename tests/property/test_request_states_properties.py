@@ -177,7 +177,7 @@ def test_any_bytes_give_a_value_or_a_dataset_error(data):
 def test_lines_are_those_between_newlines(tmp_path_factory, lines, seed):
     path: Path = tmp_path_factory.mktemp("x") / "x"
     data = b"\n".join(lines) * (1 + random.Random(seed).randrange(2))
-    if not data:
+    if not data or data.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):  # compressed, by its magic
         return
     path.write_bytes(data)
     expected = data.split(b"\n")

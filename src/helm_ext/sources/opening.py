@@ -109,7 +109,7 @@ def _gzip_chunks(raw: Hashing) -> Callable[[], bytes]:
 def _zstd_chunks(raw: Hashing) -> Callable[[], bytes]:
     import zstandard
 
-    context = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+    context = zstandard.ZstdDecompressor(max_window_size=1 << 27)
 
     def generate() -> Iterator[bytes]:
         frame = None
@@ -164,7 +164,8 @@ class Reader:
             raise make_error(self.path, f"the file cannot be read: {error.strerror}", code="unreadable") from error
         except Exception as error:
             if isinstance(error, zlib.error) or type(error).__name__ == "ZstdError":
-                raise self._broken(f"this is no valid {self.compression} file") from error
+                hint = "compress it with a window of 128 MiB or less" if "memory" in str(error) else ""
+                raise self._broken(f"this is no valid {self.compression} file", hint) from error
             raise
         self.size += len(data)
         if self.compression and self.size > max(self._ratio_free_bytes, self._max_ratio * self._raw.count):
