@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
-import numpy as np
-
 from helm_ext.errors import (
     DatasetChangedError,
     DatasetError,
@@ -278,6 +276,8 @@ def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]
     `ids` holds the 64-bit hash of each id, which tells nearly always that there is nothing to find. Only where two are
     equal are the records read again (`reread` yields path and record), and the ids themselves compared.
     """
+    import numpy as np
+
     hashes = np.sort(np.frombuffer(ids, dtype=np.int64)) if ids else np.empty(0, dtype=np.int64)
     suspects = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
     if not suspects:
