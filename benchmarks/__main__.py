@@ -1,7 +1,7 @@
 """Run the workloads through each system and print what an evaluation costs around the model.
 
     python -m benchmarks                          # stock HELM and helm-ext, 2,000 rows
-    python -m benchmarks --rows 10000 --peers     # lm-evaluation-harness, inspect-ai and redlite too, where installed
+    python -m benchmarks --rows 10000 --summarize # and helm-summarize afterwards
 
 CPU seconds are user+sys of the whole process and its children; "start" is a run of 10 rows, "marginal" the difference
 per 1,000 rows. Runs are interleaved, because other work on the machine disturbs absolute numbers: trust ratios.
@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import limits, peers, stock, workloads
+from benchmarks import limits, stock, workloads
 
 HELM_RUNNER = "helm.benchmark.runner.Runner"
 OUR_RUNNER = "helm_ext.runner.StreamingRunner"
@@ -79,8 +79,6 @@ class Job:
 
     def command(self) -> list[str]:
         """Return the command line. HELM's are run with this interpreter's `helm-run`."""
-        if self.system in peers.PEERS:
-            return peers.command(self.system, self.workload, self.plain_path)
         recorded, runner = SYSTEMS[self.system]
         entry = (
             f"adapter_spec:path={self.recorded_path},model=recorded/bench"
@@ -140,10 +138,9 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", choices=list(workloads.METRICS), default=list(workloads.METRICS))
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--repeat", type=int, default=1, help="times that each system runs; the cheapest run counts")
-    parser.add_argument("--peers", action="store_true", help="other harnesses, each in an environment of its own")
     parser.add_argument("--summarize", action="store_true", help="helm-summarize, stock and streaming, as well")
     arguments = parser.parse_args()
-    systems = [*arguments.systems, *(peers.available() if arguments.peers else [])]
+    systems = arguments.systems
     limits.print_start_up()
     with tempfile.TemporaryDirectory(prefix="helm-ext-benchmark-") as name:
         folder = Path(name)
