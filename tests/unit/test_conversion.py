@@ -246,6 +246,24 @@ def test_rows_that_differ_in_ways_a_file_cannot_say(tmp_path):
         to_json_lines(exact, tmp_path / "x.jsonl")
 
 
+def test_what_an_ultraeval_task_loses(tmp_path):
+    evalset = request_states.load(write_file(tmp_path, [state("a")]))
+    first = evalset.instances[0]
+    prompt = replace(first, extra_data={EXTRA_KEY: {"prompt": ["head ", "demo ", "question"], "score": {"4": 0.5}}})
+    tags = ("method=ppl", "postprocess=strip")
+    task = replace(evalset, format="ultraeval", tags=tags, instances=[prompt])
+    with pytest.raises(DatasetIntegrityError) as caught:
+        to_json_lines(task, tmp_path / "x.jsonl")
+    for loss in ("the postprocess strip", "the perplexity rule", "dropping demonstrations", "worth a number"):
+        assert loss in str(caught.value)
+    with pytest.raises(DatasetIntegrityError) as caught:
+        to_bundle(task, tmp_path / "x.zip")
+    for loss in ("the postprocess strip", "the perplexity rule", "worth a number"):
+        assert loss in str(caught.value)
+    found = to_bundle(task, tmp_path / "x.zip", lossy=True).path
+    assert innodata.load(path=found).instances[0].input.messages[0]["content"] == "head demo question"
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -342,6 +342,29 @@ def test_no_such_file(tmp_path):
     assert "cannot be read" in found
 
 
+def test_ids_that_occur_twice(tmp_path):
+    test, train = TEST + line("b"), TRAIN + line("a")
+    sizes = {"test_size": 3, "train_size": 2}
+    digests = {"test_digest": hashlib.sha256(test).hexdigest(), "train_digest": hashlib.sha256(train).hexdigest()}
+    content = members(test_jsonl=test, train_jsonl=train, meta_json=meta(**sizes, **digests))
+    assert texts(write_zip(tmp_path / "demo.zip", content)) == [
+        'demo.zip/test.jsonl:3: id: "b" occurs already in test.jsonl:2\n  hint: ids must be unique across both splits',
+        'demo.zip/train.jsonl:2: id: "a" occurs already in test.jsonl:1\n  hint: ids must be unique across both splits',
+    ]
+
+
+def test_an_empty_test_split(tmp_path):
+    stated = meta(test_size=0, test_digest=hashlib.sha256(b"").hexdigest())
+    assert texts(write_zip(tmp_path / "demo.zip", members(test_jsonl=b"", meta_json=stated))) == [
+        "demo.zip/test.jsonl: the test split is empty\n  hint: at least one record is needed to evaluate"
+    ]
+
+
+def test_an_empty_train_split(tmp_path):
+    stated = meta(train_size=0, train_digest=hashlib.sha256(b"").hexdigest())
+    assert check(write_zip(tmp_path / "demo.zip", members(train_jsonl=b"", meta_json=stated)))[0] == []
+
+
 def test_records_of_a_bundle_that_is_not_sound(tmp_path):
     path = write_zip(tmp_path / "demo.zip", members(test_jsonl=line("a") + b"{}\n"))
     with open_bundle(path) as bundle, pytest.raises(DatasetError, match="test.jsonl:2: id: missing"):

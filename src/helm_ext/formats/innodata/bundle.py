@@ -172,8 +172,7 @@ def open_bundle(
             _check_name(opened[2], shown, Path(path).stem, expected_name, problems)
         found = problems.all(shown)
         raise_for(found)
-        if opened is None:
-            raise DatasetSyntaxError(found)
+        assert opened is not None  # else there is an error
         archive, members, meta = opened
         with archive:
             yield Bundle(shown, found_digest, meta, archive, members, tuple(found))
