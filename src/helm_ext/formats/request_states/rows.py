@@ -100,6 +100,7 @@ def known_keys(model: Any) -> frozenset[str]:
 
 
 STATE_KEYS = known_keys(models.StateModel)
+_MAPPING_KEYS = frozenset({"answer_mapping", "output_mapping"})
 
 
 class RowReader:
@@ -243,7 +244,9 @@ class RowReader:
     ) -> tuple[dict[str, int] | None, bool]:
         if self.context.method not in LABELLED_METHODS:
             return None, False
-        mapping, where, shared = self._mapping(state, instance, path, line)
+        mapping, where, shared = self.context.mapping, (*path, "instance", "references"), True
+        if not _MAPPING_KEYS.isdisjoint(state) or not _MAPPING_KEYS.isdisjoint(instance):
+            mapping, where, shared = self._mapping(state, instance, path, line)
         needs_labels = len(tags) > 1 and (not all(tags) or self.context.method in JOINT_METHODS)
         if mapping is None and (is_helm or not needs_labels):
             return None, False
@@ -330,7 +333,11 @@ class RowReader:
                         kind=INTEGRITY,
                     )
                     return
-        if any(tags) and not any(tags[position] for position in labels.values()):
+        if (
+            len(set(labels.values())) < len(options)
+            and any(tags)
+            and not any(tags[position] for position in labels.values())
+        ):
             self.report.add(
                 where,
                 "no label names a correct option, so no answer could be right",

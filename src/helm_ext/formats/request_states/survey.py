@@ -62,6 +62,7 @@ class Survey:
         self.usable = First()
         self.not_run = First()
         self.failed = First()
+        self._statuses = {"ok": self.usable, "not_run": self.not_run, "failed": self.failed}
         self.recorded_train = First()
         """Train rows of a differentiated file that have completions."""
         self._train_status = {"ok": First(), "not_run": First(), "failed": First()}
@@ -125,10 +126,6 @@ class Survey:
             total.row = total.row or first.row
 
     @property
-    def _statuses(self) -> dict[str, First]:
-        return {"ok": self.usable, "not_run": self.not_run, "failed": self.failed}
-
-    @property
     def is_recorded(self) -> bool:
         """Whether the file is a recorded one: at least one row has a usable result."""
         return self.usable.count > 0
@@ -148,8 +145,8 @@ class Survey:
         if row.labels is not self._last_labels:  # rows without a mapping share one dict
             self._last_labels = row.labels
             self.label_sets.setdefault(tuple(row.labels), row)
-        if len(set(row.labels.values())) < len(row.references):
-            self.unlabelled_option.add(row)
+            if len(set(row.labels.values())) < len(row.references):
+                self.unlabelled_option.add(row)
         if text is not None and self.context.method is None and options_in_text(row, text):
             self.options_in_text.add(row)
 
