@@ -33,7 +33,7 @@ from helm.common.request import Request, RequestResult
 
 from helm_ext.json_arrays import read_array
 from helm_ext.serialise import ArrayWriter, write_array
-from helm_ext.staged import PART, staged
+from helm_ext.staged import staged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -224,17 +224,15 @@ def write_display_files(run_path: Path, run_spec: RunSpec, schema: Schema, *, sk
             for output in outputs:
                 output.close()
         if rows.replaced:
-            _replace_instances(run_path, files, rows.replaced)
+            _replace_instances(files, rows.replaced)
 
 
-def _replace_instances(run_path: Path, files: StagedFiles, replaced: dict[int, JSONObject]) -> None:
+def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> None:
     """Write `instances.json` again: HELM shows the last instance of an id, at the place of the first."""
-    written = (run_path / f"{DISPLAY_FILES[0]}{PART}").rename(run_path / f"{DISPLAY_FILES[0]}.first{PART}")
-    try:
-        with files.open(DISPLAY_FILES[0]) as output:
-            write_array(output, (replaced.get(i, instance) for i, instance in enumerate(read_array(written))))
-    finally:
-        written.unlink()
+    first = files.part(DISPLAY_FILES[0])
+    written = first.rename(first.with_suffix(".first"))
+    with files.open(DISPLAY_FILES[0]) as output:
+        write_array(output, (replaced.get(i, instance) for i, instance in enumerate(read_array(written))))
 
 
 class _DisplayRows:

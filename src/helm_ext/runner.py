@@ -5,7 +5,7 @@
 The steps are those of `helm.benchmark.runner.Runner.run_one`, which is one function and cannot be extended in parts; it
 is restated below and tests/contract/test_runner_sources.py fails when HELM changes it. What differs:
 
-- the files are encoded element by element (`helm_ext.serialise`) under temporary names and put in place together;
+- the files are encoded element by element (`helm_ext.serialise`), aside, and put in place together (`helm_ext.staged`);
 - HELM's basic metrics are computed in one pass (`helm_ext.fast_stats`), with the same values;
 - demonstrations are rendered once a run, and a prompt's tokens are counted once, not again for the metrics;
 - no threads where nothing waits; objects that live until the end are kept from the garbage collector.
@@ -48,7 +48,7 @@ from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.serialise import StatRenderer, dumps, write_array, write_object
-from helm_ext.staged import LAST_FILE, staged
+from helm_ext.staged import staged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -219,7 +219,7 @@ def write_run(
             write_object(file, scenario_state, streamed="request_states")
         with files.open("stats.json") as file:
             write_array(file, remove_stats_nans(list(stats)))
-        with files.open(LAST_FILE) as file:
+        with files.open("per_instance_stats.json") as file:
             write_array(file, map(StatRenderer().render, per_instance_stats))
 
 

@@ -1,59 +1,111 @@
-"""Files that appear together, or not at all."""
+"""Files that appear together, or not at all, whoever else writes the same ones at the same time.
+
+    folder/
+      stats.json, ...            what readers see: files of one writer, whole
+      .staged-PID-RANDOM/        one writer's files while they are written: stats.json.part, ...; and its lock
+      .commit.lock               held while files are put in place; empty, and left there (removing it would be a race)
+
+A writer's lock is let go by the operating system when its process ends, also by `kill -9`: a staging folder whose lock
+is free is nobody's, and is removed by the next writer. The staging folder is made and locked under `.commit.lock`, so
+that nobody finds it before it is locked.
+"""
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+import secrets
+import shutil
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from helm.common.hierarchical_logger import hlog
+from filelock import FileLock, Timeout
+from helm.common.hierarchical_logger import hlog, hwarn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-__all__ = ["LAST_FILE", "PART", "StagedFiles", "staged"]
+__all__ = ["StagedFiles", "staged"]
 
+STAGING = ".staged-"
 PART = ".part"
-"""Suffix of a file that is being written. What a killed run leaves is overwritten by the next."""
+COMMIT_LOCK = ".commit.lock"
 
-LAST_FILE = "per_instance_stats.json"
-"""Put in place last, and taken away first: while it is missing, HELM does not take a run for complete."""
+_STALE_SECONDS = 24 * 3600
+"""Where the file system has no locks, a staging folder of this age was left behind."""
 
 
 class StagedFiles:
-    """Files of one folder that appear together, or not at all."""
+    """Files of one folder that appear together, or not at all. For use in one thread."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.names: list[str] = []
+        self._names: list[str] = []
+        self._staging: Path | None = None
+        self._alive: FileLock | None = None
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open the file `name` for writing; it stands under another name until `commit`."""
-        if name not in self.names:
-            self.names.append(name)
-        with self._part(name).open("wb", buffering=1 << 20) as file:
+        """Open the file `name` for writing; it stands elsewhere until `commit`."""
+        if name not in self._names:
+            self._names.append(name)
+        with self.part(name).open("wb", buffering=1 << 20) as file:
             yield file
             hlog(f"Writing {file.tell()} bytes to {self.folder / name}")
             file.flush()
             os.fsync(file.fileno())
 
+    def part(self, name: str) -> Path:
+        """Return where `name` stands until `commit`."""
+        if self._staging is None:
+            with _locked(self.folder):
+                self._remove_leftovers()
+                self._staging = self.folder / f"{STAGING}{os.getpid()}-{secrets.token_hex(8)}"
+                self._staging.mkdir()
+                self._alive = _lock_of(self._staging)
+                with suppress(NotImplementedError):
+                    self._alive.acquire()
+        return self._staging / (name + PART)
+
     def commit(self) -> None:
-        """Put all files in place. Whatever moment this is killed in, old and new files never pass for one run."""
-        if LAST_FILE in self.names:
-            (self.folder / LAST_FILE).unlink(missing_ok=True)
-        for name in sorted(self.names, key=lambda name: name == LAST_FILE):
-            self._part(name).replace(self.folder / name)
-        self.names.clear()
+        """Put all files in place, those of other writers away.
+
+        The file that was opened last is taken away first and put in place last, and the old files are gone before the
+        first new one comes: whatever moment this is killed in, what is there is of one writer, and without the last
+        file unless it is all. HELM takes no run for complete that lacks a file.
+
+        Raises FileNotFoundError, with the old files untouched, if a file that was written is not there any more.
+        """
+        if not self._names:
+            return
+        parts = {name: self.part(name) for name in self._names}
+        with _locked(self.folder):
+            for part in parts.values():
+                part.stat()
+            if len(parts) > 1:  # a single one is replaced at once
+                for name in reversed(parts):
+                    (self.folder / name).unlink(missing_ok=True)
+            for name, part in parts.items():
+                part.replace(self.folder / name)
+            self._remove_leftovers()
+        self._names.clear()
 
     def discard(self) -> None:
         """Remove what was written and not put in place."""
-        for name in self.names:
-            self._part(name).unlink(missing_ok=True)
+        if self._staging is not None:
+            shutil.rmtree(self._staging, ignore_errors=True)
+            self._staging = None
+        if self._alive is not None:
+            self._alive.release()
+            self._alive = None
+        self._names.clear()
 
-    def _part(self, name: str) -> Path:
-        return self.folder / (name + PART)
+    def _remove_leftovers(self) -> None:
+        """Remove the staging folders of writers that are gone."""
+        for staging in self.folder.glob(f"{STAGING}*"):
+            if staging != self._staging and _is_abandoned(staging):
+                shutil.rmtree(staging, ignore_errors=True)
 
 
 @contextmanager
@@ -65,3 +117,35 @@ def staged(folder: Path) -> Iterator[StagedFiles]:
         files.commit()
     finally:
         files.discard()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's commit lock. Somebody else may be the folder's owner, so anybody may lock it."""
+    lock = FileLock(folder / COMMIT_LOCK, mode=0o666)
+    try:
+        lock.acquire()
+    except NotImplementedError:
+        hwarn(f"{folder}: this file system has no locks; two runs that end at the same moment could mix their files")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _lock_of(staging: Path) -> FileLock:
+    return FileLock(staging / "lock", mode=0o666)
+
+
+def _is_abandoned(staging: Path) -> bool:
+    lock = _lock_of(staging)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False  # it is being written
+    except (NotImplementedError, OSError):  # no locks here, or another user's folder
+        with suppress(OSError):
+            return staging.stat().st_mtime < time.time() - _STALE_SECONDS
+        return False
+    lock.release()
+    return True

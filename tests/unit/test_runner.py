@@ -28,7 +28,6 @@ from helm.common.request import ErrorFlags, GeneratedOutput, RequestResult, Thin
 
 from helm_ext import runner as our_runner
 from helm_ext.runner import StreamingRunner, relaxed_gc
-from helm_ext.staged import StagedFiles, staged
 
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
 LOADED: list[str] = []
@@ -343,7 +342,8 @@ def test_a_write_that_fails_leaves_the_old_run(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         runner.run_all([RUNS["generation"]])
     assert read(tmp_path) == before
-    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in folder.glob("[!.]*")) == sorted(FILES)
+    assert list(folder.glob(".staged-*")) == []
 
 
 def test_killed_between_two_files_is_no_complete_run(tmp_path, monkeypatch):
@@ -362,24 +362,6 @@ def test_killed_between_two_files_is_no_complete_run(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         runner.run_all([RUNS["generation"]])
     assert not runner._is_run_completed(run_path)
-
-
-def test_nothing_is_complete_while_it_is_written(tmp_path):
-    files = StagedFiles(tmp_path)
-    with files.open("stats.json") as file:
-        file.write(b"[")
-        assert not (tmp_path / "stats.json").exists()
-    files.discard()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_staged_files_appear_together(tmp_path):
-    with staged(tmp_path) as files:
-        for name in ("a.json", "b.json"):
-            with files.open(name) as file:
-                file.write(b"[]")
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json.part", "b.json.part"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"]
 
 
 def test_garbage_collector_is_left_as_it_was():
