@@ -22,6 +22,11 @@ NUMBERS = {"A": "3", "B": "4", "C": "5", "D": "A and C"}
 SWAPPED = {"A": "B", "B": "A"}
 ARABIC = {"أ": "نعم", "ب": "لا", "هـ": "ربما"}
 KANA = {"ア": "犬", "イ": "猫"}
+SIGNS = {"A": "3", "B": "-3"}
+MINUS_FIRST = {"A": "-3", "B": "3"}
+UNSIGNED = {"A": "3", "B": "5"}
+MARKED = {"A": "5", "B": "5%", "C": "$5", "D": "(5)"}
+IN_BRACKETS = {"A": "[1]", "B": "1", "C": "{1}"}
 BIOLOGY = {"A": "E. coli", "E": "yeast", "B": "A dog"}
 
 CASES = [
@@ -303,6 +308,81 @@ CASES = [
     ("E. coli", BIOLOGY, "A"),
     ("The answer is A dog.", BIOLOGY, "B"),
     ("A dog", BIOLOGY, "B"),
+    # A sign, a currency mark or a bracket may be part of an option.
+    ("The answer is -3.", SIGNS, "B"),
+    ("The answer is −3", SIGNS, "B"),
+    ("The answer is –3", SIGNS, "B"),
+    ("The answer is 3", SIGNS, "A"),
+    ("- 3", SIGNS, None),
+    ("The answer is - 3", SIGNS, None),
+    ("A - 3", SIGNS, "A"),
+    ("A. -3", SIGNS, None),
+    ("B. -3", SIGNS, "B"),
+    ("A: -3", MINUS_FIRST, "A"),
+    ("B) 3.", MINUS_FIRST, "B"),
+    ("-3", UNSIGNED, None),
+    ("**-3**", UNSIGNED, None),
+    ("+3", UNSIGNED, None),
+    ("The answer is -3", UNSIGNED, None),
+    ("Answer: -3", UNSIGNED, None),
+    ("#### -3", UNSIGNED, None),
+    ("\\boxed{-3}", UNSIGNED, None),
+    ("- 3", UNSIGNED, "A"),
+    ("Answer: - 3", UNSIGNED, "A"),
+    ("$5$", UNSIGNED, "B"),
+    ("The answer is $5", UNSIGNED, "B"),
+    ("- 1", {"1": "3", "2": "-1"}, None),
+    ("The answer is -x", {"A": "x", "B": "-x"}, "B"),
+    ("The answer is $5", MARKED, "C"),
+    ("The answer is (5)", MARKED, "D"),
+    ("5%", MARKED, "B"),
+    ("The answer is 5%.", MARKED, "B"),
+    ("**5**", MARKED, "A"),
+    ("**$5**", MARKED, "C"),
+    ("**(5)**.", MARKED, "D"),
+    ("$5$", MARKED, None),
+    ("The answer is $5$.", MARKED, None),
+    ("The answer is -$5", MARKED, None),
+    ("\\boxed{5}", MARKED, "A"),
+    ("\\boxed{(5)}", MARKED, "D"),
+    ("A. $5", MARKED, None),
+    ("C. $5", MARKED, "C"),
+    ("The answer is [1]", IN_BRACKETS, "A"),
+    ("`[1]`", IN_BRACKETS, "A"),
+    ("The answer is {1}", IN_BRACKETS, "C"),
+    ("The answer is 1", IN_BRACKETS, "B"),
+    ("(1)", IN_BRACKETS, "B"),
+    ("\\boxed{1}", IN_BRACKETS, "B"),
+    ("\\boxed{\\text{1}}", IN_BRACKETS, "B"),
+    # Tokens that say that the completion ends.
+    ("B</s>", CITIES, "B"),
+    ("B<|im_end|>", CITIES, "B"),
+    ("B<|endoftext|>", CITIES, "B"),
+    ("B<eos>", CITIES, "B"),
+    ("B<|eot_id|>", CITIES, "B"),
+    ("B<｜end▁of▁sentence｜>", CITIES, "B"),
+    ("The answer is B.<|im_end|>\n<|endoftext|>", CITIES, "B"),
+    ("<think>A</think>B</s>", CITIES, "B"),
+    ("</s>", CITIES, None),
+    ("**x</s>**", {"A": "x</s>", "B": "x"}, "A"),
+    # Doubt, and what others may think.
+    ("I doubt the answer is A", CITIES, None),
+    ("I doubt the answer is A. The answer is B.", CITIES, "B"),
+    ("There is no doubt that the answer is B.", CITIES, "B"),
+    ("Without a doubt the answer is B", CITIES, "B"),
+    ("It cannot be that the answer is A", CITIES, None),
+    ("It may be that the answer is A", CITIES, None),
+    ("It is unlikely that the answer is A.", CITIES, None),
+    ("I don't think the answer is A.", CITIES, None),
+    ("I don't think B is correct.", CITIES, None),
+    ("I doubt that B is correct", CITIES, None),
+    ("I believe B is correct.", CITIES, "B"),
+    ("You might think the answer is A, but it is B.", CITIES, None),
+    ("You might think A is correct.", CITIES, None),
+    ("Some people say the answer is A.", CITIES, None),
+    ("I would guess the answer is B.", CITIES, "B"),
+    ("One can conclude that the answer is B", CITIES, "B"),
+    ("The correct answer is not A but B.", CITIES, None),
     ("The answer is Likely.", {"Likely": "1", "Unlikely": "2"}, "Likely"),
 ]
 

@@ -7,10 +7,13 @@ first that applies decides:
 2.  *Exact label*: the completion, white space around it aside, is a label as it is spelled. This also wins where an
     option's text looks like a label (options `B` and `A`, numbers as labels and as options).
 3.  *Exact text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
-4.  *Thinking*: what stands before the last `</think>` is not part of the answer, and the rules start anew behind it.
+4.  *Thinking*: what stands before the last `</think>` is not part of the answer, nor are special tokens at the end
+    (`B</s>`, `B<|im_end|>`). The rules start anew with the rest.
 5.  *Loose label*: it is a label but for decoration: Unicode compatibility forms (`Ｂ`, `（B）`, `②`), brackets, quotes,
     markdown, LaTeX, punctuation behind it, a bullet before it; then also but for case. Where several labels agree in
-    that (`a` and `A`), only the spelling that tells them apart counts.
+    that (`a` and `A`), only the spelling that tells them apart counts. In rules 5 to 9 decoration is taken off step by
+    step, and the least stripped spelling that is a label or a text counts: "$5" is the option `$5` rather than `5`. A
+    sign before a digit is no decoration. What was taken off must not make another option ("- 3" with `3` and `-3`).
 6.  *Loose text*: it is an option's text but for case, white space, final punctuation and the decoration of rule 5. Two
     options that agree in that are told apart by rule 3 only.
 7.  *Stated answer*: "the answer is B", "Answer: (B)", "I choose B", "答案是B", `\boxed{B}`, `<answer>B</answer>`,
@@ -18,7 +21,8 @@ first that applies decides:
     decides, for reasoning comes before the answer. It means nothing when
     - it names several ("A or B", "A and C", "A, C"), unless that is an option's text;
     - label and text contradict each other ("The answer is B. London", London being A's text);
-    - it is denied later ("The answer is not B"), hypothetical ("if the answer is B") or about the wrong one;
+    - it is denied later ("The answer is not B"), hypothetical ("if the answer is B"), about the wrong one, doubted ("I
+      doubt the answer is B") or what somebody else may think ("you might think the answer is B");
     - the first line is nothing but another label, text, or label with its text (two final answers), unless that line
       begins a list of the options.
     A text longer than the label it starts with wins over that label ("The answer is E. coli").
@@ -38,7 +42,7 @@ beginning and its end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
@@ -53,8 +57,12 @@ from helm_ext.parsing.spelling import (
     fold,
     get_label_set,
     index,
+    is_pair,
+    is_sign,
     peel,
+    peelings,
     simplify,
+    strip_end_tokens,
 )
 
 __all__ = ["HEAD", "TAIL", "map_answer", "read_label"]
@@ -64,6 +72,9 @@ HEAD = 4_000
 
 TAIL = 8_000
 """Characters at the end of a long completion that are looked at: where reasoning ends in an answer."""
+
+_MAX_DECORATION = 24
+"""At most this many characters of decoration are taken off in front of an option's text inside a line."""
 
 _MAX_STATEMENTS = 200
 """At most this many statements are read, from the end."""
@@ -86,11 +97,13 @@ def read_label(completion: str, labels: Mapping[str, str]) -> str | None:
     for label, text in labels.items():
         if text.strip() == stripped:
             return label
-    _, thinking, answer = stripped.rpartition("</think>")
-    if thinking:
-        return read_label(answer, labels)
+    answer = strip_end_tokens(stripped, labels.values())
+    _, thinking, behind = answer.rpartition("</think>")
+    if thinking or answer != stripped:
+        return read_label(behind, labels)
     label_set = get_label_set(tuple(labels))
-    if len(stripped) <= label_set.longest + 32:
+    # Quick: no option is so short that the decoration could be part of it.
+    if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
         loose = label_set.find(peel(simplify(stripped)))
         if loose is not None:
             return loose
@@ -161,11 +174,12 @@ class _Reader:
             for label, option in labels.items()
             if self.folded[label]
         )
+        self.texts = sorted(self.by_text, key=len, reverse=True)
         self.longest_text = max(map(len, self.by_text), default=0)
 
     def read(self) -> str | None:
-        """Apply rules 6 to 9 of this module's docstring."""
-        whole = self._read_text_alone(self.text)
+        """Apply rules 5 to 9 of this module's docstring."""
+        whole = self.read_alone(self.text, margin=32)
         if whole is not None:
             return whole
         lines = [line for line in self.text.split("\n") if line.strip()]
@@ -182,31 +196,49 @@ class _Reader:
             return (first or last) if first is None or last is None or first == last else None
         return self._read_lead()
 
-    # Rules 6 and 8: nothing but a label or a text.
+    # Rules 5, 6 and 8: nothing but a label or a text.
 
-    def _read_text_alone(self, text: str) -> str | None:
-        if len(text) > 2 * self.longest_text + 64:
+    def read_alone(self, text: str, *, margin: int = 40) -> str | None:
+        """Return the label that the text is, or is the text of, by its least stripped spelling that is either.
+
+        None also where what was stripped makes it the text of another option.
+        """
+        is_label_long = len(text) <= self.label_set.longest + margin
+        is_text_long = len(text) <= 2 * self.longest_text + 64
+        if not text or not (is_label_long or is_text_long):
             return None
-        if not text:
-            return None
-        label = self.by_text.get(fold(text))
-        return self.by_text.get(fold(peel(text))) if label is None else label
+        for spelling, front, back in peelings(text):
+            label = self.label_set.find(spelling) if is_label_long else None
+            key = fold(spelling)
+            if label is None and is_text_long:
+                label = self.by_text.get(key)
+            if label is not None:
+                others = self._spelled_with(key, front, back)
+                return label if all(self.by_text[other] == label for other in others) else None
+        return None
+
+    def _spelled_with(self, text: str, front: str, back: str = "") -> list[str]:
+        """Return the other options' texts, folded, that `text` is together with decoration next to it."""
+        if not front and not back:
+            return []
+        fronts = [front[i:].casefold() for i in range(len(front) + 1)]
+        backs = [back[:i] for i in range(len(back) + 1)]
+        spellings = {fold(before + text + behind) for before in fronts[-9:] for behind in backs[:9]}
+        return [spelling for spelling in spellings - {text} if spelling in self.by_text]
 
     def _read_line(self, line: str, *, lead: bool = False) -> str | None:
         """Return the label or text that the line consists of; `lead`: behind words such as "So" or "Option"."""
-        if len(line) <= self.label_set.longest + 40:
-            label = self.label_set.find(peel(line))
-            words = phrases.LEAD.match(line) if lead and label is None else None
-            if words:
-                label = self.label_set.find(peel(line[words.end() :]))
-            if label is not None:
-                return label
-        return self._read_text_alone(line)
+        label = self.read_alone(line)
+        if label is None and lead and len(line) <= self.label_set.longest + 40:
+            words = phrases.LEAD.match(line)
+            is_worded = words is not None and any(char.isalpha() for char in words[0])
+            return self.label_set.find(peel(line[words.end() :])) if words and is_worded else None
+        return label
 
     def _read_pair(self, line: str) -> str | None:
         """Return the label of a first line that is a label and its text, unless a list of the options begins there."""
         found = self._find(0, line)
-        if found is None or fold(peel(line[found.end :].lstrip(DASHES + " "))) != self.folded[found.label]:
+        if found is None or self.folded[found.label] not in self._texts_alone(line[found.end :]):
             return None
         return None if found.label == next(iter(self.folded)) and self._lists_on_lines(found.label) else found.label
 
@@ -226,7 +258,7 @@ class _Reader:
         for verdict in phrases.find_verdicts(lowered):
             window = max(0, verdict.start() - self.label_set.longest - 60)
             match = self.label_set.clause_end.search(text, window, verdict.start())
-            if match:
+            if match and not self._is_void_before(match.start("label")):
                 readers.append((match.start("label"), self._read_declared))
         denied: set[str] = set()
         for place, read in sorted(readers, key=lambda reader: reader[0], reverse=True)[:_MAX_STATEMENTS]:
@@ -241,11 +273,14 @@ class _Reader:
 
     def _is_void(self, start: int) -> bool:
         """Tell whether what stands before an introduction takes its meaning away, or makes it part of a word."""
-        before = self.text[max(0, start - 60) : start]
+        before = self.text[max(0, start - 80) : start]
         if phrases.CHOOSE.match(self.text, start):
             return phrases.SUBJECT.search(before) is None
         inside_word = before[-1:].isalnum() and not _is_unspaced(before[-1:]) and self.text[start].isalpha()
-        return (inside_word and not _is_unspaced(self.text[start])) or phrases.VOID.search(before) is not None
+        return (inside_word and not _is_unspaced(self.text[start])) or self._is_void_before(start)
+
+    def _is_void_before(self, start: int) -> bool:
+        return phrases.VOID.search(self.text[max(0, start - 80) : start].rstrip(OPENERS)) is not None
 
     def _skip_filler(self, position: int) -> int:
         match = phrases.FILLER.match(self.text, position)
@@ -257,6 +292,8 @@ class _Reader:
 
     def _read_introduced(self, place: int) -> _Reading:
         """Read what an introduction that ends at `place` introduces: a label or an option's text."""
+        if self.text[place - 1] == phrases.MARKER and self.text[place : place + 1] == "{":
+            place += 1  # the brace of \\boxed{}
         after_filler = self._skip_filler(place)
         by_text, length = max((self._read_text_at(p) for p in {place, after_filler}), key=lambda reading: reading[1])
         found = self._find(after_filler) or self._find(place)  # "Likely" is filler, or a label
@@ -267,16 +304,48 @@ class _Reader:
 
     def _read_text_at(self, position: int) -> tuple[_Reading, int]:
         """Return the option whose text stands at `position` and ends there (the longest), and the text's length."""
-        line = self.text[position : position + 2 * self.longest_text + 80].lstrip(OPENERS + DASHES + ": \n\t")
-        folded = " ".join(line.partition("\n")[0].casefold().split())
-        for text in sorted(self.by_text, key=len, reverse=True):
-            if folded.startswith(text):
-                rest = folded[len(text) :]
+        front = self._dash_before(position)  # "answer - 5"
+        for level in self._texts_at(self.text, position):
+            for text, rest, peeled in level:
                 if self._names_other(rest, 0, text):
                     return _AMBIGUOUS, len(text)
                 if self._ends_text(rest):
-                    return self.by_text[text], len(text)
+                    # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
+                    others = self._spelled_with(text, front + peeled)
+                    inner = fold(text[1:]) if text[0] in OPENERS and is_pair(text[0], rest[:1]) else text
+                    is_clear = not others and (inner == text or inner not in self.by_text)
+                    return self.by_text[text] if is_clear else _AMBIGUOUS, len(text)
         return None, 0
+
+    def _dash_before(self, position: int) -> str:
+        before = self.text[max(0, position - 4) : position].rstrip()[-1:]
+        return before if before and before in DASHES else ""
+
+    def _texts_at(self, whole: str, position: int) -> Iterator[list[tuple[str, str, str]]]:
+        """Yield the options' texts that begin at `position`: those of the least stripped spelling first, longest first.
+
+        Each with what follows it on the line, and what was stripped. A sign is not stripped.
+        """
+        line = whole[position : position + 2 * self.longest_text + 80].strip(" \n\t").partition("\n")[0]
+        peeled = ""
+        for _ in range(_MAX_DECORATION):
+            folded = " ".join(line.casefold().split())
+            yield [(text, folded[len(text) :], peeled) for text in self.texts if folded.startswith(text)]
+            if not line or line[0] not in OPENERS + DASHES + ":" or is_sign(line):
+                return
+            peeled += line[0]
+            line = line[1:].lstrip()
+
+    def _texts_alone(self, part: str) -> list[str]:
+        """Return the options' texts, folded, that `part` is nothing but; several where decoration tells them apart."""
+        if len(part) <= 2 * self.longest_text + 64:
+            for spelling, front, back in peelings(part):
+                key = fold(spelling)
+                if key in self.by_text:
+                    return [key, *self._spelled_with(key, front, back)]
+                if is_sign(spelling):
+                    break
+        return []
 
     def _ends_text(self, rest: str) -> bool:
         """Tell whether what stands behind an option's text shows that the text ended there."""
@@ -340,9 +409,11 @@ class _Reader:
         own = self.folded[found.label]
         if not own or found.end == len(text):
             return False
-        line = text[found.end : found.end + 2 * self.longest_text + 80].lstrip(OPENERS + DASHES + ": \n\t")
-        folded = " ".join(line.partition("\n")[0].casefold().split())
-        return folded.startswith(own) and self._ends_text(folded[len(own) :])
+        for level in self._texts_at(text, found.end):
+            ended = [option for option, rest, _ in level if self._ends_text(rest)]
+            if ended:
+                return own in ended
+        return False
 
     def _read_found(self, found: _Found, *, leading: bool = False) -> _Reading:
         """Decide what a label in its place says, from what follows on the line."""
@@ -379,16 +450,18 @@ class _Reader:
 
     def _contradicts(self, line: str, label: str) -> bool:
         """Tell whether the line, or its first sentence, is nothing but another label or option's text."""
-        line = line.strip(DASHES + " ")
-        if not line:
-            return False
+        line = line.strip()
+        while line[:1] and line[0] in DASHES and not is_sign(line):
+            line = line[1:].lstrip()
         sentence = re.split(r"[.!?;](?:\s|$)|[。!?]", line, maxsplit=1)[0]
-        for part in {line, sentence}:
-            other = self._read_text_alone(part)
-            if other is None and len(part) <= self.label_set.longest + 16:
-                other = self.label_set.find(peel(part))
-            if other is not None and self.folded[other] != self.folded[label]:
+        for part in {line, sentence} - {""}:
+            texts = self._texts_alone(part)
+            if texts and self.folded[label] not in texts:
                 return True
+            if not texts and len(part) <= self.label_set.longest + 16:
+                other = self.label_set.find(peel(part))
+                if other is not None and self.folded[other] != self.folded[label]:
+                    return True
         return False
 
     # Rule 9: a label at the start.
@@ -397,7 +470,7 @@ class _Reader:
         lead = phrases.LEAD.match(self.text)
         for position in (0, lead.end() if lead else 0):
             found = self._find(position)
-            if found:
+            if found and not self._spelled_with(found.label.casefold(), self._dash_before(position)):
                 reading = self._read_found(found, leading=True)
                 return reading if isinstance(reading, str) and not self._lists_on_lines(reading) else None
         return None

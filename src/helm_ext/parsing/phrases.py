@@ -69,10 +69,17 @@ _OTHER = (
 INTRODUCTION = re.compile(f"{MARKER}|####|{_NOUN}{_NOUN_TAIL}{_IS}|{CHOOSE.pattern}|{_CHINESE_JAPANESE}|{_OTHER}")
 """What introduces an answer, in lower case. The label or the option's text follows, possibly after FILLER."""
 
+_THINK = r"(?:think|thinks|believe|believes|assume|guess|say|says|argue|suspect|suppose|expect|claim|claims)"
 VOID = re.compile(
     r"(?:\b(?:if|whether|unless|suppose|supposing|assume|assuming|not|isn['’]t|wrong|incorrect|worst|least\slikely|no|"
-    r"don['’]t|wouldn['’]t|won['’]t|can['’]t|cannot|never|неправильный|неверный|falsche|mauvaise|incorrecta)"
-    r"(?:[^\S\n]{1,2}(?:that|the|my|your|our|correct|right|best|final)){0,3}"
+    r"don['’]t|doesn['’]t|didn['’]t|wouldn['’]t|won['’]t|can['’]t|couldn['’]t|cannot|never|(?<!\bno\s)(?<!\bwithout\s)(?<!\bwithout\sa\s)doubts?|doubtful|deny|"
+    r"disagree|unlikely|impossible|improbable|false|untrue|hardly|tempting|tempted|seem|unsure|unclear|(?:may|might|could)\sbe|"
+    r"неправильный|неверный|falsche|mauvaise|incorrecta|"
+    # What somebody else may think: "you might think the answer is", "some people say that".
+    r"(?:you|one|some|many|most|people|others|they|students|someone|anyone|(?<!\bi\s)(?<!\bwe\s)(?:might|may))"
+    rf"(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK})"
+    r"(?:[^\S\n]{1,2}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case|convinced|seem|"
+    rf"option|choice|answer|{_THINK})){{0,5}}"
     r"|不|不能|不该|不会|不會|没|沒|错误的?|錯誤的?)[^\S\n]{0,2}$",
     _FLAGS,
 )

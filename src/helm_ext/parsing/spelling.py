@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,8 +21,12 @@ __all__ = [
     "fold",
     "get_label_set",
     "index",
+    "is_pair",
+    "is_sign",
     "peel",
+    "peelings",
     "simplify",
+    "strip_end_tokens",
 ]
 
 # Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark.
@@ -39,22 +43,29 @@ _CLOSE = rf"[{re.escape(CLOSERS)}]{{0,8}}"
 BULLET = re.compile(r"[-•*>#]{1,6}\s+")
 
 _LATEX_BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
-_LATEX_STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)\s{0,3}\{|\\[()\[\]]")
+_STYLES = r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)\s{0,3}\{"
+_LATEX_STYLED = re.compile(_STYLES + r"([^{}]{0,200})\}")
+_LATEX_STYLE = re.compile(_STYLES + r"|\\[()\[\]]")
 _ANSWER_TAG = re.compile(r"<(?:final_)?answer>", re.IGNORECASE)
 _END_TAG = re.compile(r"</(?:final_)?answer>|<br\s{0,2}/?>", re.IGNORECASE)
 _STYLE_TAG = re.compile(r"<(b|i|u|em|strong|code|p|span|div)>([^<>]{0,200})</\1>", re.IGNORECASE)
 
 
+# The minus sign, and the dash that some write for it. Behind a word or a number it is a dash: 3–5.
+_MINUS = re.compile(r"−|(?<![\w)%])–(?=[$€£¥]?\.?\d)")
+
+
 def _canonical(text: str) -> str:
-    """Return the text in Unicode's compatibility form, without invisible characters."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+    """Return the text in Unicode's compatibility form, without invisible characters; a minus is written "-"."""
+    return text if text.isascii() else _MINUS.sub("-", unicodedata.normalize("NFKC", text.translate(_INVISIBLE)))
 
 
 def simplify(text: str) -> str:
     """Return the canonical text with LaTeX and HTML reduced to brackets and MARKERs."""
     text = _canonical(text)
     if "\\" in text:
-        text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", _LATEX_BOX.sub(phrases.MARKER + "{", text))
+        text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(phrases.MARKER + "{", text))
+        text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", text)
     if "<" in text:
         text = _STYLE_TAG.sub(r"*\2*", _END_TAG.sub("\n", _ANSWER_TAG.sub(phrases.MARKER, text)))
     return text
@@ -67,6 +78,83 @@ def peel(text: str) -> str:
     if bullet:
         text = text[bullet.end() :]
     return text.lstrip(OPENERS + ": \n\t").rstrip(CLOSERS + PUNCTUATION + " \n\t")
+
+
+def is_sign(text: str, position: int = 0) -> bool:
+    """Tell whether a sign stands there: "-5", "+.5", "–$5". A sign is part of a number, never decoration."""
+    return _SIGN.match(text, position) is not None
+
+
+def is_pair(opener: str, closer: str) -> bool:
+    """Tell whether the two stand around something: brackets, quotes, markup."""
+    return _PAIRS.get(opener) == closer
+
+
+def peelings(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the text with less and less decoration, the least stripped spelling first, down to that of `peel`.
+
+    With each spelling, what was taken off in front of it and behind it, without white space. Both sides of a pair go
+    at once ("(5)" is followed by "5", not by "(5").
+    """
+    text, front, back = text.strip(), "", ""
+    for _ in range(_MAX_PEELINGS):
+        yield text, front, back
+        bullet = BULLET.match(text)
+        if text.startswith(phrases.MARKER):  # the braces of \\boxed{} are never part of an answer
+            text = text[1:]
+            if text.startswith("{"):
+                text = (text[1:-1] if text.endswith("}") else text[1:]).strip()
+            continue
+        if bullet:
+            left, right = bullet.end(), 0
+        elif len(text) > 1 and text[0] in OPENERS and is_pair(text[0], text[-1]):
+            left, right = 1, 1
+        elif text[-1:] and text[-1] in PUNCTUATION:
+            left, right = 0, 1
+        elif text[:1] and text[0] in OPENERS + ":" and _PAIRS.get(text[0]) not in set(text[1:]):
+            left, right = 1, 0
+        elif text[-1:] and text[-1] in CLOSERS:
+            left, right = 0, 1
+        elif text[:1] and text[0] in OPENERS + ":":
+            left, right = 1, 0
+        else:
+            return
+        front += text[:left].strip()
+        back = text[len(text) - right :] + back
+        text = text[left : len(text) - right].strip()
+    yield peel(text), front, back
+
+
+_MAX_PEELINGS = 64
+_SIGN = re.compile(r"[-–+](?:[$€£¥]\s?)?\.?\d")
+_PAIRS = {
+    **dict(zip("([{<«“‘„「『【《〈", ")]}>»”’“」』】》〉", strict=True)),
+    **{char: char for char in "\"'`*_$\\"},
+}
+
+_END_TOKENS = re.compile(
+    r"(?:\s{0,3}(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|eot|eod|end_of_turn|endoftext|end_of_utterance)>|"
+    r"\[(?:EOS|SEP|PAD)\])){1,64}\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def strip_end_tokens(text: str, options: Iterable[str]) -> str:
+    """Return the text without the special tokens at its end that some models write: `B</s>`, `B<|im_end|>`.
+
+    They stay where one of them is part of an option's text.
+    """
+    if not text.endswith((">", "]")):
+        return text
+    tail = text[-_END_TOKENS_TAIL:]
+    found = _END_TOKENS.search(tail)
+    if found is None or any(token in option for option in options for token in found[0].split()):
+        return text
+    return text[: len(text) - len(tail) + found.start()].rstrip()
+
+
+_END_TOKENS_TAIL = 400
+"""Characters at the end of a completion that are searched for special tokens."""
 
 
 def fold(text: str) -> str:
