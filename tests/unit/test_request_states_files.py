@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from helm.common.general import asdict_without_nones
 from request_states_files import answered, codes, errors, problems, reference, split_rows, state, write
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError
@@ -120,8 +121,124 @@ class TestForms:
         )
         assert load(path).warnings[0] == warning
 
+    @pytest.mark.parametrize(
+        "first", ['{"adapter_spec": {', "{", '{"adapter_spec": {"max_train_instances": 0}, "request_']
+    )
+    def test_an_object_over_several_lines_under_the_name_of_json_lines(self, tmp_path, first):
+        path = write(tmp_path / "a.json", self.ROWS)
+        text = json.dumps(json.loads(path.read_text()))
+        cut = text.index(first[-8:]) + len(first[-8:])
+        if not first.endswith("_"):  # in the middle of a string there is no line break
+            text = text[:cut] + "\n" + text[cut:]
+        path = path.rename(tmp_path / "a.jsonl")
+        path.write_text(text.replace(', {"instance"', ',\n{"instance"') + "\n")
+        assert len(path.read_text().splitlines()) > 1
+        assert len(load(path).instances) == 6
+
+    def test_json_lines_whose_header_has_an_empty_list_of_rows(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", self.ROWS, request_states=[])
+        assert len(load(path).instances) == 6
+        path = write(tmp_path / "b.jsonl", self.ROWS, request_states=self.ROWS[:1])
+        assert errors(path) == [
+            (
+                "1: request_states: the first line holds rows, and more lines follow\n"
+                '  hint: write {"adapter_spec": ...} on the first line and each row on a line of its own'
+            )
+        ]
+
+    def test_a_first_line_that_is_very_long(self, tmp_path):
+        rows = [answered(state(text="x" * (1 << 20)), "4")]
+        assert len(load(write(tmp_path / "a.jsonl", rows)).instances) == 1
+        path = tmp_path / "b.json"
+        path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": rows}))
+        assert len(load(path).instances) == 1
+
+
+class TestNumbersThatAreNone:
+    """NaN and infinities are no JSON: HELM would write them into files that no browser reads."""
+
+    def rows(self):
+        found = {"logprob": float("nan"), "tokens": [{"text": "4", "logprob": float("-inf")}]}
+        first = answered(state(id="a"), "4", request_time=0.5)
+        second = answered(state(id="b"), "4", request_time=float("inf"), note=[float("nan")])
+        second["request"]["temperature"] = float("nan")
+        second["request"]["result"]["completions"][0] |= found
+        second["instance"]["rank"] = {"page": float("nan"), "of": 3.5}
+        return [first, second]
+
+    @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+    def test_they_are_not_recorded(self, tmp_path, name):
+        path = write(tmp_path / name, self.rows())
+        evalset = load(path)
+        json.dumps([one.extra_data for one in evalset.instances], allow_nan=False)
+        (found,) = evalset.instances[1].extra_data["helm_ext"]["recorded"]["states"]
+        assert found["request"] == {"temperature": None}
+        assert found["result"] == {
+            "success": True,
+            "completions": [{"text": "4", "logprob": None, "tokens": [{"text": "4", "logprob": None}]}],
+            "request_time": None,
+            "note": [None],
+        }
+        assert evalset.instances[1].extra_data["helm_ext"]["data"] == {"instance": {"rank": {"page": None, "of": 3.5}}}
+        assert evalset.instances[0].extra_data["helm_ext"]["recorded"]["states"][0]["result"]["request_time"] == 0.5
+        (warning,) = [problem for problem in problems(path) if problem.code == "not-finite"]
+        assert warning.message == "6 numbers in 1 row are NaN or infinite; treated as not recorded"
+        lines = [number for number, line in enumerate(path.read_text().splitlines(), 1) if '"instance"' in line]
+        assert warning.severity == "warning"
+        assert warning.location.line == (3 if name == "a.jsonl" else lines[1] - 1)  # the brace before it
+
+    def test_beyond_the_range_of_a_float(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", [answered(state(), "4", request_time=12345.5)])
+        path.write_text(path.read_text().replace("12345.5", "1e999"))
+        (instance,) = load(path).instances
+        assert instance.extra_data["helm_ext"]["recorded"]["states"][0]["result"]["request_time"] is None
+        (warning,) = [problem for problem in problems(path) if problem.code == "not-finite"]
+        assert warning.message == "1 number in 1 row is NaN or infinite; treated as not recorded"
+
+    def test_in_a_text_they_are_words(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", [answered(state("Is NaN a number?"), "NaN, null, Infinity")])
+        assert "not-finite" not in codes(path)
+        (instance,) = load(path).instances
+        (found,) = instance.extra_data["helm_ext"]["recorded"]["states"]
+        assert found["result"]["completions"][0]["text"] == "NaN, null, Infinity"
+
 
 class TestBadFiles:
+    @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+    def test_nested_too_deeply(self, tmp_path, name):
+        def nested(levels):
+            value = 1
+            for _ in range(levels):
+                value = {"deeper": value}
+            return value
+
+        path = write(tmp_path / name, [answered(state(extra=nested(600)), "4")])
+        (found,) = errors(path)
+        assert found.split(": ", 1)[1].startswith("objects and lists are nested more than 254 levels deep")
+        assert int(found.split(":")[0]) > 1
+        evalset = load(write(tmp_path / name, [answered(state(extra=nested(240)), "4")]))
+        plain = asdict_without_nones(evalset.instances[0])
+        assert json.loads(json.dumps(plain, indent=2)) == plain
+
+    def test_an_object_without_rows(self, tmp_path):
+        path = tmp_path / "x.json"
+        path.write_text('{"adapter_spec": {}}')
+        assert errors(path) == ["1: request_states: missing"]
+
+    def test_lines_of_another_kind(self, tmp_path):
+        path = tmp_path / "x.jsonl"
+        record = {"id": "1", "messages": [{"role": "user", "content": "a"}], "expected": "b"}
+        path.write_text(f"{json.dumps(record)}\n{json.dumps(record)}\n")
+        (found,) = errors(path)
+        assert found.startswith('1: the first line must be {"adapter_spec": ...}, got {"id": "1", "messages":')
+        assert found.endswith(
+            "\n  hint: records with messages and expected are an Innodata dataset: pack them with `helm-ext hub pack`"
+        )
+        path.write_text('{"question": "a"}\n{"question": "b"}\n')
+        assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got {"question": "a"}']
+        path.write_text('{"adaptor_spec": {}}\n{"question": "b"}\n')
+        assert "1: adaptor_spec: unknown key\n  hint: did you mean 'adapter_spec' or 'annotator_specs'?" in errors(path)
+
     def test_missing(self, tmp_path):
         with pytest.raises(DatasetNotFoundError, match="no such file"):
             load(tmp_path / "x.json")

@@ -204,7 +204,11 @@ def test_log_probabilities_that_are_no_json_numbers(tmp_path):
     path = write(tmp_path, [helm_state(instance(0), result=result("x", logprob=float("-inf")))])
     assert "-Infinity" in path.read_text()
     assert errors(path) == []
-    assert recorded(load(path))[0]["states"][0]["result"]["completions"][0]["logprob"] == float("-inf")
+    (completion,) = recorded(load(path))[0]["states"][0]["result"]["completions"]
+    assert completion["text"] == "x"
+    assert completion["logprob"] is None
+    assert completion["tokens"] == [{"text": "x", "logprob": None}]
+    assert "not-finite" in codes(path)
 
 
 def test_chat(tmp_path):

@@ -442,6 +442,9 @@ class TestMapping:
             )
         ]
         assert errors(write(tmp_path / "x.jsonl", [choice("a?", ["Nile", "Volga", "Volga"])])) == []
+        (found,) = errors(write(tmp_path / "x.jsonl", [choice("a?", ["Nile", "Nile "])]))
+        assert found.startswith('2: instance.references[1].output.text: two options read "Nile", and only one of them')
+        assert errors(write(tmp_path / "x.jsonl", [choice("a?", ["Nile", "Volga", "Volga "])])) == []
 
     def test_labels_of_the_file(self, tmp_path):
         spec = {"reference_prefix_characters": ["x", "yy", "z"], "max_train_instances": 0}

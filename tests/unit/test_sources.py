@@ -243,13 +243,17 @@ class TestStrictJson:
             ('"a" "b"', "f.json:1: not JSON: there is more after the end of the JSON value (column 5)"),
             (
                 '{"a": 1}\n{"a": 2}',
-                ("f.json:2: not JSON: there is more after the end of the JSON value (column 1)\n"
-                "  hint: one record per line is JSON Lines: name the file .jsonl"),
+                (
+                    "f.json:2: not JSON: there is more after the end of the JSON value (column 1)\n"
+                    "  hint: one record per line is JSON Lines: name the file .jsonl"
+                ),
             ),
             (
                 '"a\nb"',
-                ("f.json:1: not JSON: a line break or control character stands inside a string (column 3)\n"
-                "  hint: write \\n for a line break inside a string"),
+                (
+                    "f.json:1: not JSON: a line break or control character stands inside a string (column 3)\n"
+                    "  hint: write \\n for a line break inside a string"
+                ),
             ),
             ('"\\q"', "f.json:1: not JSON: invalid \\escape (column 2)"),
         ],
@@ -302,7 +306,17 @@ class TestStrictJson:
         assert self.parse('["\\ud83d\\ude00", NaN, "\\\\ud83d"]', allow_nan=True)[0] == "😀"
 
     def test_nested_too_deeply(self):
-        assert self.fail("[" * 200_000) == "f.json:1: not usable JSON: nested too deeply"
+        said = "objects and lists are nested more than 254 levels deep\n  hint: write what is deeper as a string"
+        assert self.fail("[" * 200_000 + "]" * 200_000) == f"f.json:1: {said}"
+        assert self.fail('{"a": "{",\n"b": ' + "[" * 600 + "]" * 600 + "}") == f"f.json:2: {said}"
+        assert self.fail('{"a":' * 255 + "1" + "}" * 255) == f"f.json:1: {said}"
+        assert sources.parse_json(b"[" * 254 + b"]" * 254, "f.json")
+
+    def test_a_number_beyond_the_range_of_a_float(self):
+        assert self.fail('{"a": 1e400}').startswith("f.json:1: not usable JSON: a number is too large")
+        assert self.fail("-1" + "0" * 400 + ".5").startswith("f.json:1: not usable JSON: a number is too large")
+        assert sources.parse_json(b'["1e400", 1e-400, 1e300]', "f.json") == ["1e400", 0.0, 1e300]
+        assert sources.parse_json(b"1e400", "f.json", allow_nan=True) == float("inf")
 
     def test_a_number_of_thousands_of_digits(self):
         assert (
@@ -312,7 +326,20 @@ class TestStrictJson:
     def test_canonical_form(self):
         assert sources.canonical_json({"b": 1, "a": "é"}) == '{"a":"é","b":1}'.encode()
         assert json.loads(sources.canonical_json({"b": 1 << 70, "a": 1})) == {"a": 1, "b": 1 << 70}
-        assert sources.has_all_keys(b"1", 1 << 70) is False
+        assert sources.is_faithful(b"1", 1 << 70) is False
+
+    @pytest.mark.parametrize(
+        ("data", "value", "expected"),
+        [
+            (b'{"a": null}', {"a": None}, True),
+            (b'{"a": "null", "b": 1.5}', {"a": "null", "b": 1.5}, True),
+            (b'{"a": NaN, "b": null}', {"a": float("nan"), "b": None}, False),
+            (b'{"a": 1e999}', {"a": float("inf")}, False),
+            (b'{"a": 1, "a": 2}', {"a": 2}, False),
+        ],
+    )
+    def test_what_a_quick_parser_loses(self, data, value, expected):
+        assert sources.is_faithful(data, value) is expected
 
 
 class TestRelaxedJson:

@@ -16,7 +16,7 @@ from helm_ext.sources.content import (
     iter_json_lines,
     read_source,
 )
-from helm_ext.sources.json_text import canonical_json, decode, has_all_keys, parse_json, parse_relaxed_json
+from helm_ext.sources.json_text import canonical_json, decode, is_faithful, parse_json, parse_relaxed_json
 from helm_ext.sources.places import locate
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Source",
     "canonical_json",
     "decode",
-    "has_all_keys",
+    "is_faithful",
     "iter_json_lines",
     "locate",
     "parse_json",

@@ -12,7 +12,11 @@ from helm_ext.errors import DatasetError, DatasetSchemaError
 from helm_ext.sources.opening import make_error
 from helm_ext.sources.places import COMMENT, KEY_END, STRING, TOKEN
 
-__all__ = ["canonical_json", "decode", "has_all_keys", "parse_json", "parse_relaxed_json"]
+__all__ = ["canonical_json", "decode", "is_faithful", "parse_json", "parse_relaxed_json"]
+
+MAX_DEPTH = 254
+"""Levels of objects and lists inside one another. As deep as orjson writes; Python's recursion, on which HELM's own
+writing and copying rely, goes about twice as deep."""
 
 MAX_RELAXED_BYTES = 1 << 20
 """JSON5 in full is parsed by a slow library (about a minute per MB)."""
@@ -38,29 +42,34 @@ def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False
     """Parse strict JSON that starts at `line` of the file.
 
     Refused, with line and column: what is not UTF-8 or not JSON, a key given twice in one object, NaN and Infinity
-    unless `allow_nan`, and lone surrogates (text that cannot be written to a file again). An integer of more than 64
-    bits comes back as a float.
+    unless `allow_nan`, lone surrogates (text that cannot be written to a file again), and what is nested more than
+    MAX_DEPTH levels deep. An integer of more than 64 bits comes back as a float.
     Raises DatasetSyntaxError, or DatasetSchemaError for the doubled key.
     """
     try:
         value = orjson.loads(data)
-        if has_all_keys(data, value):
+        if is_faithful(data, value):
             return value
     except (orjson.JSONDecodeError, RecursionError):
         pass
     return _parse_carefully(decode(data, path, line), path, line, allow_nan=allow_nan)
 
 
-def has_all_keys(data: bytes, value: Any) -> bool:
-    """Whether no object in `data` has a key twice, `value` being what a parser that keeps the last one made of it.
+def is_faithful(data: bytes, value: Any) -> bool:
+    """Whether `value`, what a quick parser made of `data`, has all its keys, only finite numbers, and is not too deep.
 
-    Each dropped key leaves at least two quotes less when the value is written again, and nothing adds any but an escape
-    that is excluded here. False also where this cheap test cannot tell.
+    A parser that keeps the last of two equal keys drops at least two quotes, and nothing adds any but an escape that is
+    excluded here; a number that is not finite is written as one more null. False also where this cannot be told.
     """
     try:
-        return b"\\u0022" not in data and data.count(b'"') == orjson.dumps(value).count(b'"')
-    except TypeError:  # an integer of more than 64 bits
+        written = orjson.dumps(value)
+    except TypeError:  # an integer of more than 64 bits, or nested more than MAX_DEPTH levels deep
         return False
+    return (
+        b"\\u0022" not in data
+        and data.count(b'"') == written.count(b'"')
+        and data.count(b"null") >= written.count(b"null")
+    )
 
 
 def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any:
@@ -90,9 +99,11 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
             code="not-json",
         ) from None
     except RecursionError:
-        raise make_error(path, "not usable JSON: nested too deeply", line=line, code="not-json") from None
+        raise _too_deep(text, path, line) from None
     except ValueError:  # sys.set_int_max_str_digits
         raise make_error(path, "not usable JSON: a number has too many digits", line=line, code="not-json") from None
+    if _is_deeper(value, MAX_DEPTH):
+        raise _too_deep(text, path, line)
     if doubled:
         at = line + _line_of_doubled(text, doubled[0])
         raise make_error(
@@ -103,6 +114,10 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         offset = next((match.start() for match in TOKEN.finditer(text) if match[0] == constants[0]), 0)
         at = line + text.count("\n", 0, offset)
         raise make_error(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
+    if not allow_nan and _HUGE.search(text) and not _is_finite(value):
+        raise make_error(
+            path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
+        )
     surrogate = _LONE_SURROGATE.search(text)
     if surrogate:
         try:
@@ -114,6 +129,51 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
                 code="lone-surrogate",
             ) from None  # fmt: skip
     return value
+
+
+_HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
+"""In the text of every number beyond the range of a float."""
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Whether objects and lists stand inside one another in more than `limit` levels."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(limit):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep(text: str, path: str, line: int) -> DatasetError:
+    depth = 0
+    at = 0
+    for match in TOKEN.finditer(text):
+        depth += (match[0] in ("{", "[")) - (match[0] in ("}", "]"))
+        if depth > MAX_DEPTH:
+            at = text.count("\n", 0, match.start())
+            break
+    return make_error(
+        path,
+        f"objects and lists are nested more than {MAX_DEPTH} levels deep",
+        "write what is deeper as a string",
+        line + at,
+        code="too-deep",
+        kind=DatasetSchemaError,
+    )
 
 
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)

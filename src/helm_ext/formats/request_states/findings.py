@@ -146,6 +146,15 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
         'add "tags": ["correct"]',
         "untagged-reference",
     )
+    numbers = reader.nonfinite_numbers
+    at(
+        reader.nonfinite.row,
+        (),
+        f"{numbers} {'number' if numbers == 1 else 'numbers'} in {_count(reader.nonfinite.count, 'row', 'rows')} "
+        f"{'is' if numbers == 1 else 'are'} NaN or infinite; treated as not recorded",
+        "write null",
+        "not-finite",
+    )
     at(
         survey.unclear_ids.row,
         ("instance", "id"),

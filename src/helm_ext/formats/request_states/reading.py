@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from helm_ext import sources
-from helm_ext.errors import DatasetError, Problem, show
+from helm_ext.errors import DatasetError, Problem, did_you_mean, show
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.report import Report
 from helm_ext.formats.request_states.rows import RawState
@@ -65,6 +65,7 @@ class _Document(Reader):
             )
         self._data = data
         value = self._parse(data, report)
+        self._is_finite = sources.is_faithful(data, value)
         self._states: list[Any] = []
         self._exact: list[Any] | None = None
         if not isinstance(value, dict):
@@ -111,7 +112,7 @@ class _Document(Reader):
         for index in range(len(self._states)):
             value = self._states[index]
             self._states[index] = None  # a million rows twice in memory would be too many
-            yield index, None, value, False
+            yield index, None, value, False, self._is_finite
 
     def prefix(self, index: int) -> Path:
         return ("request_states", index)
@@ -140,17 +141,32 @@ class _Lines(Reader):
         report.extend(self._problems)
         self._header_line = 1 if first is None else first[0]
         self._first_state: list[tuple[int, bytes]] = []
+        self._is_other = False
+        """Whether the file is of another kind, so that there is nothing to say of its further lines."""
         if first is None:
             return
         line, value = first
         if isinstance(value, dict) and "instance" in value and "adapter_spec" not in value:
             report.add((), 'the first line must be {"adapter_spec": ...}, and is a row', code="missing-key", line=line)
             self._first_state.append((line, sources.canonical_json(value)))
-        elif isinstance(value, dict):
-            self.header = value
-        else:
+        elif not isinstance(value, dict) or not _is_header(value):
             message = f'the first line must be {{"adapter_spec": ...}}, got {show(value)}'
-            report.add((), message, code="wrong-type", line=line)
+            report.add((), message, _header_hint(value), code="wrong-type", line=line)
+            self._is_other = isinstance(value, dict)
+        else:
+            self._drop_states(value, line)
+            self.header = value
+
+    def _drop_states(self, header: dict[str, Any], line: int) -> None:
+        """Take an empty list of rows off the header: the rows are the lines that follow."""
+        if header.pop("request_states", None):
+            self.report.add(
+                ("request_states",),
+                "the first line holds rows, and more lines follow",
+                'write {"adapter_spec": ...} on the first line and each row on a line of its own',
+                code="states-in-header",
+                line=line,
+            )
 
     def _without_bom(self) -> Iterator[tuple[int, bytes]]:
         for number, line in self._source:
@@ -167,14 +183,14 @@ class _Lines(Reader):
         validate = models.STATE.validate_json
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
-                if not data.strip():
+                if not data.strip() or self._is_other:
                     continue
                 index += 1
                 try:
                     # Parsing and validating in one go is twice as fast as one after the other.
                     state = validate(data)
-                    if sources.has_all_keys(data, state):
-                        yield index, line, state, True
+                    if sources.is_faithful(data, state):
+                        yield index, line, state, True, True
                         continue
                 except ValidationError:
                     pass
@@ -183,7 +199,7 @@ class _Lines(Reader):
                 except DatasetError as error:
                     self.report.extend(error.problems)
                 else:
-                    yield index, line, value, False
+                    yield index, line, value, False, False
         if index < 0 and not self.report.errors:
             self.report.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
         self.digest = self._source.digest
@@ -203,6 +219,17 @@ class _Lines(Reader):
         return None
 
 
+def _is_header(value: dict[str, Any]) -> bool:
+    """Whether an object is meant to be the first line, the key perhaps misspelt."""
+    return "adapter_spec" in value or any(did_you_mean(key, ("adapter_spec",)) for key in value)
+
+
+def _header_hint(value: Any) -> str:
+    if isinstance(value, dict) and {"messages", "expected"} <= set(value):
+        return "records with messages and expected are an Innodata dataset: pack them with `helm-ext hub pack`"
+    return ""
+
+
 def open_file(path: str | FilePath, report: Report) -> Reader:
     """Open a file of either spelling. Raises DatasetError when nothing of it can be read."""
     return _Lines(path, report) if _is_json_lines(path) else _Document(path, report)
@@ -211,21 +238,37 @@ def open_file(path: str | FilePath, report: Report) -> Reader:
 def _is_json_lines(path: str | FilePath) -> bool:
     """Whether the first line is a header or a state by itself; where that cannot be told, the name decides."""
     is_named_so = ".jsonl" in FilePath(path).name.lower()
-    first = b""
+    lines = []
     try:
-        with sources.LineSource(path, max_line_bytes=_PEEK_BYTES) as lines:
-            for number, line in lines:
-                first = line.removeprefix(sources.BOM) if number == 1 else line
-                if first.strip():
+        with sources.LineSource(path, max_line_bytes=_PEEK_BYTES) as source:
+            for number, line in source:
+                lines.append(line.removeprefix(sources.BOM) if number == 1 else line)
+                if not lines[-1].strip():
+                    lines.pop()
+                elif len(lines) > 1:
                     break
     except DatasetError as error:
         if error.problems[0].code != "too-large":
             raise
-        return False
+        if not lines:
+            return False
+        lines.append(b"...")
     try:
-        value = sources.parse_json(first, str(path), allow_nan=True)
+        value = sources.parse_json(lines[0] if lines else b"", str(path), allow_nan=True)
     except DatasetError:
-        return is_named_so and first.strip() not in (b"{", b"[")
+        return is_named_so and lines[:1] not in ([b"{"], [b"["]) and not _is_document(path)
     if not isinstance(value, dict):
         return is_named_so
-    return "request_states" not in value and bool({"adapter_spec", "instance"} & set(value))
+    if len(lines) == 1 and not is_named_so:  # all of the file is one object, and that is what the name says
+        return False
+    if "request_states" in value:
+        return len(lines) > 1
+    return is_named_so or bool({"adapter_spec", "instance"} & set(value))
+
+
+def _is_document(path: str | FilePath) -> bool:
+    """Whether a whole file is one JSON object, spread over lines."""
+    try:
+        return isinstance(sources.parse_json(sources.read_source(path).data, str(path), allow_nan=True), dict)
+    except DatasetError:
+        return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from helm_ext.evalset import Recorded, RecordedState
 
-__all__ = ["Status", "combine", "is_helm_state", "read_recorded"]
+__all__ = ["Status", "combine", "drop_nonfinite", "is_helm_state", "read_recorded"]
 
 Status = Literal["ok", "not_run", "failed"]
 
@@ -30,6 +31,22 @@ _MODES = {
 def is_helm_state(state: Mapping[str, Any]) -> bool:
     """Whether a state was written by HELM, where several states may be about one instance."""
     return any(key in state for key in _HELM_KEYS)
+
+
+def drop_nonfinite(value: Any) -> int:
+    """Replace each NaN and infinity inside an object or list by None, in place, and return how many there were.
+
+    HELM would write them as they are, and no browser reads such a file.
+    """
+    count = 0
+    for key, child in list(value.items()) if isinstance(value, dict) else enumerate(value):
+        if isinstance(child, float):
+            if not math.isfinite(child):
+                value[key] = None
+                count += 1
+        elif isinstance(child, (dict, list)):
+            count += drop_nonfinite(child)
+    return count
 
 
 def find_result(state: Mapping[str, Any]) -> dict[str, Any] | None:

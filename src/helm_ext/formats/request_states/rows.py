@@ -13,7 +13,7 @@ from helm_ext.errors import did_you_mean, show
 from helm_ext.evalset import RecordedState
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
-from helm_ext.formats.request_states.recorded import Status, is_helm_state, read_recorded
+from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.wording import Path, describe
 
@@ -21,8 +21,9 @@ __all__ = ["Context", "First", "Row", "RowReader", "known_keys"]
 
 CORRECT = "correct"
 
-RawState = tuple[int, "int | None", Any, bool]
-"""Position in request_states, line where it is known, the value, and whether it has been validated already."""
+RawState = tuple[int, "int | None", Any, bool, bool]
+"""Position in request_states, line where it is known, the value, and whether it has been validated already, and holds
+only finite numbers for certain."""
 
 SPLITS = {
     "train": "train",
@@ -111,6 +112,9 @@ class RowReader:
         self.report = report
         self.untagged = First()
         """Rows whose single reference has no tag and was taken as correct."""
+        self.nonfinite = First()
+        """Rows with numbers that are NaN or infinite."""
+        self.nonfinite_numbers = 0
         self.without_correct: list[tuple[Path, int | None, str | None]] = []
         self.mapping_labels_used: set[str] = set()
         self._made_labels: dict[int, dict[str, int]] = {}
@@ -120,10 +124,11 @@ class RowReader:
     def read(self, raw: RawState, path: Path, reparse: Callable[[int, int | None], Any]) -> Row | None:
         """Return the row, or None when it is unusable (reported). Written for speed: this runs once a row."""
         errors = self.report.errors
-        index, line, value, is_valid = raw
+        index, line, value, is_valid, is_finite = raw
         state = value if is_valid else self._validate(index, line, path, value, reparse)
         if state is None:
             return None
+        nonfinite = 0 if is_finite else drop_nonfinite(state)
         instance = state["instance"]
         references = instance.get("references") or []
         # Nearly all states hold nothing but `instance` and `request`.
@@ -159,6 +164,9 @@ class RowReader:
         )  # fmt: skip
         if untagged:
             self.untagged.add(row)
+        if nonfinite:
+            self.nonfinite.add(row)
+            self.nonfinite_numbers += nonfinite
         if not is_plain and not STATE_KEYS.issuperset(state):
             row.extra = {key: value for key, value in state.items() if key not in STATE_KEYS}
         return row if self.report.errors == errors else None
@@ -320,9 +328,10 @@ class RowReader:
         path: Path,
         line: int | None,
     ) -> None:
-        if len(set(options)) < len(options):
-            for position, text in enumerate(options):
-                first = options.index(text)
+        read = [option.strip() for option in options]  # as completions are compared with them
+        if len(set(read)) < len(read):
+            for position, text in enumerate(read):
+                first = read.index(text)
                 if tags[first] != tags[position]:
                     self.report.add(
                         (*path, "instance", "references", position, "output", "text"),
