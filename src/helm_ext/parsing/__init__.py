@@ -9,7 +9,7 @@ The rules are those of formats.md, section 1; what it leaves open is decided in 
 
 from __future__ import annotations
 
-from helm_ext.parsing.labels import map_answer, read_label
+from helm_ext.parsing.labels import map_answer, map_answers, read_label, read_labels
 from helm_ext.parsing.predictions import (
     apply_pattern,
     clean,
@@ -26,6 +26,8 @@ __all__ = [
     "extract",
     "list_prediction",
     "map_answer",
+    "map_answers",
     "read_label",
+    "read_labels",
     "split_segments",
 ]

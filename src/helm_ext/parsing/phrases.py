@@ -21,6 +21,7 @@ __all__ = [
     "LEAD",
     "MARKER",
     "OBJECTION",
+    "SEVERAL",
     "SUBJECT",
     "SUFFIX",
     "VOID",
@@ -68,6 +69,12 @@ _OTHER = (
 )
 INTRODUCTION = re.compile(f"{MARKER}|####|{_NOUN}{_NOUN_TAIL}{_IS}|{CHOOSE.pattern}|{_CHINESE_JAPANESE}|{_OTHER}")
 """What introduces an answer, in lower case. The label or the option's text follows, possibly after FILLER."""
+
+SEVERAL = re.compile(
+    rf"{INTRODUCTION.pattern}|(?:answers|options|choices|solutions|responses|letters|ones)(?:\s{{1,2}}\w{{1,12}}){{0,2}}"
+    r"(?:\s{1,2}are\b:?|[*_]{0,3}\s{0,2}:)"
+)
+"""What introduces several answers ("the correct answers are"), in lower case."""
 
 _THINK = r"(?:think|thinks|believe|believes|assume|guess|say|says|argue|suspect|suppose|expect|claim|claims)"
 VOID = re.compile(
