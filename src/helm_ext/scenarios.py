@@ -26,6 +26,8 @@ __all__ = ["AdapterSpecScenario", "InnodataScenario", "UltraEvalScenario", "grou
 adaptation.install()
 
 DIGEST_LENGTH = 12
+GROUP_LENGTH = 40
+"""Bytes of a dataset's name in its group's name."""
 
 
 def group_name(dataset: str, digest: str) -> str:
@@ -36,7 +38,8 @@ def group_name(dataset: str, digest: str) -> str:
     (`Summarizer.create_group_table`), so the name is written as its authors do.
     """
     safe = re.sub(r"[^\w.-]+", "_", dataset).replace("babi", "bAbI")
-    return f"{safe[:60]}-{digest[:6]}"
+    # HELM repeats the group in file names; a cut character at the end is dropped.
+    return f"{safe.encode()[:GROUP_LENGTH].decode(errors='ignore')}-{digest[:6]}"
 
 
 class EvalSetScenario(Scenario):

@@ -1,8 +1,4 @@
-"""The hub on a real S3 protocol: exclusive create, listings, damage. The server is moto's, started here.
-
-s3fs and moto are in the extra `s3`; where they are not installed, tests/unit/test_hub.py still covers the same code with
-fsspec's memory file system.
-"""
+"""The hub on a real S3 protocol: exclusive create, listings, damage. The server is moto's, started here."""
 
 from __future__ import annotations
 
@@ -10,14 +6,13 @@ import json
 import secrets
 
 import pytest
+import s3fs
+from moto import server as moto_server
 
 from helm_ext import hub
 from helm_ext.errors import HubError
 from helm_ext.formats.innodata import pack
 from helm_ext.hub.storage import open_storage
-
-s3fs = pytest.importorskip("s3fs", reason="pip install helm-ext[s3] brings s3fs and moto's server")
-moto_server = pytest.importorskip("moto.server")
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from helm_ext.cli import app
+from helm_ext.cli import app, main
 from helm_ext.cli.validate import NOT_CHECKED
 
 GOOD = {
@@ -92,3 +92,28 @@ def test_schema_prints_json(name):
     result = CliRunner().invoke(app, ["schema", name])
     assert result.exit_code == 0
     assert isinstance(json.loads(result.stdout), dict)
+
+
+def test_arguments_are_those_of_the_run_entry(folder):
+    assert run("good.json", "--arg", "metrics=exact_match+f1_score", "--arg", "lower=true").exit_code == 0
+    result = run("good.json", "--arg", "metrics=exact_macht")
+    assert result.exit_code == 1
+    assert "exact_macht" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("foo=1", "adapter_spec: unknown argument 'foo'"),
+        ("model=x", "adapter_spec: unknown argument 'model'"),
+        ("seed=x", "seed=x: expected a whole number"),
+        ("lower=maybe", "lower=maybe: expected true or false"),
+        ("foo", "--arg foo: expected KEY=VALUE"),
+    ],
+)
+def test_wrong_arguments_are_wrong_usage(folder, monkeypatch, capsys, argument, message):
+    monkeypatch.setattr("sys.argv", ["helm-ext", "validate", "good.json", "--arg", argument])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err

@@ -15,7 +15,7 @@ from helm_ext.cli.preview import preview
 from helm_ext.cli.schema import schema, schema_path
 from helm_ext.cli.score import score
 from helm_ext.cli.validate import validate
-from helm_ext.errors import HelmExtError
+from helm_ext.errors import HelmExtError, RunEntryError
 
 __all__ = ["app", "main"]
 
@@ -42,4 +42,4 @@ def main() -> None:
         app()
     except HelmExtError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command's output
-        raise SystemExit(1) from None
+        raise SystemExit(2 if isinstance(error, RunEntryError) else 1) from None

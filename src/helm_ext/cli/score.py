@@ -12,6 +12,7 @@ from rich.table import Table
 
 from helm_ext.cli.session import helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
 from helm_ext.cli.validate import FormatName
+from helm_ext.errors import HelmExtError
 from helm_ext.formats import FORMATS, detect
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> P
     from helm.common.object_spec import get_class_by_name
 
     set_benchmark_output_path(str(output_path))
-    output_path.mkdir(parents=True, exist_ok=True)
+    try:
+        output_path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
     runner = get_class_by_name(RUNNER)(
         execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
         output_path=str(output_path),
@@ -85,17 +89,18 @@ def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> P
     return output_path / "runs" / suite / run_spec.name
 
 
-def read_stats(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the run's stats of its evaluation split by name: `{name: {mean, count, ...}}`."""
+def read_stats(run_spec: RunSpec, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the run's stats by name, `{name: {mean, count, ...}}`: those of the split that the leaderboard shows."""
     with (folder / "stats.json").open(encoding="utf-8") as file:
         stats = json.load(file)
-    plain = [s for s in stats if "perturbation" not in s["name"] and s["name"].get("split") != "train"]
-    return {s["name"]["name"]: s for s in plain if s.get("count") and "sub_split" not in s["name"]}
+    split = run_spec.scenario_spec.args.get("main_split", "test")
+    plain = [s for s in stats if "perturbation" not in s["name"] and "sub_split" not in s["name"]]
+    return {s["name"]["name"]: s for s in plain if s.get("count") and s["name"].get("split") == split}
 
 
 def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     """Return the table of a run: its main metric, the others that were asked for, and what was left out."""
-    stats = read_stats(folder)
+    stats = read_stats(run_spec, folder)
     main = str(run_spec.scenario_spec.args["main_metric"])
     asked = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
     by_attribute = sorted(name for name in stats if name.startswith(f"{main}@"))
@@ -110,6 +115,6 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
 
 
 def _warnings(run_spec: RunSpec, folder: Path) -> list[str]:
-    stats = read_stats(folder)
+    stats = read_stats(run_spec, folder)
     main = run_spec.scenario_spec.args["main_metric"]
     return [] if main in stats else [f"warning: no row has a value for the main metric {main}"]

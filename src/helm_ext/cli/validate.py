@@ -14,6 +14,7 @@ from rich.console import Console
 from helm_ext.cli.session import parse_arguments
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem
 from helm_ext.formats import FORMATS, Format, detect
+from helm_ext.run_entries import parse_arguments as parse_run_arguments
 
 __all__ = ["validate"]
 
@@ -63,12 +64,12 @@ def validate(
 def check_file(
     file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False
 ) -> dict[str, Any]:
-    """Return `{file, format, problems, counts}` for one file."""
+    """Return `{file, format, problems, counts}` for one file. Raises RunEntryError for arguments that are none."""
     problems: list[Problem] = []
     counts: dict[str, int] = {}
+    format_ = format_ or detect(file)
+    named = format_.arguments(file) | parse_run_arguments(format_.name, arguments)
     try:
-        format_ = format_ or detect(file)
-        named = {**format_.arguments(file), **arguments}
         options = {"execute": False} if no_exec and format_.name == "ultraeval" else {}
         for task in _tasks(format_, named):
             found, counted = format_.module.check(**named, **task, **options)
@@ -78,7 +79,7 @@ def check_file(
         problems += error.problems or [Problem(str(error), Location(str(file)))]
     except (HelmExtError, OSError) as error:
         problems.append(Problem(str(error), Location(str(file))))
-    return {"file": str(file), "format": format_.name if format_ else "", "problems": problems, "counts": counts}
+    return {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
 
 
 def _tasks(format_: Format, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
