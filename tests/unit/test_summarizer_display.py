@@ -210,7 +210,10 @@ def test_truncated_files_leave_nothing(tmp_path, cut):
     path.write_text(path.read_text()[: cut if cut > 0 else path.read_text().rindex("    }") - 1])
     with pytest.raises(ValueError, match="not complete|Expecting|Unterminated"):
         write_display_files(tmp_path / "run", run_spec, SCHEMA, skip_completed=False)
-    assert sorted(p.name for p in (tmp_path / "run").glob("[!.]*")) == ["per_instance_stats.json", "scenario_state.json"]
+    assert sorted(p.name for p in (tmp_path / "run").glob("[!.]*")) == [
+        "per_instance_stats.json",
+        "scenario_state.json",
+    ]
 
 
 def test_unknown_keys_go_and_types_are_helms():
