@@ -102,12 +102,16 @@ class EvalSetAdapter(Adapter):
 class Prepared:
     """An instance as HELM's adapter sees it, and what its request states are given back afterwards."""
 
-    def __init__(self, instance: Instance, original: Instance, demonstrations: int | None = None) -> None:
+    def __init__(
+        self, instance: Instance, original: Instance, demonstrations: int | None = None, *, too_long: bool = False
+    ) -> None:
         self.instance = instance
         self.original = original
         """The instance without its recording: what metrics and reports see."""
         self.demonstrations = demonstrations
         """How many demonstrations were kept in a prompt of our own; None when HELM renders the prompt."""
+        self.too_long = too_long
+        """The question does not fit the window, alone or with one of its options: the whole row is left out."""
 
 
 def take_part(instances: Iterable[Instance], kind: str) -> list[Instance]:
@@ -116,40 +120,69 @@ def take_part(instances: Iterable[Instance], kind: str) -> list[Instance]:
 
 
 def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService) -> Prepared:
-    """Take the recording off, and put a prompt of our own, fitted to the window, where HELM's adapter looks."""
+    """Take the recording off, and put a prompt of our own, fitted to the window, where HELM's adapter looks.
+
+    Raises RunEntryError where a run expander asks for what a prompt of our own cannot have.
+    """
     original = without_recording(instance)
     parts = row_extra(instance).get("prompt")
     if parts is None or instance.split == TRAIN_SPLIT:
         return Prepared(original, original)
-    text, kept = fit_prompt(parts, instance, adapter_spec, window_service)
-    return Prepared(replace(original, input=replace(original.input, text=text)), original, kept)
+    _require_own_prompt(adapter_spec)
+    if instance.perturbation is not None:  # data_augmentation= changes the question and knows nothing of our parts
+        parts = [*parts[:-1], instance.input.text]
+    text, kept, fits = fit_prompt(parts, instance, adapter_spec, window_service)
+    prepared = replace(original, input=replace(original.input, text=text))
+    return Prepared(prepared, original, kept, too_long=not fits)
+
+
+def _require_own_prompt(adapter_spec: AdapterSpec) -> None:
+    """Refuse what HELM's run expanders can ask for and such a prompt cannot have."""
+    if adapter_spec.max_train_instances > 0:
+        raise RunEntryError(
+            f"max_train_instances={adapter_spec.max_train_instances}: this dataset's prompts hold their own "
+            "demonstrations, HELM would add none\n  hint: fewshot=N says how many"
+        )
+    if adapter_spec.method.startswith("multiple_choice_separate") and adapter_spec.num_outputs > 1:
+        raise RunEntryError(
+            f"num_outputs={adapter_spec.num_outputs}: nothing is sampled where the options of a row are compared\n"
+            "  hint: remove it, or use the dataset's GEN script: method=gen"
+        )
 
 
 def fit_prompt(
     parts: Sequence[str], instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService
-) -> tuple[str, int]:
+) -> tuple[str, int, bool]:
     """Join [head, demonstration, ..., question], dropping demonstrations from the front until it fits the window.
 
-    Where each reference is appended to the prompt, the longest one must fit too. The question is never cut here: when
-    it does not fit alone, HELM's adapter truncates and `finish` leaves the row out (formats.md, section 2).
+    Where each reference is appended to the prompt, it must fit with every one of them. The question is never cut: a
+    row whose question does not fit without demonstrations is left out (formats.md, section 2).
 
-    Returns the text and the number of demonstrations kept.
+    Returns the text, the number of demonstrations kept, and whether it fits.
     """
     head, *demonstrations, question = parts
-    appended = ""
+    appended = [""]
     if adapter_spec.method.startswith("multiple_choice_separate"):
-        appended = max((reference.output.text for reference in instance.references), key=len, default="")
+        # The one with most characters most often has most tokens too: where something does not fit, one look tells.
+        texts = {reference.output.text for reference in instance.references} or {""}
+        appended = sorted(texts, key=lambda text: (-len(text), text))
+    elif not demonstrations:
+        return f"{head}{question}", 0, True  # HELM's adapter looks itself, once: `prompt_truncated`
 
-    def fits(first: int) -> bool:
-        text = "".join([head, *demonstrations[first:], question, appended])
-        return window_service.fits_within_context_window(
-            text=text, expected_completion_token_length=adapter_spec.max_tokens
+    def fits(text: str) -> bool:
+        return all(
+            window_service.fits_within_context_window(
+                text=f"{adapter_spec.global_prefix}{text}{option}{adapter_spec.global_suffix}",
+                expected_completion_token_length=adapter_spec.max_tokens,
+            )
+            for option in appended
         )
 
-    first = 0
-    while first < len(demonstrations) and not fits(first):
-        first += 1
-    return "".join([head, *demonstrations[first:], question]), len(demonstrations) - first
+    for first in range(len(demonstrations) + 1):
+        text = "".join([head, *demonstrations[first:], question])
+        if fits(text):
+            return text, len(demonstrations) - first, True
+    return f"{head}{question}", 0, False
 
 
 def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -> RequestState:
@@ -157,7 +190,7 @@ def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -
     extra = row_extra(prepared.original)
     state = replace(state, instance=prepared.original)
     if prepared.demonstrations is not None:
-        if state.prompt_truncated:
+        if state.prompt_truncated or prepared.too_long:
             return leave_out(state, "too_long")
         state = replace(state, num_train_instances=prepared.demonstrations)
     changes: dict[str, Any] = {}

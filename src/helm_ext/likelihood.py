@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.scenarios.scenario import Instance
     from helm.common.request import Token
 
 __all__ = ["LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "gives_prompt_logprobs", "require_logprobs"]
@@ -228,7 +229,9 @@ class SentenceLikelihoodMetric(MetricInterface):
         from helm_ext.metrics import count_left_out, find_unmeasured
 
         adapter_spec = scenario_state.adapter_spec
-        scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
+        states = scenario_state.request_states
+        left_out = {_row_key(s) for s in states if "left_out" in row_extra(s.instance)}
+        scored = [s for s in states if _row_key(s) not in left_out]  # options are compared: all of a row, or none
         state = ScenarioState(adapter_spec=adapter_spec, request_states=scored)
         unmeasured = find_unmeasured(adapter_spec, scored)
         results = [
@@ -269,15 +272,14 @@ class _RowMetric(ReferenceMetric):
         metric_service: MetricService,
         eval_cache_path: str,  # noqa: ARG002 - HELM's signature
     ) -> list[Stat]:
-        states = sorted(reference_request_states, key=lambda state: state.reference_index or 0)
+        references = reference_request_states[0].instance.references
+        states = _one_per_option(reference_request_states, len(references))
         options = [require_logprobs(state) for state in states]
         if not any(option.tokens for option in options):  # one token each: nothing was predicted, all would tie
             raise LogprobsMissingError(f"{states[0].instance.id}: {explain_missing(adapter_spec.model_deployment)}")
         _warn_of_additions(states[0])
-        references = states[0].instance.references
         right = [reference.is_correct for reference in references]
-        scores = row_extra(states[0].instance).get("score", {})
-        worth = [scores.get(r.output.text, float(is_right)) for r, is_right in zip(references, right, strict=True)]
+        worth = _worth_of(states[0].instance)
         usual: dict[MetricName, Stat] = {}
         for state in states:
             for stat in compute_request_state_metrics(self.efficiency_metric, adapter_spec, state, metric_service):
@@ -287,6 +289,36 @@ class _RowMetric(ReferenceMetric):
 
     def get_metadata(self) -> list[MetricMetadata]:
         return []
+
+
+def _row_key(state: RequestState) -> tuple[object, ...]:
+    return state.instance.id, state.instance.perturbation, state.train_trial_index
+
+
+def _one_per_option(states: Sequence[RequestState], count: int) -> list[RequestState]:
+    """Return one state for each of the row's `count` options, in order; with `num_trials` all trials are alike.
+
+    Raises LogprobsMissingError where an option has none: the others would be compared without it.
+    """
+    by_option: dict[int | None, RequestState] = {}
+    for state in states:
+        by_option.setdefault(state.reference_index, state)
+    missing = [index for index in range(count) if index not in by_option]
+    if missing:
+        numbers = ", ".join(str(index + 1) for index in missing)
+        raise LogprobsMissingError(f"{states[0].instance.id}: no result for option {numbers} of {count}")
+    return [by_option[index] for index in range(count)]
+
+
+def _worth_of(instance: Instance) -> list[float]:
+    """Return what each option is worth: its number, else 1 for a right one.
+
+    Perturbed options have other texts than those that the numbers were given for: they are taken in their order.
+    """
+    scores = row_extra(instance).get("score", {})
+    if instance.perturbation is not None and len(scores) == len(instance.references):
+        return list(scores.values())
+    return [scores.get(reference.output.text, float(reference.is_correct)) for reference in instance.references]
 
 
 _warned: set[str] = set()

@@ -266,14 +266,14 @@ def _lacks_tokenizer(model_deployment: str) -> bool:
 def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
     """Return `num_left_out`, and one stat for each reason that occurred, per split. Always there: 0 is a statement."""
     reasons: dict[MetricContext, Counter[str]] = {}
-    seen: set[tuple[str | None, Any]] = set()
+    rows: dict[tuple[str | None, Any], tuple[MetricContext, str | None]] = {}
     for state in scenario_state.request_states:
         key = (state.instance.id, state.instance.perturbation)
-        if key in seen:
-            continue
-        seen.add(key)
-        counts = reasons.setdefault(MetricContext.from_instance(state.instance), Counter({"left_out": 0}))
-        reason = row_extra(state.instance).get("left_out")
+        if key not in rows or rows[key][1] is None:  # a row counts once, whichever of its states was left out
+            left_out = row_extra(state.instance).get("left_out")
+            rows[key] = (MetricContext.from_instance(state.instance), left_out)
+    for context, reason in rows.values():
+        counts = reasons.setdefault(context, Counter({"left_out": 0}))
         if reason:
             counts.update(("left_out", reason))
     return [

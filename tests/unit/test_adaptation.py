@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.benchmark.window_services.no_tokenizer_window_service import NoTokenizerWindowService
 
@@ -138,6 +139,48 @@ class TestPromptOfOurOwn:
         ]
         shorter = self.adapt(live_deployment, size - 1, "multiple_choice_separate_original", options=(" a", " longest"))
         assert [state.num_train_instances for state in shorter] == [1, 1]
+
+    def test_one_option_too_long_leaves_the_whole_row_out(self, live_deployment):
+        size = 5 + 9 + len(" longest") + 5 - 1  # head, question, answer: one character short
+        states = self.adapt(live_deployment, size, "multiple_choice_separate_original", options=(" a", " longest"))
+        assert [row_extra(state.instance).get("left_out") for state in states] == ["too_long", "too_long"]
+        assert {state.request.model_deployment for state in states} == {"recorded/left-out"}
+
+    def test_the_option_with_most_tokens_must_fit_not_the_one_with_most_characters(self, live_deployment):
+        """CJK: fewer characters, more tokens."""
+
+        class Bytes(CountingWindow):
+            def fits_within_context_window(self, text, expected_completion_token_length=0):
+                return len(text.encode()) + expected_completion_token_length <= self.size
+
+        options = (" four", "你好啊")  # 5 characters, 5 bytes; 3 characters, 9 bytes
+        adapter_spec = spec(live_deployment, "multiple_choice_separate_original", max_tokens=0, **self.PLAIN)
+        adapter = AdapterFactory.get_adapter(adapter_spec, None)
+        adapter.adapter.window_service = Bytes(9 + 9 + 9)
+        states = adapter.adapt([row("question ", options, prompt=["", "demo one\n", "demo two\n", "question "])], 1)
+        assert [state.num_train_instances for state in states] == [1, 1]
+        assert not any("left_out" in row_extra(state.instance) for state in states)
+
+    def test_data_augmentation_changes_the_question_that_is_asked(self, live_deployment):
+        perturbed = dataclasses.replace(
+            row("QUESTION ", prompt=["HEAD\n", "demo\n", "question "]), perturbation=PerturbationDescription("upper")
+        )
+        (state,) = adapt(spec(live_deployment, **self.PLAIN), perturbed)
+        assert state.request.prompt == "HEAD\ndemo\nQUESTION "
+
+    @pytest.mark.parametrize(
+        ("method", "fields", "said"),
+        [
+            ("generation", {"max_train_instances": 5}, r"max_train_instances=5: .*\n.*fewshot=N"),
+            ("multiple_choice_separate_original", {"num_outputs": 3}, r"num_outputs=3: nothing is sampled"),
+        ],
+    )
+    def test_what_such_a_prompt_cannot_have(self, live_deployment, method, fields, said):
+        with pytest.raises(RunEntryError, match=said):
+            adapt(spec(live_deployment, method, **fields), row(prompt=["", "q"]))
+        if method == "generation":
+            (state,) = adapt(spec(live_deployment, num_outputs=3), row(prompt=["", "q"]))
+            assert state.request.num_completions == 3
 
 
 class TestRecorded:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from dataclasses import replace
 
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
@@ -293,6 +295,44 @@ def test_rows_that_were_left_out_are_counted_and_not_scored():
     result, stats = evaluate([*scored, *states_of([], [], id="id1", left_out="too_long")])
     assert stats["num_left_out"] == stats["num_too_long"] == 1
     assert [r.instance_id for r in result.per_instance_stats if any(s.name.name == "acc" for s in r.stats)] == ["id0"]
+
+
+def test_a_row_with_one_option_left_out_is_left_out_whole_and_counted_once():
+    # The first option is too long for the window. Alone, "no" would win as option 0, which is worth 1.
+    good = row([("yes", -2.0)], [("no", -1.0)])
+    cut = row([], [("no", -1.0)], id="id1")
+    marked = make_instance(id="id1", left_out="too_long")
+    for broken in ([replace(cut[0], instance=marked), cut[1]], [cut[0], replace(cut[1], instance=marked)]):
+        for rule, name in (("ppl", "ppl_accuracy"), ("mc2", "mc2")):
+            result, stats = evaluate([*broken, *good], rule)
+            assert stats["num_left_out"] == stats["num_too_long"] == 1
+            assert stats["num_instances"] == 1
+            assert stats["predicted_index"] == 1
+            assert [r.instance_id for r in result.per_instance_stats if any(s.name.name == name for s in r.stats)] == [
+                "id0"
+            ]
+
+
+def test_an_option_without_a_result_is_said_not_passed_over():
+    states = row([("yes", -2.0)], [("no", -1.0)])
+    with pytest.raises(LogprobsMissingError, match="id0: no result for option 1 of 2"):
+        evaluate(states[1:])
+
+
+def test_several_trials_of_one_row_are_one():
+    states = row([("yes", -2.0)], [("no", -1.0)])
+    assert evaluate([*states, *states])[1] == evaluate(states)[1]
+
+
+def test_perturbed_options_keep_their_worth():
+    # Lower-cased, both options read "a": only the order tells them apart.
+    original = make_instance(("A", "a"), score={"A": 0.75, "a": 0.25})
+    references = [replace(reference, output=Output("a")) for reference in original.references]
+    perturbed = replace(original, references=references, perturbation=PerturbationDescription("lower"))
+    states = [make_state(perturbed, index, [*CONTEXT, ("a", -1.0 - index)]) for index in (0, 1)]
+    result, _ = evaluate(states)
+    (score,) = [s.mean for r in result.per_instance_stats for s in r.stats if s.name.name == "ppl_accuracy"]
+    assert score == 0.75
 
 
 def test_a_chat_template_around_the_prompt_is_noticed(capsys, monkeypatch):
