@@ -8,20 +8,23 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test check unit format bench clean
+.PHONY: demo test check lint unit format bench clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py
 
-test: $(VENV)/.ready check
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report= -m slow tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term:skip-covered -m "not slow" tests
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered tests
 
-check: $(VENV)/.ready
+check: lint unit
+
+lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+unit: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/unit
 
 format: $(VENV)/.ready

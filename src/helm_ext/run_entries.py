@@ -13,10 +13,7 @@ from urllib.parse import unquote
 
 from helm_ext.errors import RunEntryError, did_you_mean
 
-__all__ = ["SCORING_ARGUMENTS", "parse_arguments", "require_one"]
-
-SCORING_ARGUMENTS = ("metrics", "main_metric", "extract", "strip", "lower")
-"""Arguments that change how rows are scored, not which rows there are."""
+__all__ = ["parse_arguments", "require_one"]
 
 
 def parse_arguments(entry: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from helm.common.hierarchical_logger import hlog, hwarn
 
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EvalSet, row_extra
-from helm_ext.run_entries import SCORING_ARGUMENTS, parse_arguments, require_one
+from helm_ext.run_entries import parse_arguments, require_one
 from helm_ext.scenarios import DIGEST_LENGTH, AdapterSpecScenario, EvalSetScenario
 
 __all__ = ["get_adapter_spec_run_spec", "get_innodata_run_spec", "get_ultraeval_run_spec"]
@@ -43,8 +43,7 @@ def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
     path = str(catalog.find_dataset(given)) if where == "dataset" else given
     found = {where: (catalog.dataset_name(Path(path)) or Path(path).name) if where == "dataset" else path}
     evalset = request_states.load(path, **options)
-    scenario_options = {key: value for key, value in options.items() if key not in SCORING_ARGUMENTS}
-    return make_run_spec("adapter_spec", AdapterSpecScenario, evalset, found | scenario_options, found | options)
+    return make_run_spec("adapter_spec", AdapterSpecScenario, evalset, found | options)
 
 
 def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
@@ -71,9 +70,8 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
     else:
         metric_spec = MetricSpec(class_name="helm_ext.likelihood.SentenceLikelihoodMetric", args={"rule": tags["rule"]})
     groups = (f"UltraEval {tags['dataset']}",)
-    return make_run_spec(
-        "ultraeval", UltraEvalScenario, evalset, options | {"name": evalset.name}, named, [metric_spec], groups
-    )
+    options["name"] = evalset.name
+    return make_run_spec("ultraeval", UltraEvalScenario, evalset, options, named, [metric_spec], groups)
 
 
 def get_innodata_run_spec(**arguments: Any) -> RunSpec:
@@ -92,12 +90,11 @@ def get_innodata_run_spec(**arguments: Any) -> RunSpec:
         resolved = hub.resolve(options["dataset"], options.get("version"), options.get("hub"))
         options["version"] = resolved.version
     evalset = innodata.load(**{key: value for key, value in options.items() if key != "missing"})
-    found = {key: value for key, value in options.items() if key not in SCORING_ARGUMENTS}
     args = evalset.scoring.to_args()
     if evalset.attributes:
         args["attributes"] = {key: list(values) for key, values in evalset.attributes.items()}
     metric_spec = MetricSpec(class_name="helm_ext.metrics.EvalSetMetric", args=args)
-    return make_run_spec("innodata", InnodataScenario, evalset, found, options, [metric_spec], evalset.tags)
+    return make_run_spec("innodata", InnodataScenario, evalset, options, options, [metric_spec], evalset.tags)
 
 
 def make_run_spec(
@@ -105,7 +102,7 @@ def make_run_spec(
     scenario_class: type[EvalSetScenario],
     evalset: EvalSet,
     scenario_arguments: Mapping[str, Any],
-    name_arguments: Mapping[str, Any],
+    name_arguments: Mapping[str, Any] | None = None,
     metric_specs: list[MetricSpec] | None = None,
     extra_groups: tuple[str, ...] = (),
 ) -> RunSpec:
@@ -125,7 +122,11 @@ def make_run_spec(
     if splits == {"valid"}:
         arguments["main_split"] = "valid"
     scenario = scenario_class(**arguments)
-    name = entry + ":" + ",".join(f"{key}={_in_name(value)}" for key, value in name_arguments.items())
+    name = (
+        entry
+        + ":"
+        + ",".join(f"{key}={_in_name(value)}" for key, value in (name_arguments or scenario_arguments).items())
+    )
     name += f",digest={evalset.digest[:DIGEST_LENGTH]}"
     _require_writable_names(name, scenario.name, arguments)
     return RunSpec(

@@ -10,6 +10,7 @@ constructor touches a file.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import replace
 from typing import Any
@@ -30,16 +31,24 @@ GROUP_LENGTH = 40
 """Bytes of a dataset's name in its group's name."""
 
 
-def group_name(dataset: str, digest: str) -> str:
-    """Return the group under which HELM reports a dataset: its name and the first digits of its digest.
+def group_name(dataset: str, digest: str, variant: str = "") -> str:
+    """Return the group under which HELM reports a dataset: its name, and six digits for its bytes and arguments.
 
-    The digest keeps two versions of a dataset apart: HELM averages all runs of a group in one cell.
+    HELM averages all runs of a group in one cell. The digits keep apart two versions of a dataset, and two ways of
+    running it (`variant`: other demonstrations, another extraction, ...).
     `helm-summarize` hides every run of a group with "babi" in its name unless the run's name has "task=all"
     (`Summarizer.create_group_table`), so the name is written as its authors do.
     """
     safe = re.sub(r"[^\w.-]+", "_", dataset).replace("babi", "bAbI")
-    # HELM repeats the group in file names; a cut character at the end is dropped.
-    return f"{safe.encode()[:GROUP_LENGTH].decode(errors='ignore')}-{digest[:6]}"
+    # HELM repeats the group in file names; a character that is cut at the end is dropped.
+    name = safe.encode()[:GROUP_LENGTH].decode(errors="ignore")
+    return f"{name}-{hashlib.sha256(f'{digest} {variant}'.encode()).hexdigest()[:6] if variant else digest[:6]}"
+
+
+_NAMES_FILES = frozenset(
+    {"config", "data", "dataset", "demos", "hub", "main_split", "name", "path", "replies", "root", "task", "transform"}
+)
+"""Arguments that say which files are read: the digest speaks for them."""
 
 
 class EvalSetScenario(Scenario):
@@ -55,7 +64,9 @@ class EvalSetScenario(Scenario):
         self.main_metric = main_metric
         self.arguments = arguments
         self.display_name = display_name or self.dataset_name()
-        self.name = group_name(self.dataset_name(), digest)
+        chosen = {key: value for key, value in arguments.items() if key not in _NAMES_FILES}
+        self.variant = ", ".join(f"{key}={value}" for key, value in sorted(chosen.items()))
+        self.name = group_name(self.dataset_name(), digest, self.variant)
 
     def dataset_name(self) -> str:
         """Return the dataset's name, known from the arguments alone."""
@@ -76,7 +87,7 @@ class EvalSetScenario(Scenario):
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
-        title = f"{self.display_name} ({self.digest[:6]})"
+        title = f"{self.display_name} ({', '.join(filter(None, [self.digest[:6], self.variant]))})"
         return ScenarioMetadata(
             name=self.name,
             display_name=title,

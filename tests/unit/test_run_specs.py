@@ -106,7 +106,8 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
     assert metric.args["lower"] is True
     args = spec.scenario_spec.args
     assert (args["seed"], args["missing"], args["main_metric"]) == (3, "skip", "f1_score")
-    assert "extract" not in args
+    # Another way of scoring is another column: HELM averages all runs of a group.
+    assert spec.groups != make("adapter_spec:dataset=sums").groups
     assert "metrics=exact_match+f1_score" in spec.name
 
 
@@ -181,3 +182,12 @@ def test_group_names_dodge_babi_and_keep_versions_apart():
     assert "babi" not in group_name("x/babi babi", "0" * 12)
     assert group_name("a b/c", "0" * 12) == "a_b_c-000000"
     assert group_name("x", "1" * 12) != group_name("x", "2" * 12)
+    assert group_name("x", "1" * 12, "seed=1") != group_name("x", "1" * 12, "seed=2")
+    assert len(group_name("甲" * 50, "0" * 12).encode()) <= 47
+
+
+def test_the_arguments_stand_in_the_columns_title(write):
+    write()
+    metadata = create_scenario(make("adapter_spec:dataset=sums,seed=3").scenario_spec).get_metadata()
+    assert metadata.display_name.endswith(", seed=3)")
+    assert metadata.name == make("adapter_spec:dataset=sums,seed=3").groups[0]

@@ -67,7 +67,11 @@ def check_file(
     """Return `{file, format, problems, counts}` for one file. Raises RunEntryError for arguments that are none."""
     problems: list[Problem] = []
     counts: dict[str, int] = {}
-    format_ = format_ or detect(file)
+    try:
+        format_ = format_ or detect(file)
+    except OSError as error:
+        unreadable = Problem(f"cannot be read: {error.strerror}", Location(str(file)))
+        return {"file": str(file), "format": "", "problems": [unreadable], "counts": {}}
     named = format_.arguments(file) | parse_run_arguments(format_.name, arguments)
     try:
         options = {"execute": False} if no_exec and format_.name == "ultraeval" else {}
