@@ -10,6 +10,7 @@ Stats of a row, beside HELM's usual ones (tokens, time, truncation):
     predicted_index                           the winner, by which helm-server shows the chosen option
     acc                                       1 if the likeliest string is a right option
     acc_norm, acc_norm_char                   likewise, by the option's log-probability per UTF-8 byte, per character
+    ppl_norm_undefined                        1 if an option has no tokens of its own, so that it has no mean (ppl_norm)
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
-from helm_ext.likelihood_rules import MAIN_STATS, RULES, argmin, common_prefix, common_tokens, mc2, ppl, ppl_norm
+from helm_ext.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,6 +98,9 @@ PROMPT_LOGPROBS: dict[str, bool] = {
 """Client class to whether it gives log-probabilities of the prompt."""
 
 
+UNDEFINED = "ppl_norm_undefined"
+
+
 class LogprobsMissingError(HelmExtError, ValueError):
     """A deployment returned no log-probabilities for the prompt, so that options cannot be compared."""
 
@@ -132,23 +136,48 @@ class Option:
     def option_logprob(self, common: int) -> float:
         """Return the log-probability of the option alone.
 
-        It begins with the first token that reaches beyond the context. Where the tokens' texts do not add up to the
-        string (characters split over several tokens), it begins after the `common` tokens that all options share.
+        It begins with the first token that reaches beyond the context, as the tokens' texts tell. Where they cannot
+        (on both sides of the border, characters are split over several tokens), it begins after the `common` tokens
+        that all options share.
         """
-        return sum(self.logprobs[self._start(common) :])
+        for start in (self._start_from_end(), self._start_from_front()):
+            if start is not None:
+                return sum(self.logprobs[start:])
+        return sum(self.logprobs[common:])
 
-    def _start(self, common: int) -> int:
-        whole = "".join((self.first_token, *self.tokens))
-        if not whole.endswith(self.context[-1:] + self.text):
-            return common
-        # What a tokenizer puts before the string (a begin-of-text token, a space) stands in the context's part.
-        limit = len(whole) - len(self.text)
-        end = len(self.first_token)
+    def _start_from_end(self) -> int | None:
+        """Find the first of the last tokens that spell the option: exactly, else but for white space."""
+        for squeeze in (str, _without_spaces):  # SentencePiece tokens lose theirs when they are decoded one by one
+            wanted, tail = squeeze(self.text), ""
+            if not wanted:
+                return None if self.text else len(self.tokens)
+            for index, token in enumerate(reversed((self.first_token, *self.tokens))):
+                if REPLACEMENT in token:
+                    return None
+                tail = squeeze(token) + tail
+                if len(tail) >= len(wanted):
+                    if tail.endswith(wanted):
+                        return max(0, len(self.tokens) - 1 - index)  # nothing predicted the first token
+                    break
+        return None
+
+    def _start_from_front(self) -> int | None:
+        """Find the first token beyond those that spell the context."""
+        # What a tokenizer puts before the string (a begin-of-text token, a space) is no part of it.
+        spelled = self.first_token if self.first_token and self.context.startswith(self.first_token) else ""
         for index, token in enumerate(self.tokens):
-            end += len(token)
-            if end > limit:
+            if spelled == self.context:
                 return index
-        return len(self.tokens)
+            if REPLACEMENT in token:
+                return None
+            spelled += token
+            if len(spelled) > len(self.context):
+                return index if (self.context + self.text).startswith(spelled) else None
+        return None
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
 
 
 def require_logprobs(state: RequestState) -> Option:
@@ -191,14 +220,18 @@ def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence
     tokens = [option.tokens for option in options] if any(any(option.tokens) for option in options) else None
     whole = ppl(logprobs)
     values: dict[str, float] = {}
-    winner = argmin(ppl_norm(logprobs, tokens) if rule == "ppl_norm" else whole)
+    compared = ppl_norm(logprobs, tokens) if rule == "ppl_norm" else whole
+    winner = argmin(compared)
     if rule == "mc2":
         values[MAIN_STATS[rule]] = mc2(whole, worth)
     else:
         values[MAIN_STATS[rule]] = worth[winner] if winner is not None else 0.0
+    if rule == "ppl_norm":
+        prefix = common_prefix(logprobs, tokens)
+        values[UNDEFINED] = float(any(len(option) == prefix for option in logprobs))
     if winner is not None:
         values["predicted_index"] = winner
-    common = common_prefix(logprobs) if tokens is None else common_tokens(tokens)
+    common = common_prefix(logprobs, tokens)
     alone = [-option.option_logprob(common) for option in options]
     lengths = {
         "acc_norm": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],
@@ -251,6 +284,7 @@ class SentenceLikelihoodMetric(MetricInterface):
         return [
             _MAIN_METADATA[self.rule],
             *_ROW_METADATA,
+            *([_UNDEFINED_METADATA] if self.rule == "ppl_norm" else []),
             *get_request_state_metrics_metadata(EfficiencyMetric()),
             *InstancesPerSplitMetric().get_metadata(),
             *left_out,
@@ -365,6 +399,16 @@ _MAIN_METADATA = {
         group="accuracy",
     ),
 }
+
+_UNDEFINED_METADATA = MetricMetadata(
+    name=UNDEFINED,
+    display_name="Rows with an undefined option",
+    short_display_name="Undefined",
+    description="Fraction of rows with an option that has no tokens beyond the common prefix, so that it has no mean "
+    "and cannot win (UltraEval divides by zero).",
+    lower_is_better=True,
+    group="accuracy",
+)
 
 _ROW_METADATA = [
     MetricMetadata(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["MAIN_STATS", "RULES", "argmin", "common_prefix", "common_tokens", "mc2", "ppl", "ppl_norm"]
+__all__ = ["MAIN_STATS", "REPLACEMENT", "RULES", "argmin", "common_prefix", "mc2", "ppl", "ppl_norm"]
 
 MAIN_STATS = {"ppl": "ppl_accuracy", "ppl_norm": "ppl_norm_accuracy", "mc2": "mc2"}
 """Rule to the stat on the leaderboard."""
@@ -27,28 +27,42 @@ def ppl(options: Logprobs) -> list[float]:
     return [-sum(option) for option in options]
 
 
+REPLACEMENT = "\ufffd"
+"""What a token's text holds where the token is part of a character only. Any two such tokens look alike."""
+
+REL_TOLERANCE, ABS_TOLERANCE = 1e-4, 1e-5
+"""How far two log-probabilities of one token may lie apart that were computed in two requests (batch, padding)."""
+
+
 def common_prefix(options: Logprobs, tokens: Sequence[Sequence[str]] | None = None) -> int:
     """Return how many leading tokens all options have in common.
 
-    Upstream compares log-probabilities and nothing else. The same tokens after the same tokens have the same
-    log-probability, but computed in two requests it can differ in the last digits: so the same token counts as well.
+    Upstream compares log-probabilities and nothing else: equal ones are common. The same token after the same tokens
+    has the same log-probability, but computed in two requests it can differ in the last digits. So nearly equal ones
+    are common too, unless the tokens' texts are known to differ; and so are tokens of the same text, as long as it is
+    a text: parts of characters are all shown as U+FFFD.
     """
     length = 0
     for position, values in enumerate(zip(*options, strict=False)):
-        same_token = tokens is not None and len({option[position] for option in tokens}) == 1
-        if not same_token and any(value != values[0] for value in values):
-            break
+        texts = {option[position] for option in tokens} if tokens is not None else {""}
+        if any(value != values[0] for value in values):
+            readable = tokens is not None and not any(REPLACEMENT in text for text in texts)
+            if (readable and len(texts) > 1) or not (readable or _nearly_equal(values)):
+                break
         length += 1
     return length
 
 
-def common_tokens(tokens: Sequence[Sequence[str]]) -> int:
-    """Return how many leading tokens all options have in common, by their text."""
-    return next((n for n, texts in enumerate(zip(*tokens, strict=False)) if len(set(texts)) > 1), min(map(len, tokens)))
+def _nearly_equal(values: Sequence[float]) -> bool:
+    return all(math.isclose(value, values[0], rel_tol=REL_TOLERANCE, abs_tol=ABS_TOLERANCE) for value in values)
 
 
 def ppl_norm(options: Logprobs, tokens: Sequence[Sequence[str]] | None = None) -> list[float]:
-    """Return the mean negative log-probability of each option's tokens beyond the common prefix."""
+    """Return the mean negative log-probability of each option's tokens beyond the common prefix.
+
+    Upstream divides by zero where an option has none (it is the beginning of all others, or the only one). Here it has
+    no value, NaN, and cannot win; such rows are counted.
+    """
     prefix = common_prefix(options, tokens)
     return [-sum(option[prefix:]) / len(option[prefix:]) if option[prefix:] else math.nan for option in options]
 

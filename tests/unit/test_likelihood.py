@@ -19,7 +19,7 @@ from helm_ext import likelihood, plugin  # noqa: F401 - registers recorded deplo
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.likelihood import LogprobsMissingError, Option, SentenceLikelihoodMetric, require_logprobs, score_row
-from helm_ext.likelihood_rules import argmin, common_prefix, common_tokens, mc2, ppl, ppl_norm
+from helm_ext.likelihood_rules import argmin, common_prefix, mc2, ppl, ppl_norm
 
 NAN, INF = math.nan, math.inf
 
@@ -42,17 +42,37 @@ def test_ppl_norm_of_an_option_that_is_all_prefix_is_nan():
 
 
 def test_ppl_norm_takes_the_same_token_for_the_same_number():
-    # The same string, scored in two requests: the last digits differ, the tokens do not.
-    logprobs = [[-1.0, -2.0, -3.0], [-1.0000001, -2.0, -4.0]]
+    # The same string, scored in two requests: the numbers differ, the tokens do not.
+    logprobs = [[-1.0, -2.0, -3.0], [-1.01, -2.0, -4.0]]
     assert common_prefix(logprobs) == 0
     assert common_prefix(logprobs, [["a", "b", "x"], ["a", "b", "y"]]) == 2
     assert ppl_norm(logprobs, [["a", "b", "x"], ["a", "b", "y"]]) == [3.0, 4.0]
 
 
-def test_common_tokens():
-    assert common_tokens([["a", "b", "c"], ["a", "b", "d"]]) == 2
-    assert common_tokens([["a"], ["a", "b"]]) == 1
-    assert common_tokens([["a"], ["b"]]) == 0
+def test_ppl_norm_does_not_take_parts_of_characters_for_the_same_token():
+    # Three tokens each, all shown as U+FFFD. Only the first is common; beyond it: -(2 + 4)/2 and -(5 + 3)/2.
+    parts = ["\ufffd"] * 3
+    logprobs = [[-1.0, -2.0, -4.0], [-1.00002, -5.0, -3.0]]
+    assert common_prefix(logprobs, [parts, parts]) == 1
+    assert ppl_norm(logprobs, [parts, parts]) == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("second", "texts", "expected"),
+    [
+        (-1.00009, None, 1),  # rounding between two requests
+        (-1.0002, None, 0),
+        (-1.00009, ("\ufffd", "\ufffd"), 1),
+        (-1.00009, ("x", "y"), 0),  # known to be two tokens
+        (-1.0, ("x", "y"), 1),  # upstream looks at nothing else
+        (-1.0002, ("x\ufffd", "x\ufffd"), 0),
+        (NAN, None, 0),
+        (NAN, ("x", "x"), 1),
+    ],
+)
+def test_what_is_common(second, texts, expected):
+    assert common_prefix([[-1.0], [second]], texts and [[text] for text in texts]) == expected
+    assert common_prefix([[-2e-6], [-9e-6]]) == 1  # near 0, a relative difference says nothing
 
 
 def test_argmin_takes_the_lowest_and_nan_is_infinite():
@@ -239,6 +259,53 @@ def test_split_characters_fall_back_to_the_common_tokens():
     # Bytes of one character, each shown as the replacement character: the texts do not add up.
     option = make_option("问", "好", ["\ufffd", "\ufffd", "\ufffd", "\ufffd"], [-1.0, -2.0, -4.0])
     assert option.option_logprob(1) == -6.0
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "tokens", "expected"),
+    [
+        # the option's own tokens are whole: the context's do not matter
+        ("\u95ee: ", "ab c", ["\ufffd", "\ufffd", ":", " ", "ab", " c"], -4.0 - 5.0),
+        # the context's are whole: the option's do not matter
+        ("Q: ", "\u597d\u597d", ["Q", ":", " ", "\ufffd", "\ufffd", "\u597d"], -3.0 - 4.0 - 5.0),
+        ("Q: ", "\u597d", ["<s>", "Q", ":", " ", "\ufffd", "\ufffd"], -4.0 - 5.0),
+        # SentencePiece tokens, decoded one by one, lose their space
+        ("Is it so? ", "new york", ["<s>", "Is", "it", "so", "?", "new", "york"], -5.0 - 6.0),
+        # nothing can be told: after the common tokens, of which there is one here
+        ("\u95ee", "\u597d", ["<s>", "\ufffd", "\ufffd", "\ufffd", "\ufffd"], -2.0 - 3.0 - 4.0),
+        ("Q", "ab", ["x", "y", "z", "w"], -2.0 - 3.0),
+        ("Q", "ab", ["Q", "x", "yy"], -1.0 - 2.0),
+    ],
+)
+def test_the_option_alone_where_texts_do_not_add_up(context, text, tokens, expected):
+    logprobs = [-float(n + 1) for n in range(len(tokens) - 1)]
+    assert make_option(context, text, tokens, logprobs).option_logprob(1) == expected
+
+
+def test_acc_norm_of_options_of_split_characters():
+    # Two bytes-only options of 3 bytes each after "Q: ". Alone: -1 -9 = -10 and -4 -2 = -6, so the second wins; were
+    # "the same text" the same token, nothing would be left of either.
+    options = [
+        make_option("Q: ", "\u597d", ["Q", ": ", "\ufffd", "\ufffd"], [-0.5, -1.0, -9.0]),
+        make_option("Q: ", "\u4f60", ["Q", ": ", "\ufffd", "\ufffd"], [-0.5, -4.0, -2.0]),
+    ]
+    values = score_row(options, [0, 1], [False, True], "ppl_norm")
+    assert values == {
+        "ppl_norm_accuracy": 1, "ppl_norm_undefined": 0, "predicted_index": 1, "acc": 1, "acc_norm": 1,
+        "acc_norm_char": 1,
+    }  # fmt: skip
+
+
+def test_rows_with_an_option_without_tokens_of_its_own_are_counted():
+    # "a" begins "ab": beyond the common prefix it has nothing, and "ab" wins by default.
+    states = states_of(
+        [("Q", 0.0), ("a", -1.0)], [("Q", 0.0), ("a", -1.0), ("b", -9.0)], options=("a", "ab"), context="Q"
+    )
+    _, stats = evaluate(states, "ppl_norm")
+    assert stats["ppl_norm_undefined"] == 1
+    assert stats["predicted_index"] == 1
+    assert evaluate(row([("yes", -3.0)], [("no", -3.0)]), "ppl_norm")[1]["ppl_norm_undefined"] == 1  # equal numbers
+    assert evaluate(row([("yes", -3.0)], [("no", -2.0)]), "ppl_norm")[1]["ppl_norm_undefined"] == 0
 
 
 def test_an_empty_option_has_no_value_per_byte():
