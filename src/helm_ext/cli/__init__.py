@@ -6,6 +6,7 @@ Exit codes: 0 fine, 1 problems found, 2 wrong usage. What a user can cause is a 
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -27,6 +28,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        import helm_ext
+
+        typer.echo(f"helm-ext {helm_ext.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
 app.command()(validate)
 app.command()(preview)
 app.command()(score)

@@ -112,6 +112,6 @@ def render(state: RequestState) -> str:
 def _register_preview_deployment() -> None:
     from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, register_model_deployment
 
-    # The client is never made, preview stops before requests are sent; this one takes prompts and messages.
-    client = ClientSpec("helm.clients.openai_client.OpenAIClient")
+    # The client is never made, preview stops before requests are sent; this one may be asked anything.
+    client = ClientSpec("helm.clients.huggingface_client.HuggingFaceClient")
     register_model_deployment(ModelDeployment(name=PREVIEW_DEPLOYMENT, client_spec=client))

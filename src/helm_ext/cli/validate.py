@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from helm_ext import catalog
 from helm_ext.cli.session import parse_arguments
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem
 from helm_ext.formats import FORMATS, Format, detect
@@ -67,6 +68,7 @@ def check_file(
     """Return `{file, format, problems, counts}` for one file. Raises RunEntryError for arguments that are none."""
     problems: list[Problem] = []
     counts: dict[str, int] = {}
+    file = _named_dataset(file)
     try:
         format_ = format_ or detect(file)
     except OSError as error:
@@ -84,6 +86,11 @@ def check_file(
     except (HelmExtError, OSError) as error:
         problems.append(Problem(str(error), Location(str(file))))
     return {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
+
+
+def _named_dataset(file: Path) -> Path:
+    """Take a dataset's name, as in run entries, for its file."""
+    return file if file.exists() else catalog.list_datasets().get(str(file), file)
 
 
 def _tasks(format_: Format, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -105,12 +112,17 @@ def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
         if output is Output.TEXT:
             errors = sum(problem.severity == "error" for problem in report["problems"])
             counts = ", ".join(f"{count} {what}" for what, count in report["counts"].items())
+            warnings = len(report["problems"]) - errors
             typer.echo(
-                f"{report['file']}: {report['format']}: {errors} errors, {len(report['problems']) - errors} warnings"
+                f"{report['file']}: {report['format']}: {_count(errors, 'error')}, {_count(warnings, 'warning')}"
                 + (f"; {counts}" if counts else "")
             )
     if output is Output.TEXT:
         typer.echo(NOT_CHECKED)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _to_json(problem: Problem) -> dict[str, Any]:
