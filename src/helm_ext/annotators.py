@@ -7,8 +7,8 @@ from typing import Any
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.annotation.annotator import Annotator
 
+from helm_ext.answers import read_answer
 from helm_ext.evalset import Scoring
-from helm_ext.metrics import read_answer
 
 __all__ = ["AnswerAnnotator"]
 
@@ -21,15 +21,28 @@ class AnswerAnnotator(Annotator):
 
     name = "answer"
 
-    def __init__(self, metrics: list[str], output_mapping_pattern: str | None = None, **scoring: Any) -> None:
+    def __init__(
+        self,
+        metrics: list[str],
+        output_mapping_pattern: str | None = None,
+        multi_label: bool = False,
+        **scoring: Any,
+    ) -> None:
+        self.multi_label = multi_label
         self.scoring = Scoring(metrics=tuple(metrics), **scoring)
         self.pattern = output_mapping_pattern
 
     def annotate(self, request_state: RequestState) -> dict[str, str]:
-        """Return the label and the option's text, or that nothing was read."""
+        """Return the label and the option's text (all of them, where several are asked for), or that none was read."""
         if request_state.result is None or request_state.reference_index is not None:
             return {}
-        answer = read_answer(request_state.result.completions[0].text, request_state, self.scoring, self.pattern)
-        if answer.label is None:
+        answers = [
+            read_answer(completion.text, request_state, self.scoring, self.pattern, multi_label=self.multi_label)
+            for completion in request_state.result.completions
+        ]
+        if self.scoring.output_format != "list":
+            answers = answers[:1]
+        labels = [label for answer in answers for label in answer.labels]
+        if not labels:
             return {"read_as": "unmapped"}
-        return {"read_as": answer.label, "option": answer.text}
+        return {"read_as": ", ".join(labels), "option": ", ".join(o for answer in answers for o in answer.options if o)}

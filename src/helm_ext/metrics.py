@@ -1,15 +1,17 @@
 """The metric of our runs: read completions as answers, hand rewritten request states to HELM's metrics, add ours.
 
 HELM's metrics compare the completion's text with the references. So every completion is first rewritten to the answer
-it means (extraction, label reading, postprocessing); HELM's metrics then score those texts as always. Score functions
-of our own stand beside them only where HELM has none.
+it means (extraction, label reading, postprocessing), and the references to what it is compared with
+(`helm_ext.answers`); HELM's metrics then score those texts as always. Score functions of our own stand beside them only
+where HELM has none.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -21,9 +23,10 @@ from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.benchmark.scenarios.scenario import Instance
 from helm.common.request import GeneratedOutput, Token
 
-from helm_ext import parsing
+from helm_ext.answers import Answer, Question, get_options, read_answer
 from helm_ext.breakdown import break_down, describe_breakdown
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
@@ -43,34 +46,6 @@ _LOGPROB_STATS = frozenset(
     {"max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte"}
 )
 _TOKEN_STATS = frozenset({"num_prompt_tokens"})
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a completion of one row means."""
-
-    text: str
-    """The option's text for a multiple-choice row, else the extracted and cleaned text."""
-    label: str | None = None
-    """The label that was read, for multiple-choice rows; None when nothing was."""
-
-
-def read_answer(text: str, state: RequestState, scoring: Scoring, pattern: str | None = None) -> Answer:
-    """Read one completion's text as the answer to the request state's row.
-
-    `pattern` is AdapterSpec's `output_mapping_pattern`, which overrides the reading of labels.
-    """
-    text = parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=scoring.lower)
-    labels = row_extra(state.instance).get("labels") or state.output_mapping
-    if labels is None:
-        return Answer(text)
-    if scoring.label_reading == "exact":
-        # HELM's own rule, evaluate_reference_metrics.compute_reference_metrics.
-        label: str | None = parsing.apply_pattern(text.strip(), pattern) if pattern else text.strip()
-        label = label if label in labels else None
-    else:
-        label = parsing.map_answer(text, labels, pattern)
-    return Answer("" if label is None else labels[label], label)
 
 
 class EvalSetMetric(MetricInterface):
@@ -149,50 +124,57 @@ class EvalSetMetric(MetricInterface):
         post = self._get_postprocess()
         rewritten: list[RequestState] = []
         own_stats: dict[int, dict[str, float]] = {}
+        instances: dict[int, Instance] = {}
+        is_helms = self.scoring.label_reading == "exact"
         for state in states:
             if state.result is None or state.reference_index is not None:
-                new = collapse_reference(state, adapter_spec)
-            else:
-                texts = [completion.text for completion in state.result.completions]
-                if post is not None:
-                    texts = [post(text) for text in texts]
-                pattern = adapter_spec.output_mapping_pattern
-                answers = [read_answer(text, state, self.scoring, pattern) for text in texts]
-                new = self._with_answers(state, answers)
-                own_stats[id(new)] = self._own_stats(state, answers)
+                rewritten.append(collapse_reference(state, adapter_spec))
+                continue
+            completions = in_helms_order(state.result.completions) if is_helms else keep_order(state.result.completions)
+            texts = [completion.text for completion in completions]
+            if post is not None:
+                texts = [post(text) for text in texts]
+            question = Question(state, self.scoring, multi_label=adapter_spec.multi_label)
+            pattern = adapter_spec.output_mapping_pattern
+            answers = [
+                read_answer(text, state, self.scoring, pattern, multi_label=adapter_spec.multi_label) for text in texts
+            ]
+            predictions = [question.to_prediction(answer) for answer in answers]
+            if self.is_list:
+                predictions[0] = question.to_list_prediction(answers)
+            completions = [replace(c, text=text) for c, text in zip(completions, predictions, strict=True)]
+            # Instances are compared by identity: one new one for each, whatever the number of trials.
+            instance = instances.setdefault(id(state.instance), question.to_instance())
+            new = replace(
+                state,
+                instance=instance,
+                result=replace(state.result, completions=completions),
+                output_mapping=None,  # applied already
+            )
+            own_stats[id(new)] = self._own_stats(state, question, answers)
             rewritten.append(new)
         return rewritten, own_stats
 
-    def _with_answers(self, state: RequestState, answers: Sequence[Answer]) -> RequestState:
-        completions = [replace(c, text=a.text) for c, a in zip(state.result.completions, answers, strict=True)]
-        if self.is_list:
-            segments = parsing.list_prediction([answer.text for answer in answers])
-            completions[0] = replace(completions[0], text="; ".join(segments))
-        return replace(
-            state,
-            result=replace(state.result, completions=keep_order(completions)),
-            output_mapping=None,  # applied already
-        )
-
-    def _own_stats(self, state: RequestState, answers: Sequence[Answer]) -> dict[str, float]:
+    def _own_stats(self, state: RequestState, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""
-        golds = [reference.output.text for reference in state.instance.references if reference.is_correct]
         stats: dict[str, float] = {}
-        if row_extra(state.instance).get("labels") or state.output_mapping:
-            stats["unmapped"] = float(answers[0].label is None)
+        if get_options(state):
+            listed = answers if self.is_list else answers[:1]
+            stats["unmapped"] = float(not any(answer.labels for answer in listed))
+        golds = question.golds
         if not golds:
             return stats
         if self.list_metrics:
-            predicted = parsing.list_prediction([answer.text for answer in answers])
-            wanted = [parsing.split_segments(gold) for gold in golds]
+            predicted = question.to_list(answers)
             for name in self.list_metrics:
-                stats[name] = max(LIST_METRICS[name](gold, predicted) for gold in wanted)
+                stats[name] = max(LIST_METRICS[name](gold, predicted) for gold in question.gold_lists)
         for score in self.scores:
             if score.row_function is not None:
                 row = row_extra(state.instance).get("data", {})
-                stats[score.name] = score.row_function(row, golds, answers[0].text)
+                stats[score.name] = score.row_function(row, question.texts, answers[0].text)
             else:
-                stats[score.name] = max(score.function(gold, answers[0].text) for gold in golds)
+                prediction = question.to_prediction(answers[0])
+                stats[score.name] = max(score.function(gold, prediction) for gold in golds)
         return stats
 
 
@@ -202,6 +184,11 @@ def keep_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
     The sort is stable, so one and the same value keeps the order (formats.md: no reordering).
     """
     return [replace(completion, logprob=completions[0].logprob) for completion in completions]
+
+
+def in_helms_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
+    """Return the completions in the order in which HELM scores them: HELM's own runs are re-scored to HELM's values."""
+    return sorted(completions, key=lambda completion: -completion.logprob)
 
 
 def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> RequestState:
@@ -254,9 +241,15 @@ def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -
     if not is_recorded(adapter_spec.model_deployment) and _lacks_tokenizer(adapter_spec.model_deployment):
         names |= _TOKEN_STATS
     generated = [state for state in states if state.reference_index is None and state.result is not None]
-    if not all(any(c.logprob for c in state.result.completions) for state in generated if state.result):
+    if not all(_has_logprobs(state.result.completions) for state in generated if state.result):
         names |= _LOGPROB_STATS
     return frozenset(names)
+
+
+def _has_logprobs(completions: Sequence[GeneratedOutput]) -> bool:
+    """Tell whether log-probabilities were measured: some that are not 0, and none that is no number."""
+    is_finite = all(math.isfinite(c.logprob) and math.isfinite(sum([t.logprob for t in c.tokens])) for c in completions)
+    return is_finite and any(c.logprob for c in completions)
 
 
 def _lacks_tokenizer(model_deployment: str) -> bool:

@@ -8,8 +8,9 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.answers import read_answer
 from helm_ext.evalset import EXTRA_KEY, Scoring
-from helm_ext.metrics import EvalSetMetric, count_reference_tokens, read_answer
+from helm_ext.metrics import EvalSetMetric, count_reference_tokens
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
@@ -33,9 +34,11 @@ def state(*texts, golds=("Paris",), wrong=(), id="r1", logprobs=None, method_sta
     return RequestState(instance=instance, train_trial_index=0, num_train_instances=0, prompt_truncated=False, **fields)
 
 
-def evaluate(*states, method="generation", deployment="recorded/x", num_outputs=1, **scoring):
+def evaluate(*states, method="generation", deployment="recorded/x", num_outputs=1, multi_label=False, **scoring):
     metric = EvalSetMetric(**{"metrics": ["exact_match"], **scoring})
-    spec = AdapterSpec(method=method, model="x", model_deployment=deployment, num_outputs=num_outputs)
+    spec = AdapterSpec(
+        method=method, model="x", model_deployment=deployment, num_outputs=num_outputs, multi_label=multi_label
+    )
     result = metric.evaluate(ScenarioState(spec, list(states)), None, "", parallelism=1)
     return result, {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
 

@@ -1,0 +1,312 @@
+"""What is right where options were offered, and where all of the correct references are asked for. Worked by hand."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
+from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+
+from helm_ext import plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.annotators import AnswerAnnotator
+from helm_ext.evalset import EXTRA_KEY
+from helm_ext.metrics import EvalSetMetric
+
+MATCHES = (
+    "exact_match", "quasi_exact_match", "quasi_leave_articles_exact_match", "prefix_exact_match",
+    "quasi_prefix_exact_match", "f1_score", "rouge_1", "rouge_l", "exact_match_indicator", "final_number_exact_match",
+)  # fmt: skip
+LISTS = ("exact_match", "set_exact_match", "list_f1")
+
+
+def row(*texts, correct=(), wrong=(), options=None, logprobs=None, id="r1"):
+    """A row; `options` are the texts in the order of the labels A, B, C, ..., None for free text."""
+    references = [Reference(Output(text), [CORRECT_TAG]) for text in correct]
+    references += [Reference(Output(text), []) for text in wrong]
+    labels = options and dict(zip("ABCDEFG", options, strict=False))
+    extra = {"labels": labels} if labels else {}
+    completions = [
+        GeneratedOutput(text, logprob, [Token(text, logprob)])
+        for text, logprob in zip(texts, logprobs or [-1.0] * len(texts), strict=True)
+    ]
+    return RequestState(
+        instance=Instance(Input("?"), references, split="test", id=id, extra_data={EXTRA_KEY: extra}),
+        reference_index=None,
+        request_mode=None,
+        train_trial_index=0,
+        output_mapping=labels,
+        request=Request(model_deployment="recorded/x"),
+        result=RequestResult(success=True, embedding=[], completions=completions, cached=False),
+        num_train_instances=0,
+        prompt_truncated=False,
+    )
+
+
+def score(*rows, metrics=MATCHES, multi_label=False, num_outputs=1, **scoring):
+    spec = AdapterSpec("generation", model="x", model_deployment="recorded/x", multi_label=multi_label, num_outputs=num_outputs)  # fmt: skip
+    metric = EvalSetMetric(metrics=list(metrics), **scoring)
+    result = metric.evaluate(ScenarioState(spec, list(rows)), None, "", parallelism=1)
+    return {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+
+
+def all_of(stats):
+    return {round(stats[name], 9) for name in MATCHES}
+
+
+# Options are compared as such.
+
+
+@pytest.mark.parametrize(
+    ("right", "other"),
+    [
+        ("5", "-5"),
+        ("1.5", "15"),
+        ("The cat", "A cat"),
+        ("New York", "New York City"),
+        ("New York City", "New York"),
+        ("a", "A"),
+        ("x = 2", "y = 2"),
+        ("?", "!"),
+    ],
+)
+def test_a_choice_is_right_or_wrong_in_every_metric(right, other):
+    options = {"correct": [right], "wrong": [other], "options": [right, other]}
+    assert all_of(score(row("A", **options))) == {1}
+    assert all_of(score(row("B", **options))) == {0}
+
+
+def test_what_names_no_option_is_wrong_in_every_metric():
+    stats = score(row("I do not know", correct=["5"], wrong=["6"], options=["5", "6"]))
+    assert all_of(stats) == {0}
+    assert stats["unmapped"] == 1
+
+
+def test_any_of_several_correct_options_is_right():
+    rows = [row(text, correct=["x", "y"], wrong=["z"], options=["x", "y", "z"], id=text) for text in "ABC"]
+    assert all_of(score(*rows)) == {round(2 / 3, 9)}
+
+
+def test_the_same_text_twice_is_one_option():
+    rows = [row(text, correct=["x"], wrong=["y"], options=["x", "x ", "y"], id=text) for text in "ABC"]
+    assert all_of(score(*rows)) == {round(2 / 3, 9)}
+
+
+def test_white_space_around_a_text_tells_no_options_apart():
+    rows = [row(text, correct=["Paris"], wrong=["Paris ", "Rome"], options=["Paris", "Paris ", "Rome"], id=text)
+            for text in "ABC"]  # fmt: skip
+    assert all_of(score(*rows)) == {round(2 / 3, 9)}
+
+
+def test_the_best_of_several_completions():
+    one = row("B", "A", correct=["x"], wrong=["y"], options=["x", "y"], logprobs=[-9.0, -1.0])
+    stats = score(one, num_outputs=2)
+    assert all_of(stats) == {0}
+    assert stats["quasi_prefix_exact_match@2"] == 1
+
+
+def test_our_own_scores_compare_options_as_such():
+    options = {"correct": ["New York"], "wrong": ["New York City"], "options": ["New York", "New York City"]}
+    assert score(row("A", **options), metrics=["expected_contains"])["expected_contains"] == 1
+    assert score(row("B", **options), metrics=["expected_contains"])["expected_contains"] == 0
+
+
+def test_what_is_not_about_texts_stays():
+    stats = score(row("A", correct=["x", "y"], wrong=["z"], options=["x", "y", "z"]), multi_label=True)
+    assert stats["num_references"] == 3
+    assert stats["logprob"] == -1
+
+
+def test_trials_of_one_row_stay_one_row():
+    first = row("A", correct=["x"], wrong=["y"], options=["x", "y"])
+    again = replace(first, train_trial_index=1, result=row("B").result)
+    spec = AdapterSpec("generation", model="x", model_deployment="recorded/x", num_train_trials=2)
+    result = EvalSetMetric(metrics=["exact_match"]).evaluate(ScenarioState(spec, [first, again]), None, "", 1)
+    (mean,) = (s.mean for s in result.aggregated_stats if (s.name.name, s.name.perturbation) == ("exact_match", None))
+    assert mean == 0.5
+    values = {r.train_trial_index: s.mean for r in result.per_instance_stats for s in r.stats if s.name.name == "exact_match"}  # fmt: skip
+    assert values == {0: 1, 1: 0}
+
+
+# HELM's own runs keep HELM's values.
+
+
+def test_helms_own_runs_are_scored_by_the_texts_as_helm_does():
+    names = ["exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score"]
+    rows = [
+        row("B", correct=["5"], wrong=["-5"], options=["5", "-5"], id="sign"),
+        row("B", correct=["New York"], wrong=["New York City"], options=["New York", "New York City"], id="prefix"),
+        row("A", correct=["x", "y"], wrong=["z"], options=["x", "y", "z"], id="right"),
+        row("Rome", "Oslo", correct=["Oslo", "Bern"], id="order", logprobs=[-3.0, -1.0]),
+    ]
+    stats = score(*rows, metrics=names, label_reading="exact", multi_label=True)
+    # Quasi: "-5" is "5". Prefix: "New York City" begins with "New York". Order: HELM takes Oslo, the likelier one.
+    # F1 of "new york city" and "new york": precision 2/3, recall 1, so 4/5.
+    expected = {
+        "exact_match": 2 / 4,
+        "quasi_exact_match": 3 / 4,
+        "prefix_exact_match": 3 / 4,
+        "quasi_prefix_exact_match": 1,
+        "f1_score": (1 + 4 / 5 + 1 + 1) / 4,
+    }
+    assert {name: stats[name] for name in names} == pytest.approx(expected)
+    assert stats["max_prob"] == pytest.approx(math.exp(-1))
+    assert stats["unmapped"] == 0
+
+
+def test_elsewhere_the_first_completion_is_scored():
+    one = row("Rome", "Oslo", correct=["Oslo"], logprobs=[-3.0, -1.0])
+    assert score(one)["exact_match"] == 0
+    assert score(one, label_reading="exact")["exact_match"] == 1
+
+
+# All correct references are asked for.
+
+
+@pytest.mark.parametrize(
+    ("completion", "exact", "quasi", "f1"),
+    [
+        ("Paris, Lyon", 1, 1, 1),
+        ("Lyon, Paris", 1, 1, 1),
+        ("Lyon,Paris", 1, 1, 1),
+        ("lyon, paris.", 0, 1, 1),
+        ("Paris", 0, 0, 2 / 3),
+        ("Paris, Paris", 0, 0, 2 / 3),
+        ("Paris, Lyon, Nice", 0, 0, 4 / 5),
+        ("", 0, 0, 0),
+    ],
+)
+def test_free_text_must_name_all_of_them(completion, exact, quasi, f1):
+    stats = score(row(completion, correct=["Paris", "Lyon"]), multi_label=True)
+    assert (stats["exact_match"], stats["quasi_exact_match"]) == (exact, quasi)
+    assert stats["f1_score"] == pytest.approx(f1)
+
+
+def test_without_multi_label_any_of_them_is_right():
+    assert score(row("Paris", correct=["Paris", "Lyon"]))["exact_match"] == 1
+    assert score(row("Paris, Lyon", correct=["Paris", "Lyon"]))["exact_match"] == 0
+
+
+def test_where_a_reference_holds_a_comma_the_order_is_that_of_the_references():
+    places = {"correct": ["Paris, France", "Rome"]}
+    assert score(row("Paris, France, Rome", **places), multi_label=True)["exact_match"] == 1
+    assert score(row("Rome, Paris, France", **places), multi_label=True)["exact_match"] == 0
+
+
+@pytest.mark.parametrize(
+    ("completion", "value"),
+    [
+        ("A, C", 1),
+        ("C and A", 1),
+        ("AC", 1),
+        ("The answers are A and C.", 1),
+        ("x, z", 1),
+        ("A", 0),
+        ("C", 0),
+        ("A, B, C", 0),
+        ("A, B", 0),
+        ("no idea", 0),
+    ],
+)
+def test_the_set_of_labels_must_be_the_correct_ones(completion, value):
+    one = row(completion, correct=["x", "z"], wrong=["y"], options=["x", "y", "z"])
+    stats = score(one, multi_label=True)
+    assert all_of(stats) == {value}
+    assert stats["unmapped"] == (completion == "no idea")
+
+
+def test_our_own_scores_want_all_of_them_too():
+    both = {"correct": ["Paris", "Lyon"]}
+    assert score(row("Paris", **both), multi_label=True, metrics=["expected_exact"])["expected_exact"] == 0
+    assert score(row("Lyon, Paris", **both), multi_label=True, metrics=["expected_exact"])["expected_exact"] == 1
+
+
+# Lists.
+
+
+def lists(*texts, metrics=LISTS, multi_label=False, num_outputs=1, **fields):
+    return score(row(*texts, **fields), metrics=metrics, output_format="list", multi_label=multi_label, num_outputs=num_outputs)  # fmt: skip
+
+
+OPTIONS = {
+    "correct": ["New York", "Rome"],
+    "wrong": ["New York City"],
+    "options": ["New York", "New York City", "Rome"],
+}
+
+
+@pytest.mark.parametrize(
+    ("completion", "exact", "as_set", "f1"),
+    [
+        ("A; C", 1, 1, 1),
+        ("(A); Rome", 1, 1, 1),
+        ("C; A", 0, 1, 1),
+        ("A", 0, 0, 2 / 3),
+        ("A; B", 0, 0, 1 / 2),
+        ("A; nonsense", 0, 0, 1 / 2),
+        ("A; B; C", 0, 0, 4 / 5),
+        ("nonsense", 0, 0, 0),
+        ("", 0, 0, 0),
+    ],
+)
+def test_each_segment_is_read_as_an_option(completion, exact, as_set, f1):
+    stats = lists(completion, **OPTIONS)
+    assert (stats["exact_match"], stats["set_exact_match"]) == (exact, as_set)
+    assert stats["list_f1"] == pytest.approx(f1)
+    assert stats["unmapped"] == (completion in {"", "nonsense"})
+
+
+def test_each_of_several_completions_is_read_as_an_option():
+    stats = lists("A", "The answer is C.", num_outputs=2, **OPTIONS)
+    assert (stats["exact_match"], stats["unmapped"]) == (1, 0)
+
+
+def test_helms_metrics_of_a_list_of_options_compare_the_sets():
+    assert lists("C; A", metrics=["quasi_exact_match"], **OPTIONS)["quasi_exact_match"] == 1
+    assert lists("A; B", metrics=["prefix_exact_match"], **OPTIONS)["prefix_exact_match"] == 0
+    assert lists("x", metrics=["prefix_exact_match"], **OPTIONS)["prefix_exact_match"] == 0
+
+
+def test_an_options_text_may_hold_semicolons():
+    fields = {"correct": ["red; blue"], "wrong": ["red; green"], "options": ["red; blue", "red; green"]}
+    assert [lists(text, **fields)["exact_match"] for text in ("red; blue", "A", "red; green", "B")] == [1, 1, 0, 0]
+
+
+def test_with_multi_label_a_list_may_be_written_with_commas():
+    assert lists("A, C", multi_label=True, **OPTIONS)["exact_match"] == 1
+    assert lists("A, C", **OPTIONS)["unmapped"] == 1
+
+
+def test_with_multi_label_the_list_is_that_of_all_references():
+    assert lists("Paris; Lyon", multi_label=True, correct=["Paris", "Lyon"])["exact_match"] == 1
+    assert lists("Paris", multi_label=True, correct=["Paris", "Lyon"])["list_f1"] == pytest.approx(2 / 3)
+    assert lists("Paris", correct=["Paris", "Lyon"])["exact_match"] == 1
+    quasi = lists("paris;Lyon", multi_label=True, correct=["Paris", "Lyon"], metrics=["quasi_exact_match"])
+    assert quasi["quasi_exact_match"] == 1
+
+
+# Log-probabilities that are no numbers.
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_log_probabilities_that_are_no_numbers_are_not_measured(value):
+    one = row("x", correct=["x"], logprobs=[value], id="a")
+    for label_reading in ("forgiving", "exact"):
+        stats = score(one, row("x", correct=["x"], id="b"), label_reading=label_reading)
+        assert stats["exact_match"] == 1
+        assert not {"logprob", "max_prob", "perplexity"} & set(stats)
+
+
+# What helm-server shows.
+
+
+def test_the_annotation_names_every_label_that_was_read():
+    annotator = AnswerAnnotator(metrics=["exact_match"], multi_label=True)
+    one = row("A and C", correct=["x", "z"], wrong=["y"], options=["x", "y", "z"])
+    assert annotator.annotate(one) == {"read_as": "A, C", "option": "x, z"}
+    assert AnswerAnnotator(metrics=["exact_match"]).annotate(one) == {"read_as": "unmapped"}
+    listed = AnswerAnnotator(metrics=["exact_match"], output_format="list")
+    assert listed.annotate(row("A", "C", options=["x", "y", "z"])) == {"read_as": "A, C", "option": "x, z"}
+    assert listed.annotate(row("A; no; C", options=["x", "y", "z"])) == {"read_as": "A, C", "option": "x, z"}
