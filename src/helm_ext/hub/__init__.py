@@ -134,7 +134,10 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
         check_records(bundle, problems, {})
         raise_for(problems.all(str(path)))
         meta, digest = bundle.meta, bundle.digest
-    known = _refuse_duplicate(storage, meta.name, digest, path)
+    known, restored = _refuse_duplicate(storage, meta.name, digest, path)
+    if restored is not None:
+        message = f"the stored ZIP of version {restored.number} was damaged or missing; it was restored"
+        return Uploaded(restored, (Problem(message, Location(str(path)), severity="warning", code="restored"),))
     storage.put(blob_path(digest), path, digest)
     fields: dict[str, Any] = {
         "size": path.stat().st_size,
@@ -158,17 +161,17 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
     return Uploaded(version, tuple(warnings[-1:]))
 
 
-def _refuse_duplicate(storage: Storage, name: str, digest: str, path: Path) -> list[Version]:
+def _refuse_duplicate(storage: Storage, name: str, digest: str, path: Path) -> tuple[list[Version], Version | None]:
     """Refuse a ZIP that has a version, before anything is written; return the versions. `claim` decides again.
 
-    A blob that was damaged since is put right on the occasion.
+    A blob that was damaged since is put right on the occasion, and its version returned as the second value.
     """
     known = [read_entry(storage, name, number) for number in require_no_gap(storage, name)]
     for version in known:
-        if version.digest == digest:
-            storage.put(blob_path(digest), path, digest)
+        if version.digest == digest and storage.put(blob_path(digest), path, digest):
+            return known, version
         require_other_digest(version, digest)
-    return known
+    return known, None
 
 
 def names(hub: str | Path | None = None) -> list[str]:

@@ -55,8 +55,11 @@ class Storage(Protocol):
     def create(self, path: str, data: bytes) -> None:
         """Write a new file, whole and durable. Raises FileExistsError when there is one, and then changes nothing."""
 
-    def put(self, path: str, source: Path, digest: str) -> None:
-        """Store a file under a name that says its digest. One that is there already is kept, if it is sound."""
+    def put(self, path: str, source: Path, digest: str) -> bool:
+        """Store a file under a name that says its digest. One that is there already is kept, if it is sound.
+
+        Returns whether the file was missing or damaged; False where that is not known.
+        """
 
     def fetch(self, path: str, digest: str) -> Path:
         """Return a local file with the bytes of `path`. Raises FileNotFoundError. The reader checks the digest."""
@@ -125,12 +128,12 @@ class LocalStorage:
                 raise
             sync_folder(target.parent)
 
-    def put(self, path: str, source: Path, digest: str) -> None:
+    def put(self, path: str, source: Path, digest: str) -> bool:
         """See Storage."""
         target = self.path / path
         with _explained(f"{target}: cannot be written"):
             if _has_digest(target, digest):
-                return
+                return False
             with self._part(target) as (part, handle), source.open("rb") as file:
                 while chunk := file.read(1 << 20):
                     _write(handle, chunk)
@@ -140,6 +143,7 @@ class LocalStorage:
                         raise HubError(f"{source}: changed while it was uploaded; nothing was changed")
                 os.replace(part, target)  # noqa: PTH105 - whoever comes second brings the same bytes
                 sync_folder(target.parent)
+        return True
 
     def fetch(self, path: str, digest: str) -> Path:  # noqa: ARG002 - only caches need it
         """See Storage."""
@@ -244,8 +248,8 @@ class RemoteStorage:
             else:
                 self.file_system.pipe_file(f"{self.path}/{path}", data, mode="create")
 
-    def put(self, path: str, source: Path, digest: str) -> None:
-        """See Storage. The name is the digest, so writing it twice changes nothing."""
+    def put(self, path: str, source: Path, digest: str) -> bool:
+        """See Storage. The name is the digest, so writing it twice changes nothing; it is written without a look."""
         target = f"{self.path}/{path}"
         with self._explained(path, "cannot be written"):
             with source.open("rb") as file:
@@ -256,6 +260,7 @@ class RemoteStorage:
             size = self.file_system.size(target)
             if size != source.stat().st_size:
                 raise HubError(f"{self.root}/{path}: only {size} bytes were stored; nothing was changed")
+        return False
 
     def fetch(self, path: str, digest: str) -> Path:
         """See Storage. A cached file whose digest is wrong is fetched again."""
