@@ -8,6 +8,10 @@ argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands th
       TaskConfigRunExpander(FILE).expand     -> get_ultraeval_run_spec(config=FILE, task=..., fewshot=2), for each task
       ModelRunExpander(m).expand             -> each of them with the model
 
+Expanders may also come first (`temperature=1.0,config=FILE`) and then change the pending RunSpec, whose fields
+therefore hold values that no task has (`_UNSET_*`): what was set is known also where it is HELM's default, and what was
+made of the old value (`stop_sequences + [x]`, `max_tokens + 5`) is made of the task's instead.
+
 No run spec function of HELM's has a parameter `config` (asserted in tests/contract); another plugin's that has one
 gets an error that says so, instead of losing its argument. This module is imported by every helm-run: it imports
 nothing heavy.
@@ -32,6 +36,10 @@ __all__ = ["PendingTaskScenario", "TaskConfigRunExpander", "install", "make_pend
 
 ENTRY = "ultraeval"
 _SOURCES = ("dataset", "data", "config")
+
+_UNSET_TEXT = "<as the task says>"
+_UNSET_NUMBER = -(2**40)
+_UNSET_BY_TYPE: dict[type, Any] = {str: _UNSET_TEXT, int: _UNSET_NUMBER, float: float(_UNSET_NUMBER)}
 
 _NOTHING_NAMED = (
     "ultraeval: exactly one of config, dataset, data is needed, none of them is given\n"
@@ -63,7 +71,7 @@ def make_pending(arguments: Mapping[str, Any]) -> RunSpec:
         scenario_spec=ScenarioSpec(
             class_name=f"{PendingTaskScenario.__module__}.{PendingTaskScenario.__qualname__}", args=dict(arguments)
         ),
-        adapter_spec=AdapterSpec(),
+        adapter_spec=_unset_adapter_spec(),
         metric_specs=[],
         groups=[],
     )
@@ -104,6 +112,30 @@ class TaskConfigRunExpander(RunExpander):
         return [{"task": name} for name in names] if len(names) > 1 else [{}]
 
 
+def _unset_adapter_spec() -> AdapterSpec:
+    """Return an AdapterSpec of values that no task has. Expanders branch on `method`, so that stays HELM's."""
+    return AdapterSpec(
+        **{
+            field.name: _UNSET_BY_TYPE[type(value)]
+            for field in fields(AdapterSpec)
+            if field.name not in ("method", "model", "model_deployment")
+            and type(value := getattr(AdapterSpec(), field.name)) in _UNSET_BY_TYPE
+        },
+        stop_sequences=[_UNSET_TEXT],
+    )
+
+
+def _set_over(ours: Any, unset: Any, changed: Any) -> Any:
+    """Return the task's value `ours` after what expanders made of `unset` was `changed`."""
+    if isinstance(unset, str) and unset and isinstance(changed, str):
+        return changed.replace(unset, ours)
+    if isinstance(unset, list) and unset and isinstance(changed, list):
+        return [item for value in changed for item in (ours if value == _UNSET_TEXT else [value])]
+    if type(unset) in (int, float) and isinstance(changed, int | float) and changed < unset / 2:
+        return round(ours + (changed - unset), 6)  # increased or decreased by so much
+    return changed
+
+
 def _make_run_spec(**arguments: Any) -> RunSpec:
     from helm_ext import run_specs
 
@@ -112,11 +144,11 @@ def _make_run_spec(**arguments: Any) -> RunSpec:
 
 def _merge(child: RunSpec, parent: RunSpec, base: RunSpec) -> RunSpec:
     """Give a task's RunSpec what expanders before ours changed in the pending one (`model=m,config=FILE`)."""
-    changed = {
-        field.name: getattr(parent.adapter_spec, field.name)
-        for field in fields(AdapterSpec)
-        if getattr(parent.adapter_spec, field.name) != getattr(base.adapter_spec, field.name)
-    }
+    changed: dict[str, Any] = {}
+    for field in fields(AdapterSpec):
+        value, unset = getattr(parent.adapter_spec, field.name), getattr(base.adapter_spec, field.name)
+        if value != unset:
+            changed[field.name] = _set_over(getattr(child.adapter_spec, field.name), unset, value)
     suffix = parent.name.removeprefix(base.name).lstrip(":,")
     augmented = parent.data_augmenter_spec != base.data_augmenter_spec
     return replace(

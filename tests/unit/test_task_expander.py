@@ -89,6 +89,35 @@ def test_everything_an_expander_may_change_is_kept(config):
     assert run.name == f"{plain.name},data_augmentation=canonical"
 
 
+@pytest.mark.parametrize(
+    ("expander", "name", "value"),
+    [
+        (run_expander.TemperatureRunExpander(1.0), "temperature", 1.0),  # HELM's default; the task's is 0
+        (run_expander.IncreaseTemperatureRunExpander(0.25), "temperature", 0.25),
+        (run_expander.IncreaseMaxTokensRunExpander(7), "max_tokens", 107),
+        (run_expander.NumOutputsRunExpander(1), "num_outputs", 1),
+        (run_expander.MaxTrainInstancesRunExpander(5), "max_train_instances", 5),
+        (run_expander.NumTrialRunExpander(1), "num_trials", 1),
+        (run_expander.StopRunExpander("none"), "stop_sequences", []),
+        (run_expander.AddToStopRunExpander("END"), "stop_sequences", ["STOP", "END"]),
+        (run_expander.OpenFlamingoRunExpander(), "input_prefix", "<|endofchunk|>"),
+    ],
+)
+def test_what_came_before_wins_also_where_it_is_helms_default(config, expander, name, value):
+    params = made.write_config(Path("params.json"), {"stop": ["STOP"]})
+    generate = {"method": "generate", "params": str(params)}
+    made.write_config(config, made.config("gen", generate=generate))
+    (run,) = expand(config, parent=lambda pending: expander.expand(pending)[0])
+    (direct,) = expander.expand(expand(config)[0])
+    assert getattr(run.adapter_spec, name) == value
+    assert run.adapter_spec == direct.adapter_spec
+
+
+def test_what_nobody_set_is_the_tasks(config):
+    (only,) = expand(config, {"task": "sums_sums_gen"})
+    assert only.adapter_spec == run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen").adapter_spec
+
+
 def test_another_run_entry_is_told(config):
     other = RunSpec("mmlu:subject=x", ScenarioSpec("some.Scenario"), AdapterSpec(), [])
     with pytest.raises(RunEntryError, match="this argument is helm-ext's .* 'mmlu:subject=x'"):
