@@ -153,7 +153,7 @@ def test_killed_at_random_moments(tmp_path):
 
 def test_writers_at_once_never_mix(tmp_path):
     """Six processes put their files into one folder, again and again."""
-    writers, rounds = 6, 15
+    writers, rounds = 6, 8
     write_run(tmp_path, "first")
 
     def task(number):
