@@ -255,6 +255,131 @@ def test_too_few_parameters_are_a_problem_of_the_row_and_of_the_source(write):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "if True:\n    def transform(a, b, c, d): pass",
+        "try:\n    from fast import transform\nexcept ImportError:\n    def transform(a): pass",
+        "from typing import Callable\ntransform: Callable = print",
+        "class transform:\n    pass",
+        "class T:\n    def __call__(self, a, b, c, d): pass\ntransform = T()",
+        "first, transform = 1, print",
+        "with open('x') as f:\n    transform = f",
+        "globals()['transform'] = print",
+        "for transform in (print,): pass",
+        "import somewhere as transform",
+    ],
+)
+def test_a_transform_bound_anywhere_at_the_top_level_is_one(write, text):
+    assert check_source(write(text + "\n"), has_checkout=False) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def outer():\n    def transform(a, b, c, d): pass",
+        "class T:\n    def transform(self): pass",
+        "print(transform)",
+    ],
+)
+def test_a_transform_inside_something_else_is_none(write, text):
+    (problem,) = check_source(write(text + "\n"), has_checkout=False)
+    assert problem.code == "no-transform"
+
+
+def test_parameters_that_need_a_name_are_not_given(write):
+    (problem,) = check_source(write("def transform(a, b, c, d, *, e, f=1):\n    pass\n"), has_checkout=False)
+    assert "needs e by name" in problem.message
+
+
+def test_the_global_generators_are_seeded_for_each_row_and_put_back(write):
+    path = write(
+        """
+        import random
+        import numpy as np
+        BASE = random.random()
+        def transform(data, n, r, name):
+            text = f"{BASE} {random.random()} {np.random.rand()}"
+            return {"input": text, "output": "o", "processed_output": "p"}
+        """
+    )
+    import numpy as np
+
+    def run(seed):
+        script = load_script(path, None)
+        with script.running():
+            return script.transform(ROW, 0, random.Random(0), "a_b_gen", seed=seed).input
+
+    before = random.getstate()
+    first = run(3)
+    assert random.getstate() == before
+    random.random()
+    np.random.rand()  # noqa: NPY002 - the generator that scripts use
+    assert run(3) == first
+    assert run(4) != first
+    expected = random.Random(0).random(), random.Random(3).random(), np.random.RandomState(3).rand()
+    assert first == " ".join(str(float(value)) for value in expected)
+    np.random.seed(9)  # noqa: NPY002
+    run(5)
+    assert np.random.rand() == np.random.RandomState(9).rand()  # noqa: NPY002
+
+
+def test_what_a_script_prints_goes_to_standard_error(write, capsys):
+    script = load_script(write("print('loaded')\n" + GOOD.replace("return", "print('called'); return")), None)
+    call(script)
+    assert capsys.readouterr() == ("", "loaded\ncalled\n")
+
+
+ODD = """
+class Odd(BaseException):
+    def __str__(self): raise ValueError
+"""
+
+
+@pytest.mark.parametrize("error", ["Odd", "BaseException", "SystemExit", "GeneratorExit"])
+def test_whatever_is_raised_is_a_problem_of_the_row(write, error):
+    script = load_script(write(f"{ODD}\ndef transform(a, b, c, d):\n    raise {error}()\n"), None)
+    with pytest.raises(TransformProblem, match=f"transform raised {error}") as caught:
+        call(script)
+    assert caught.value.line == 6
+    with pytest.raises(TransformError, match=f"the script raised {error}.* while it was loaded"):
+        load_script(write(f"{ODD}\nraise {error}()\n"), None)
+
+
+def test_the_user_can_still_stop_it(write):
+    script = load_script(write("def transform(a, b, c, d):\n    raise KeyboardInterrupt\n"), None)
+    with pytest.raises(KeyboardInterrupt):
+        call(script)
+    with pytest.raises(KeyboardInterrupt):
+        load_script(write("raise KeyboardInterrupt\n"), None)
+
+
+def test_a_value_that_cannot_be_shown(write):
+    body = "class V:\n    def __repr__(self): raise KeyError\ndef transform(a, b, c, d):\n    return V()\n"
+    with pytest.raises(TransformProblem, match="transform returned V, expected a dict"):
+        call(load_script(write(body), None))
+
+
+@pytest.mark.parametrize("key", ["input", "output", "processed_output"])
+def test_half_a_surrogate_pair_is_refused(write, key):
+    values = {"input": "i", "output": ["o"], "processed_output": "p"}
+    values[key] = ["fine", "bad \ud800"] if key == "output" else "bad \ud800"
+    script = load_script(write(f"def transform(a, b, c, d):\n    return {ascii(values)}\n"), None)
+    with pytest.raises(TransformProblem, match=rf"{key}: a lone surrogate \(U\+D800\)"):
+        call(script)
+
+
+def test_relative_imports(checkout_folder, write):
+    path = checkout_folder("one")
+    script = "from ...tasks.postprocess import *\n" + GOOD
+    path.write_text(script)
+    loaded = load_script(path, open_checkout(None, path))
+    assert loaded.uses_checkout
+    assert call(loaded).input == "i"
+    with pytest.raises(TransformError, match="a relative import works in a script that lies in an UltraEval checkout"):
+        load_script(write(script), None)
+
+
+@pytest.mark.parametrize(
     ("signature", "good"),
     [
         ("a, b, c, d", True),
@@ -279,7 +404,10 @@ def test_transform_may_be_bound_in_other_ways(write, text):
 
 def test_an_async_transform_cannot_be_called(write):
     (problem,) = check_source(write("async def transform(a, b, c, d):\n    pass\n"), has_checkout=False)
-    assert problem.code == "transform-signature"
+    assert problem.code == "transform-async"
+    with pytest.raises(TransformError, match="transform is an async function") as caught:
+        load_script(write("async def transform(a, b, c, d):\n    pass\n"), None)
+    assert caught.value.problems == (problem,)
 
 
 # The checkout

@@ -220,7 +220,7 @@ def _transform_all(script: Script, rows: Rows, task: Task, *, is_demonstration: 
     with script.running():
         for index, row in enumerate(rows.rows):
             try:
-                script.transform(row, task.fewshot, rng, task.name)
+                script.transform(row, task.fewshot, rng, task.name, seed=index)
             except TransformProblem as problem:
                 failures.append(Failure(index, is_demonstration, problem))
     return failures

@@ -7,7 +7,9 @@ ours.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +68,7 @@ def _from_checkout(
     """Call upstream's object as upstream does, with lists of one: (raw, processed) to (raw, processed)."""
 
     def postprocess(text: str) -> str:
-        with checkout:
+        with checkout, contextlib.redirect_stdout(sys.stderr):
             _, processed = factory()([text], [text])
         answer = processed if isinstance(processed, str) else processed[0]
         return "" if answer is None else str(answer)

@@ -56,6 +56,11 @@ def draw(rng: random.Random, pool: Sequence[Any], row: Any, count: int, *, is_ow
     return [index for index in drawn if pool[index] != row][:count]
 
 
+def row_seed(seed: int, index: int) -> int:
+    """Return what the global generators are seeded with for a row, whether it is asked or shown."""
+    return abs(seed) * 1_000_003 + index
+
+
 def make_questions(
     script: Script,
     rows: Sequence[Any],
@@ -79,7 +84,7 @@ def make_questions(
             state = rng.getstate()
             for position in drawn:
                 try:
-                    shown = script.transform(pool[position], fewshot, rng, dataset_name)
+                    shown = script.transform(pool[position], fewshot, rng, dataset_name, seed=row_seed(seed, position))
                 except TransformProblem as problem:
                     failures.append(Failure(position, demos is not None, problem))
                 else:
@@ -87,7 +92,7 @@ def make_questions(
                 # A script may use the generator: each demonstration gets it as it was, so that none disturbs the next.
                 rng.setstate(state)
             try:
-                asked = script.transform(row, fewshot, rng, dataset_name)
+                asked = script.transform(row, fewshot, rng, dataset_name, seed=row_seed(seed, index))
             except TransformProblem as problem:
                 failures.append(Failure(index, is_demonstration=False, problem=problem))
             if failures:

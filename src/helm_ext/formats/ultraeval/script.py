@@ -9,11 +9,14 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import hashlib
+import inspect
 import itertools
+import random
 import sys
 import traceback
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,8 +25,7 @@ from helm_ext.errors import Location, Problem, TransformError, show
 from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout
 
 if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = ["Script", "TransformProblem", "Transformed", "check_source", "load_script"]
@@ -62,25 +64,62 @@ class Script:
     sha256: str
     function: Callable[..., Any]
     checkout: Checkout | None
+    names_numpy: bool = False
+    """Whether its source speaks of numpy: then numpy's global generator is seeded too."""
 
     @property
     def uses_checkout(self) -> bool:
         """Whether the script imported something of the checkout, whose bytes then matter too."""
         return self.checkout is not None and self.checkout.used
 
-    def running(self) -> AbstractContextManager[Any]:
-        """Return the context in which `transform` must be called: imports inside the function reach the checkout."""
-        return nullcontext() if self.checkout is None else self.checkout
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Return the context in which `transform` must be called: see `_user_code`."""
+        with _user_code(self.checkout):
+            yield
 
-    def transform(self, row: Mapping[str, Any], fewshot: int, rng: random.Random, dataset_name: str) -> Transformed:
-        """Call the script on a copy of `row`, within `running()`. Raises TransformProblem."""
+    def transform(
+        self, row: Mapping[str, Any], fewshot: int, rng: random.Random, dataset_name: str, *, seed: int = 0
+    ) -> Transformed:
+        """Call the script on a copy of `row`, within `running()`. Raises TransformProblem.
+
+        `seed` is the row's own: a script that uses `random` itself, not the generator that it is given, makes the same
+        of a row in every run.
+        """
+        _seed_global_generators(seed, numpy=self.names_numpy)
         try:
             returned = self.function(copy_json(row), fewshot, rng, dataset_name)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise TransformProblem(
                 f"transform raised {_name(error)}", _script_line(error, self.path), "transform-raised"
             ) from error
         return _check_returned(returned, self.function)
+
+
+@contextlib.contextmanager
+def _user_code(checkout: Checkout | None) -> Iterator[None]:
+    """Run a script's code: imports reach its checkout, what it prints goes to standard error (standard output is the
+    report's), and the global random generators are afterwards as they were.
+    """
+    state = random.getstate()
+    numpy = sys.modules.get("numpy")
+    numpy_state = numpy.random.get_state() if numpy is not None else None
+    try:
+        with contextlib.redirect_stdout(sys.stderr), nullcontext() if checkout is None else checkout:
+            yield
+    finally:
+        random.setstate(state)
+        if numpy is not None:
+            numpy.random.set_state(numpy_state)
+
+
+def _seed_global_generators(seed: int, *, numpy: bool) -> None:
+    random.seed(seed)
+    module = sys.modules.get("numpy") if numpy else None
+    if module is not None:
+        module.random.seed(seed % 2**32)
 
 
 def copy_json(value: Any) -> Any:
@@ -102,19 +141,34 @@ def load_script(path: Path, checkout: Checkout | None) -> Script:
     name = f"helm_ext_transform_{digest[:12]}_{next(_module_numbers)}"
     module = ModuleType(name)
     module.__file__ = str(path)
+    module.__package__ = _package_of(path, checkout)
     sys.modules[name] = module  # dataclasses and pickle look a class's module up
     try:
         code = compile(source, str(path), "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True)
-        with nullcontext() if checkout is None else checkout:
+        with _user_code(checkout):
+            _seed_global_generators(0, numpy=True)
             exec(code, module.__dict__)  # noqa: S102 - the user's script, on purpose
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         del sys.modules[name]
         raise TransformError([_load_problem(path, error, checkout)]) from error
     function = module.__dict__.get("transform")
     if not callable(function):
         del sys.modules[name]
         raise TransformError([_no_transform(path, [n for n in module.__dict__ if not n.startswith("_")])])
-    return Script(path, digest, function, checkout)
+    if inspect.iscoroutinefunction(function):
+        del sys.modules[name]
+        raise TransformError([_is_async(path, function.__code__.co_firstlineno)])
+    return Script(path, digest, function, checkout, names_numpy=b"numpy" in source)
+
+
+def _package_of(path: Path, checkout: Checkout | None) -> str | None:
+    """Return the package that a script of a checkout lies in: its relative imports start there."""
+    folder = path.resolve().parent
+    if checkout is None or checkout.root not in (folder, *folder.parents):
+        return None
+    return ".".join((ALIASES[0], *folder.relative_to(checkout.root).parts))
 
 
 def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
@@ -131,33 +185,35 @@ def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
         for name in _imported(node)
         if name.split(".")[0] in ALIASES and not has_checkout
     ]
-    functions = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "transform"
-    ]
-    if not functions and not _assigns_transform(tree):
+    bindings = [node for node in _module_level(tree) if _binds_transform(node)]
+    if not bindings:
         names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         problems.append(_no_transform(path, names))
-    for function in functions[-1:]:
-        arguments = function.args
-        most = len(arguments.posonlyargs) + len(arguments.args)
-        least = most - len(arguments.defaults)
-        if (
-            isinstance(function, ast.AsyncFunctionDef)
-            or least > PARAMETERS
-            or (most < PARAMETERS and not arguments.vararg)
-        ):
-            problems.append(
-                Problem(
-                    f"transform takes {most} positional arguments and is called with {PARAMETERS}",
-                    Location(str(path), function.lineno),
-                    "def transform(data, num_sample, r, dataset_name):",
-                    code="transform-signature",
-                    kind=TransformError,
-                )
-            )
+    for binding in bindings if len(bindings) == 1 else []:  # of several, which one counts is known when it runs
+        if isinstance(binding, ast.AsyncFunctionDef):
+            problems.append(_is_async(path, binding.lineno))
+        elif isinstance(binding, ast.FunctionDef) and not binding.decorator_list:
+            problems += _check_signature(binding, path)
     return problems
+
+
+def _check_signature(function: ast.FunctionDef, path: Path) -> list[Problem]:
+    arguments = function.args
+    most = len(arguments.posonlyargs) + len(arguments.args)
+    least = most - len(arguments.defaults)
+    by_name = [a.arg for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None]
+    if least <= PARAMETERS and (most >= PARAMETERS or arguments.vararg) and not by_name:
+        return []
+    needs = f" and needs {', '.join(by_name)} by name" if by_name else ""
+    return [
+        Problem(
+            f"transform takes {most} positional arguments{needs}, and is called with {PARAMETERS}",
+            Location(str(path), function.lineno),
+            "def transform(data, num_sample, r, dataset_name):",
+            code="transform-signature",
+            kind=TransformError,
+        )
+    ]
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -168,14 +224,23 @@ def _imported(node: ast.AST) -> list[str]:
     return []
 
 
-def _assigns_transform(tree: ast.Module) -> bool:
-    """Whether `transform` is bound at the top level in another way: assigned, or imported."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "transform" for t in node.targets):
-            return True
-        if isinstance(node, ast.ImportFrom) and any((a.asname or a.name) in ("transform", "*") for a in node.names):
-            return True
-    return False
+def _module_level(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every node that is executed when the module is: also inside `if`, `try`, `with`, not inside functions."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _module_level(child)
+
+
+def _binds_transform(node: ast.AST) -> bool:
+    """Whether `transform` may be bound here: defined, assigned, imported, or by its name as in `globals()[...]`."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name == "transform"
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return any((alias.asname or alias.name) in ("transform", "*") for alias in node.names)
+    if isinstance(node, ast.Constant):
+        return bool(node.value == "transform")
+    return isinstance(node, ast.Name) and node.id == "transform" and isinstance(node.ctx, ast.Store)
 
 
 def _read(path: Path) -> bytes:
@@ -198,6 +263,16 @@ def _no_transform(path: Path, names: list[str]) -> Problem:
     )
 
 
+def _is_async(path: Path, line: int) -> Problem:
+    return Problem(
+        "transform is an async function, and is called as a plain one",
+        Location(str(path), line),
+        "def transform(data, num_sample, r, dataset_name):",
+        code="transform-async",
+        kind=TransformError,
+    )
+
+
 def _no_checkout(path: Path, line: int | None, imported: str) -> Problem:
     return Problem(
         f"the script imports `{imported}`, which belongs to an UltraEval checkout, and none was found above it",
@@ -212,6 +287,10 @@ def _load_problem(path: Path, error: BaseException, checkout: Checkout | None) -
     line = error.lineno if isinstance(error, SyntaxError) else _script_line(error, path)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in ALIASES and checkout is None:
         return _no_checkout(path, line, error.name or "")
+    if isinstance(error, ImportError) and "relative import" in _text_of(error):
+        message = f"the script raised {_name(error)} while it was loaded"
+        hint = "a relative import works in a script that lies in an UltraEval checkout; root=FOLDER names it"
+        return Problem(message, Location(str(path), line), hint, code="script-raised", kind=TransformError)
     if isinstance(error, SyntaxError):
         message, code = f"the script does not parse: {error.msg}", "script-syntax"
     else:
@@ -219,8 +298,15 @@ def _load_problem(path: Path, error: BaseException, checkout: Checkout | None) -
     return Problem(message, Location(str(path), line), code=code, kind=TransformError)
 
 
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the user's class
+        return "(its text cannot be shown)"
+
+
 def _name(error: BaseException) -> str:
-    text = str(error)
+    text = _text_of(error)
     return f"{type(error).__name__}: {show(text)[1:-1]}" if text else type(error).__name__
 
 
@@ -238,7 +324,7 @@ def _check_returned(returned: Any, function: Callable[..., Any]) -> Transformed:
             f"transform returned {_kind(returned)}, expected a dict with {', '.join(KEYS)}", line, "transform-shape"
         )
     missing = [key for key in KEYS if key not in returned]
-    extra = [str(key) for key in returned if key not in KEYS]
+    extra = [key if isinstance(key, str) else _kind(key) for key in returned if key not in KEYS]
     if missing or extra:
         said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(extra)} besides"] * bool(extra)
         raise TransformProblem(
@@ -248,6 +334,8 @@ def _check_returned(returned: Any, function: Callable[..., Any]) -> Transformed:
         )
     if not isinstance(returned["input"], str):
         raise TransformProblem(f"input: expected a string, got {_kind(returned['input'])}", line, "transform-shape")
+    for key in KEYS:
+        _require_unicode(key, returned[key], line)
     return Transformed(
         returned["input"],
         _texts("output", returned["output"], line),
@@ -265,5 +353,22 @@ def _texts(key: str, value: Any, line: int | None) -> tuple[str, ...]:
     )
 
 
+def _require_unicode(key: str, value: Any, line: int | None) -> None:
+    """Raise TransformProblem for half of a surrogate pair: no tokenizer and no file takes it."""
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                found = f"U+{ord(text[error.start]):04X}"
+                message = f"{key}: a lone surrogate ({found}), which is no character, in {show(text)}"
+                raise TransformProblem(message, line, "transform-surrogate") from None
+
+
 def _kind(value: Any) -> str:
-    return f"{type(value).__name__} {show(value)}" if value is not None else "None"
+    if value is None:
+        return "None"
+    try:
+        return f"{type(value).__name__} {show(value)}"
+    except Exception:  # noqa: BLE001 - the user's class
+        return type(value).__name__
