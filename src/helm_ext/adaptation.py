@@ -69,7 +69,8 @@ class EvalSetAdapter(Adapter):
     def adapt(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
         """Turn instances into request states.
 
-        Raises RecordedError when a recorded deployment meets rows without a usable recording.
+        Raises RecordedError when a recorded deployment meets rows without a usable recording, and RunEntryError when
+        no row is left to evaluate.
         """
         is_recorded = recorded.is_recorded(self.adapter_spec.model_deployment)
         if not any(EXTRA_KEY in (instance.extra_data or {}) for instance in instances):
@@ -88,7 +89,7 @@ class EvalSetAdapter(Adapter):
         _require_prompt_logprobs(self.adapter_spec, instances)
         prepared = [
             prepare(instance, self.adapter_spec, self.adapter.window_service)
-            for instance in take_part(instances, "live")
+            for instance in select(instances, self.adapter_spec, "live")
         ]
         _log_ignored_recordings(instances)
         originals = {id(ready.instance): ready for ready in prepared}
@@ -117,6 +118,33 @@ class Prepared:
 def take_part(instances: Iterable[Instance], kind: str) -> list[Instance]:
     """Return the instances that take part in runs of this kind (`live` or `recorded`)."""
     return [instance for instance in instances if row_extra(instance).get("only", kind) == kind]
+
+
+def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) -> list[Instance]:
+    """Return the train rows, and the rows that a run of this kind evaluates: those of an eval split that take part.
+
+    HELM knows nothing of `only` when it samples for `--max-eval-instances`; where that costs rows, a warning says so.
+    Raises RunEntryError when there is nothing to evaluate: HELM would finish such a run as if all were well.
+    """
+    eval_splits = adapter_spec.eval_splits or EVAL_SPLITS
+    chosen = [i for i in take_part(instances, kind) if i.split == TRAIN_SPLIT or i.split in eval_splits]
+    offered = [instance for instance in instances if instance.split != TRAIN_SPLIT]
+    evaluated = sum(instance.split != TRAIN_SPLIT for instance in chosen)
+    limit = adapter_spec.max_eval_instances
+    if not evaluated:
+        raise RunEntryError(
+            f"no row to evaluate: none of {len(instances)} rows is of split {' or '.join(eval_splits)} and takes part "
+            f"in a {kind} run (--max-eval-instances {limit})\n"
+            "  hint: see eval_splits, max_eval_instances and max_train_instances in the file's adapter_spec, "
+            "eval_split= in the run entry, and --max-eval-instances"
+        )
+    if limit is not None and evaluated < min(limit, len(offered)):
+        hwarn(
+            f"{evaluated} of the {len(offered)} rows that HELM chose are evaluated, fewer than --max-eval-instances "
+            f"{limit}: the others take no part in a {kind} run (drawn as demonstrations, beyond the file's "
+            "max_eval_instances, or of other splits)"
+        )
+    return chosen
 
 
 def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService) -> Prepared:
@@ -265,14 +293,13 @@ def _log_ignored_recordings(instances: Sequence[Instance]) -> None:
 
 
 def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> list[RequestState]:
-    """Return the request states as they were recorded, in the order of the file; nothing is sampled or rendered.
+    """Return the request states as they were recorded, in the order of the instances; nothing is rendered.
 
     Raises RecordedError for rows without a usable recording, unless they are to be skipped.
     """
     if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
         raise RecordedError("recorded completions of the method language_modeling cannot be re-scored")
-    eval_splits = adapter_spec.eval_splits or EVAL_SPLITS
-    rows = [instance for instance in take_part(instances, "recorded") if instance.split in eval_splits]
+    rows = [row for row in select(instances, adapter_spec, "recorded") if row.split != TRAIN_SPLIT]
     _require_recordings(rows, adapter_spec)
     return [state for instance in rows for state in _rebuild_row(instance, adapter_spec)]
 
@@ -317,13 +344,16 @@ def _rebuild_state(instance: Instance, state: RecordedState, adapter_spec: Adapt
 def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
     """Raise unless every row can be scored, or is to be skipped."""
     unusable = [row for row in rows if row_extra(row).get("recorded", {}).get("status") != "ok"]
-    if rows and len(unusable) == len(rows):
+    if len(unusable) == len(rows):
+        _refuse_incomplete(rows, adapter_spec)
         raise RecordedError(
             f"{adapter_spec.model_deployment}: none of the {len(rows)} rows holds a recorded completion\n"
-            "  hint: name a real model to run them, or add request.result.completions to the rows"
+            "  hint: name a real model, or give completions: request.result.completions in the rows (adapter_spec:), "
+            "replies=FILE (innodata:), data=.../instance.jsonl (ultraeval:)"
         )
     missing = [row for row in unusable if not row_extra(row).get("recorded", {}).get("skip")]
     if missing:
+        _refuse_incomplete(missing, adapter_spec)
         failed = sum(row_extra(row).get("recorded", {}).get("status") == "failed" for row in missing)
         ids = ", ".join(str(row.id) for row in missing[:_SHOWN_IDS])
         more = f", ... ({len(missing) - _SHOWN_IDS} more)" if len(missing) > _SHOWN_IDS else ""
@@ -336,6 +366,18 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
         raise RecordedError(
             f"the file holds {last + 1} training trials, and this run is for {adapter_spec.num_train_trials}\n"
             f"  hint: set adapter_spec.num_train_trials to {last + 1} in the file, or run with -t {last + 1}"
+        )
+
+
+def _refuse_incomplete(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
+    """Raise if rows have completions, but not those that the method is scored with."""
+    incomplete = [row for row in rows if "requests" in row_extra(row).get("recorded", {})]
+    if incomplete:
+        found, needed = row_extra(incomplete[0])["recorded"]["requests"]
+        raise RecordedError(
+            f"{len(incomplete)} of {len(rows)} rows have completions that {adapter_spec.method} cannot be scored with: "
+            f"it needs one request per option, with log-probabilities; row {incomplete[0].id} has {found} of {needed}\n"
+            "  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint"
         )
 
 

@@ -42,6 +42,8 @@ class Decoding(TypedDict, total=False):
     top_k_per_token: int
     frequency_penalty: float
     presence_penalty: float
+    num_completions: int
+    """Where HELM's adapter would not ask for `AdapterSpec.num_outputs` completions: joint multiple choice."""
 
 
 class RecordedState(TypedDict, total=False):
@@ -66,6 +68,8 @@ class Recorded(TypedDict):
     """`not_run`: nothing usable is there (absent, empty, a placeholder); `failed`: `success` is false."""
     states: list[RecordedState]
     """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
+    requests: NotRequired[tuple[int, int]]
+    """Where the method asks about each option and some were not asked: (recorded, with log-probabilities; needed)."""
     skip: NotRequired[bool]
     """True when `missing=skip` was asked for and the status is not ok: leave the row out of the score and count it."""
 

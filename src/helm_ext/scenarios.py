@@ -15,11 +15,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioMetadata
+from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, ScenarioMetadata
 
 from helm_ext import adaptation
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, row_extra
+from helm_ext.row_order import order_for_sampling
 
 __all__ = ["AdapterSpecScenario", "InnodataScenario", "UltraEvalScenario", "group_name"]
 
@@ -82,7 +83,7 @@ class EvalSetScenario(Scenario):
         require_same_digest(evalset, self.digest)
         self.description = evalset.description or evalset.display_name or self.description
         self.tags = list(evalset.tags)
-        instances = list(evalset.instances)
+        instances = order_for_sampling(evalset.instances, evalset.adapter_spec.eval_splits or EVAL_SPLITS)
         return [skip_missing(i) for i in instances] if self.arguments.get("missing") == "skip" else instances
 
     def get_metadata(self) -> ScenarioMetadata:

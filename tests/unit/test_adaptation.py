@@ -84,6 +84,34 @@ class TestLive:
         assert [state.instance.id for state in states] == ["kept"]
         assert "recorded" not in row_extra(states[0].instance)
 
+    def test_completions_that_joint_multiple_choice_does_not_ask_for(self, live_deployment):
+        adapter_spec = spec(live_deployment, "multiple_choice_joint", num_outputs=3, reference_prefix="A. ")
+        options = {"options": ("3", "4"), "correct": 1, "labels": {"A": "3", "B": "4"}}
+        (state,) = adapt(adapter_spec, row(decoding={"num_completions": 3}, **options))
+        assert (state.request.num_completions, state.request.top_k_per_token) == (3, 3)
+        (state,) = adapt(adapter_spec, row(**options))
+        assert state.request.num_completions == 1  # HELM's own way
+
+    def test_only_the_splits_that_are_evaluated(self, live_deployment):
+        rows = [row(split=split, id=split) for split in ("test", "valid")]
+        states = adapt(spec(live_deployment, eval_splits=["valid"]), *rows)
+        assert [state.instance.id for state in states] == ["valid"]
+        assert len(adapt(spec(live_deployment, eval_splits=[]), *rows)) == 2
+
+    def test_fewer_rows_than_asked_for_are_a_warning(self, live_deployment, monkeypatch):
+        said = []
+        monkeypatch.setattr(adaptation, "hwarn", said.append)
+        rows = [row(id="a"), row(id="b", only="recorded"), row(id="c", only="recorded"), row(split="train", id="t")]
+        adapt(spec(live_deployment, max_eval_instances=3), *rows)
+        (text,) = said
+        assert text.startswith(
+            "1 of the 3 rows that HELM chose are evaluated, fewer than --max-eval-instances 3: the"
+        )
+        adapt(spec(live_deployment, max_eval_instances=1), *rows)
+        adapt(spec(live_deployment, max_eval_instances=None), *rows)
+        adapt(spec(live_deployment, max_eval_instances=5), row(id="a"), row(id="b"))
+        assert len(said) == 1
+
     def test_chat_is_refused_where_the_client_would_be_asked_an_empty_prompt(self, live_deployment):
         with pytest.raises(RunEntryError, match=r"SimpleClient ignores chat messages.*\n.*render=text"):
             adapt(spec(live_deployment, "chat"), row())
@@ -183,7 +211,46 @@ class TestPromptOfOurOwn:
             assert state.request.num_completions == 3
 
 
+class TestNothingToEvaluate:
+    """HELM would finish such a run as if all were well."""
+
+    @pytest.mark.parametrize(
+        ("rows", "fields"),
+        [
+            ([row(split="train")], {}),
+            ([row(split="train"), row(only="live", split="valid")], {"eval_splits": ["test"]}),
+            ([recorded_row(answered("4"), split="test")], {"eval_splits": ["valid"]}),
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["live", "recorded"])
+    def test_is_an_error(self, live_deployment, rows, fields, kind):
+        deployment = live_deployment if kind == "live" else "recorded/x"
+        splits = " or ".join(fields.get("eval_splits", ["valid", "test"]))
+        said = rf"no row to evaluate: none of {len(rows)} rows is of split {splits} and takes part in a {kind} run"
+        with pytest.raises(RunEntryError, match=said):
+            adapt(spec(deployment, max_eval_instances=10, **fields), *rows)
+
+    def test_helm_was_told_to_skip_the_instances(self, live_deployment):
+        assert adapt(spec(live_deployment)) == []
+        assert adapt(spec("recorded/x")) == []
+
+
 class TestRecorded:
+    def test_a_method_that_asks_about_each_option(self):
+        incomplete = [
+            row(id=name, options=("3", "4"), recorded={"status": "not_run", "states": [], "requests": [found, 2]})
+            for name, found in (("a", 0), ("b", 1))
+        ]
+        adapter_spec = spec("recorded/x", "multiple_choice_separate_original")
+        said = (
+            r"2 of 2 rows have completions that multiple_choice_separate_original cannot be scored with: it needs one "
+            r"request per option, with log-probabilities; row a has 0 of 2\n.*method=generation"
+        )
+        with pytest.raises(RecordedError, match=said):
+            adapt(adapter_spec, *incomplete)
+        with pytest.raises(RecordedError, match=r"1 of 1 rows have .* row b has 1 of 2"):
+            adapt(adapter_spec, recorded_row(answered("x", reference_index=0)), incomplete[1])
+
     def test_states_are_rebuilt_as_they_were_recorded(self):
         recorded_request = {"prompt": "Q: 2+2?\nA:", "temperature": 0.7, "num_completions": 2}
         state = answered("4", request=recorded_request, num_train_instances=3, prompt_truncated=True)

@@ -372,6 +372,27 @@ class TestWrongValues:
     def test_adapter_spec(self, tmp_path, spec, expected):
         assert self.check(tmp_path, spec) == [expected]
 
+    def test_all_mistakes_of_a_header_at_once(self, tmp_path):
+        spec = {
+            "method": "multiple_choise_joint", "output_format": "List", "eval_splits": ["tset"], "max_tokens": "5",
+            "decoding_parameters": {"top_p": 3, "num_outputs": 2}, "num_outputs": 1, "output_mapping_pattern": "(",
+        }  # fmt: skip
+        scoring = {"metrics": ["exact_mach"], "extract": "[", "strip": 1}
+        for name in ("x.json", "x.jsonl"):
+            found = errors(write(tmp_path / name, [state(), state(split="tset")], spec, scoring=scoring))
+            assert sorted(line.split(": ")[1] for line in found) == sorted(
+                [
+                    "adapter_spec.method", "adapter_spec.output_format", "adapter_spec.eval_splits[0]",
+                    "adapter_spec.max_tokens", "adapter_spec.decoding_parameters.top_p",
+                    "adapter_spec.decoding_parameters.num_outputs", "adapter_spec.output_mapping_pattern",
+                    "scoring.metrics", "scoring.extract", "scoring.strip",
+                    "request_states[1].instance.split" if name == "x.json" else "instance.split",
+                ]
+            )  # fmt: skip
+        (path,) = [write(tmp_path / "x.json", [state()], {"max_tokens": "5"}, scoring=scoring)]
+        found = errors(path, metrics=["exact_match"], extract="x")
+        assert [line.split(": ")[1] for line in found] == ["adapter_spec.max_tokens", "scoring.strip"]
+
     def test_not_finite(self, tmp_path):
         assert self.check(tmp_path, {"decoding_parameters": {"temperature": float("nan")}}) == [
             "4: adapter_spec.decoding_parameters.temperature: expected a finite number, got NaN"

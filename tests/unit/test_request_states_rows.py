@@ -37,6 +37,118 @@ def rows_without(count, split=None, make=state):
     return rows
 
 
+class TestEvalSplits:
+    def rows(self, valid, test):
+        return rows_without(valid, "dev") + [state(f"Test {n}?", split="test", id=f"t{n}") for n in range(test)]
+
+    def test_only_these_are_evaluated(self, tmp_path):
+        path = write(tmp_path / "x.json", self.rows(4, 3), {"max_train_instances": 0, "eval_splits": ["Dev", "valid"]})
+        evalset = load(path)
+        assert evalset.adapter_spec.eval_splits == ["valid"]
+        assert by_split(evalset) == {"valid": 4}
+        assert evalset.counts == {"rows": 7, "train": 0, "eval": 4, "recorded": 0}
+        (warning,) = [problem for problem in problems(path) if problem.code == "eval-splits"]
+        assert warning.message == "3 rows are of other splits and not evaluated"
+
+    def test_others_are_drawn_as_demonstrations_first(self, tmp_path):
+        spec = {"max_train_instances": 4, "eval_splits": ["valid"]}
+        evalset = load(write(tmp_path / "x.json", self.rows(4, 3), spec))
+        assert by_split(evalset) == {"valid": 3, "train": 4}
+        assert evalset.counts["eval"] == 3
+        assert {"t0", "t1", "t2"} < set(ids(evalset, "train"))
+        spec["max_train_instances"] = 6
+        assert by_split(load(write(tmp_path / "x.json", self.rows(4, 3), spec))) == {"valid": 1, "train": 6}
+        spec["max_train_instances"] = 7
+        assert codes(write(tmp_path / "x.json", self.rows(4, 3), spec), "error") == ["too-few-rows"]
+
+    def test_with_a_cap_and_demonstrations_of_the_file(self, tmp_path):
+        rows = [state("Shown?", split="train"), *self.rows(4, 3)]
+        spec = {"max_train_instances": 1, "eval_splits": ["test"], "max_eval_instances": 2}
+        assert by_split(load(write(tmp_path / "x.json", rows, spec))) == {"test": 2, "train": 1}
+
+    def test_recorded_rows_of_other_splits_do_not_count(self, tmp_path):
+        rows = [answered(row, "4") for row in self.rows(3, 0)] + self.rows(0, 2)
+        spec = {"max_train_instances": 0, "eval_splits": ["valid"]}
+        path = write(tmp_path / "x.json", rows, spec)
+        assert request_states.check(path)[1] == {
+            "rows": 5, "train": 0, "eval": 3, "recorded": 3, "not_run": 0, "failed": 0,
+        }  # fmt: skip
+        assert "not-run" not in codes(path)
+        assert by_split(load(path)) == {"valid": 3}
+        path = write(tmp_path / "x.json", rows, {**spec, "eval_splits": ["test"]})
+        assert request_states.check(path)[1] == {"rows": 5, "train": 0, "eval": 2, "recorded": 0}
+
+    def test_all_train_rows_are_test_rows(self, tmp_path):
+        rows = [answered(row, "4") for row in rows_without(3, "train")]
+        path = write(tmp_path / "x.json", rows, {"max_train_instances": 1, "eval_splits": ["valid"]})
+        assert codes(path, "error") == ["no-eval-rows"]
+        path = write(tmp_path / "x.json", rows, {"max_train_instances": 1, "eval_splits": ["test"]})
+        evalset = load(path)
+        assert by_split(evalset) == {"test": 3, "train": 1}
+        assert evalset.counts["recorded"] == 3
+
+    @pytest.mark.parametrize("make", [lambda row: row, lambda row: answered(row, "4")])
+    @pytest.mark.parametrize("demonstrations", [0, 2])
+    def test_none_of_them_there(self, tmp_path, make, demonstrations):
+        rows = [make(row) for row in split_rows(6, train=2 if demonstrations else 0)]
+        path = write(tmp_path / "x.jsonl", rows, {"max_train_instances": demonstrations, "eval_splits": ["dev"]})
+        assert errors(path) == [
+            (
+                "1: adapter_spec.eval_splits: no row is of split valid, so there is nothing to evaluate\n"
+                f"  hint: splits of the rows: {'test, train' if demonstrations else 'test'}"
+            )
+        ]
+
+    def test_names(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [state()], {"max_train_instances": 0, "eval_splits": ["tset", "train", "q"]})
+        assert errors(path) == [
+            "1: adapter_spec.eval_splits[0]: unknown split \"tset\"\n  hint: did you mean 'test'?",
+            "1: adapter_spec.eval_splits[1]: train rows are demonstrations and are not evaluated\n  hint: take it out",
+            '1: adapter_spec.eval_splits[2]: unknown split "q"\n  hint: known: test, valid (validation, dev)',
+        ]
+
+
+class TestOneRequestPerOption:
+    """Methods that ask about each option, and a file that holds one completion for the question."""
+
+    SPEC = {"method": "multiple_choice_separate_original", "max_train_instances": 0}
+
+    def test_a_completion_that_names_an_option(self, tmp_path):
+        rows = [answered(choice("a?", ["Nile", "Volga", "Po"]), "A"), choice("b?", ["Nile", "Ob"])]
+        path = write(tmp_path / "x.jsonl", rows, self.SPEC)
+        (warning,) = [problem for problem in problems(path) if problem.code == "incomplete-recording"]
+        assert warning.location.line == 2
+        assert warning.message == (
+            "1 row has completions that the method cannot be scored with: it needs one request per option, with "
+            "log-probabilities; here 0 of 3 are recorded"
+        )
+        first, second = (row_extra(one)["recorded"] for one in load(path).instances)
+        assert first == {"status": "not_run", "states": [], "requests": (0, 3)}
+        assert second == {"status": "not_run", "states": []}
+
+    @pytest.mark.parametrize(
+        ("tokens", "status"),
+        [
+            ([{"text": "a", "logprob": None}, {"text": " x", "logprob": -1.5}], "ok"),
+            ([{"text": "a", "logprob": -0.5}], "ok"),
+            ([{"text": "a", "logprob": None}], "not_run"),
+            ([{"text": "a", "logprob": -0.5}, {"text": " x"}], "not_run"),
+            ([{"text": "a", "logprob": -0.5}, {"text": " x", "logprob": float("nan")}], "not_run"),
+            ([], "not_run"),
+        ],
+    )
+    def test_log_probabilities_are_needed(self, tmp_path, tokens, status):
+        rows = []
+        for index in (0, 1):
+            row = answered(choice("a?", ["x", "y"]), "a x")
+            row["request"]["result"]["completions"][0]["tokens"] = tokens if index else [{"text": "a", "logprob": -1}]
+            rows.append({**row, "reference_index": index, "train_trial_index": 0, "request_mode": "original"})
+        (instance,) = load(write(tmp_path / "x.json", rows, self.SPEC)).instances
+        found = row_extra(instance)["recorded"]
+        assert found["status"] == status
+        assert found.get("requests") == (None if status == "ok" else (1, 2))
+
+
 class TestSplits:
     @pytest.mark.parametrize(
         ("given", "split"),

@@ -135,6 +135,34 @@ class TestDecoding:
         assert "decoding" not in row_extra(evalset.instances[0])
 
 
+class TestOutputsOfJointMultipleChoice:
+    """HELM's joint adapter asks for one completion, whatever num_outputs is."""
+
+    ROWS = [choice("a?", ["Nile", "Volga"]), choice("b?", ["Po", "Rhine"], correct=1)]
+
+    @pytest.mark.parametrize(
+        "spec",
+        [{"num_outputs": 3}, {"decoding_parameters": {"num_outputs": 3, "top_p": 0.5}, "max_train_instances": 0}],
+    )
+    def test_they_are_asked_for(self, tmp_path, spec):
+        evalset = load(write(tmp_path / "x.json", self.ROWS, {"max_train_instances": 0, **spec}))
+        assert evalset.adapter_spec.method == "multiple_choice_joint"
+        assert evalset.adapter_spec.num_outputs == 3
+        wanted = {"num_completions": 3} | ({"top_p": 0.5} if "decoding_parameters" in spec else {})
+        assert [row_extra(one)["decoding"] for one in evalset.instances] == [wanted, wanted]
+
+    def test_where_helm_does_it_or_nothing_is_said(self, tmp_path):
+        for spec in ({"num_outputs": 3, "method": "generation"}, {}, {"num_outputs": 1}):
+            evalset = load(write(tmp_path / "x.json", self.ROWS, {"max_train_instances": 0, **spec}))
+            assert not any("decoding" in row_extra(one) for one in evalset.instances)
+
+    def test_helms_own_file_is_asked_again_as_helm_did(self, tmp_path):
+        rows = [{**row, "train_trial_index": 0, "output_mapping": {"A": "Nile", "B": "Volga"}} for row in self.ROWS[:1]]
+        spec = {"num_outputs": 5, "method": "multiple_choice_joint", "max_train_instances": 0}
+        (instance,) = load(write(tmp_path / "x.json", rows, spec)).instances
+        assert "decoding" not in row_extra(instance)
+
+
 class TestMethod:
     def method(self, tmp_path, rows, spec=None, **options):
         return load(write(tmp_path / "x.json", rows, spec), **options).adapter_spec.method
@@ -723,6 +751,24 @@ class TestScoring:
     def test_mistakes(self, tmp_path, given, expected):
         (error,) = errors(write(tmp_path / "x.jsonl", [state()], scoring=given))
         assert error.startswith(f"1: {expected}")
+
+    def test_lower_never_equals_a_reference_with_capitals(self, tmp_path):
+        rows = [answered(state("a?", "nile"), "Nile"), answered(state("b?", "Volga"), "Volga")]
+        rows += [answered(choice("c?", ["Po", "Rhine"]), "A"), answered(state("d?", "Ob"), "Ob")]
+        rows[3]["instance"]["references"].append(reference("ob", correct=True))
+        for row in rows:
+            row["instance"]["split"] = "train"  # not differentiated: all are evaluated
+        path = write(tmp_path / "x.jsonl", rows, scoring={"lower": True})
+        (warning,) = [problem for problem in problems(path) if problem.code == "lower"]
+        assert (warning.severity, warning.location.line) == ("warning", 3)
+        assert warning.message.startswith(
+            "2 rows have a correct reference with upper-case letters, and lower makes every"
+        )
+        assert "lower" in codes(write(tmp_path / "y.jsonl", rows), lower=True)
+        assert "lower" not in codes(path, lower=False)
+        assert "lower" not in codes(write(tmp_path / "z.jsonl", rows[:1], scoring={"lower": True}))
+        # A demonstration is never compared with a prediction.
+        assert "lower" not in codes(write(tmp_path / "w.jsonl", [*rows[:3], state(split="test")], lower=True))
 
     def test_mistakes_in_arguments_are_theirs(self, tmp_path):
         path = write(tmp_path / "x.jsonl", [state()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from helm_ext.errors import did_you_mean, show
 from helm_ext.formats.request_states import labels as label_rules
 from helm_ext.formats.request_states.models import METHODS, UNSUPPORTED_METHODS
 from helm_ext.formats.request_states.report import INTEGRITY, Report
-from helm_ext.formats.request_states.rows import Context
+from helm_ext.formats.request_states.rows import SPLITS, Context, read_split
 from helm_ext.formats.request_states.scoring import check_regex
 
 if TYPE_CHECKING:
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from helm_ext.evalset import Decoding
     from helm_ext.formats.request_states.survey import Survey
 
-__all__ = ["JOINT", "JOINT_COT", "Plan", "Settings", "choose_method", "make_adapter_spec", "read_settings"]
+__all__ = [
+    "JOINT",
+    "JOINT_COT",
+    "Plan",
+    "Settings",
+    "choose_method",
+    "make_adapter_spec",
+    "read_settings",
+    "request_decoding",
+]
 
 JOINT = "multiple_choice_joint"
 JOINT_COT = "multiple_choice_joint_chain_of_thought"
@@ -99,6 +108,11 @@ class Settings:
         return _HELM_DEFAULTS[key] if used else ""
 
     @property
+    def eval_splits(self) -> list[str]:
+        """The splits that are evaluated, by HELM's names; [] means all."""
+        return self.given.get("eval_splits") or []
+
+    @property
     def context(self) -> Context:
         """What single rows need to know."""
         return Context(
@@ -146,6 +160,8 @@ def read_settings(
         if method
         else _check_method(keys.get("method"), ("adapter_spec", "method"), report)
     )
+    if keys.get("eval_splits"):
+        keys["eval_splits"] = _read_eval_splits(keys["eval_splits"], report)
     max_train_instances = keys.get("max_train_instances")
     return Settings(
         given=keys,
@@ -160,6 +176,23 @@ def read_settings(
         temperature=float(temperature or 0),
         random=None if random is None else str(random),
     )
+
+
+def _read_eval_splits(names: Sequence[str], report: Report) -> list[str]:
+    """Return the splits by HELM's names; what is none goes to the report."""
+    known = [name for name in SPLITS if name != "train"]
+    splits: dict[str, None] = {}
+    for index, name in enumerate(names):
+        split = read_split(name)
+        path = ("adapter_spec", "eval_splits", index)
+        if split is None:
+            hint = did_you_mean(name, known) or "known: test, valid (validation, dev)"
+            report.add(path, f"unknown split {show(name)}", hint, code="unknown-split")
+        elif split == "train":
+            report.add(path, "train rows are demonstrations and are not evaluated", "take it out", code="unknown-split")
+        else:
+            splits[split] = None
+    return list(splits)
 
 
 def _either(keys: Mapping[str, Any], name: str, other: str, report: Report) -> Any:
@@ -190,7 +223,7 @@ def _either_place(keys: Mapping[str, Any], decoding: Mapping[str, Any], name: st
 
 
 def _check_method(method: str | None, path: tuple[str, ...], report: Report) -> str | None:
-    if not method:
+    if method is None:
         return None
     if method in METHODS:
         return method
@@ -277,6 +310,17 @@ def choose_method(settings: Settings, survey: Survey, report: Report, *, is_argu
         line = None if odd is None else odd.line
         report.add(where, error.message, error.hint, code=error.code, line=line, kind=INTEGRITY)
         return Plan(method)
+
+
+def request_decoding(settings: Settings, method: str, survey: Survey) -> Decoding:
+    """Return what each row's request needs beyond AdapterSpec.
+
+    HELM's joint adapter asks for one completion whatever `num_outputs` is, and its own files are asked again so.
+    """
+    is_ours = not survey.helm.count or survey.ours.count > 0
+    if method in (JOINT, JOINT_COT) and settings.num_outputs > 1 and is_ours:
+        return {**settings.decoding, "num_completions": settings.num_outputs}
+    return settings.decoding
 
 
 def _rows(count: int) -> str:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from helm_ext.formats.request_states.adapter import Settings
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.rows import First, Row, RowReader
 from helm_ext.formats.request_states.survey import Survey
 
-__all__ = ["report_too_few", "report_without_correct", "warn", "warn_rows"]
+__all__ = [
+    "report_none_selected",
+    "report_too_few",
+    "report_without_correct",
+    "warn",
+    "warn_rows",
+    "warn_upper_case",
+]
 
 EXPECTED_EVAL_ROWS = 100
 """The format asks for the demonstrations and 100 rows more where it leaves the choice to us."""
@@ -30,6 +39,26 @@ def report_too_few(report: Report, survey: Survey, demonstrations: int) -> None:
         report.warn(ALL, f"the file cannot be run live: {message}", hint, code="too-few-rows")
     else:
         report.add(ALL, message, hint, code="too-few-rows", kind=INTEGRITY)
+
+
+def report_none_selected(report: Report, survey: Survey, settings: Settings) -> None:
+    """Report eval_splits that no row is of; warn of rows that they leave out."""
+    there = {split or "none given" for split in survey.splits}
+    where = ("adapter_spec", "eval_splits")
+    if not survey.selected:
+        report.add(
+            where,
+            f"no row is of split {' or '.join(settings.eval_splits)}, so there is nothing to evaluate",
+            f"splits of the rows: {', '.join(sorted(there))}",
+            code="no-eval-rows",
+            kind=INTEGRITY,
+        )
+        return
+    train = survey.splits["train"] if survey.is_differentiated else 0
+    others = survey.rows - train - survey.selected
+    if others:
+        message = f"{_count(others, 'row is', 'rows are')} of other splits and not evaluated"
+        report.warn(where, message, code="eval-splits")
 
 
 def report_without_correct(report: Report, survey: Survey, reader: RowReader) -> None:
@@ -175,9 +204,34 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
                 code,
             )
     at(
+        survey.incomplete.row,
+        ("request",),
+        f"{_count(survey.incomplete.count, 'row has', 'rows have')} completions that the method cannot be scored with: "
+        "it needs one request per option, with log-probabilities; here "
+        f"{survey.incomplete_requests[0]} of {survey.incomplete_requests[1]} are recorded",
+        "completions that name an option are scored with method generation or multiple_choice_joint",
+        "incomplete-recording",
+    )
+    at(
         unmapped.row,
         ("request",),
         f"{unmapped.count} of {survey.usable.count} recorded completions name none of the options; they count as wrong",
         "",
         "unmapped",
     )
+
+
+def warn_upper_case(report: Report, found: Sequence[First]) -> None:
+    """Warn of correct references that `scoring.lower` puts out of reach: it lower-cases predictions alone."""
+    rows = [first.row for first in found if first.row is not None]
+    if rows:
+        row = min(rows, key=lambda row: row.index)
+        count = sum(first.count for first in found)
+        report.warn(
+            (*row.path, "instance", "references"),
+            f"{_count(count, 'row has', 'rows have')} a correct reference with upper-case letters, and lower makes "
+            "every prediction lower-case: they are never exactly equal",
+            "write the references in lower case, or leave lower out and score with quasi_exact_match: it ignores case",
+            code="lower",
+            line=row.line,
+        )

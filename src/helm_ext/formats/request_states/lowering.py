@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,21 @@ from pydantic import ValidationError
 
 from helm_ext.errors import DatasetError, Problem, raise_for, show
 from helm_ext.formats.request_states import findings, models
-from helm_ext.formats.request_states.adapter import Plan, Settings, choose_method, make_adapter_spec, read_settings
+from helm_ext.formats.request_states.adapter import (
+    Plan,
+    Settings,
+    choose_method,
+    make_adapter_spec,
+    read_settings,
+    request_decoding,
+)
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.report import INTEGRITY, Report
-from helm_ext.formats.request_states.rows import First, Row, RowReader
+from helm_ext.formats.request_states.rows import CORRECT, First, Row, RowReader
 from helm_ext.formats.request_states.sampling import draw_order
-from helm_ext.formats.request_states.scoring import make_scoring
-from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.scoring import check_scoring, make_scoring
+from helm_ext.formats.request_states.survey import EVAL_SPLITS, Survey
 from helm_ext.formats.request_states.wording import describe
 from helm_ext.sources import canonical_json
 
@@ -58,10 +65,15 @@ class Lowering:
         self._row_reader: RowReader
         self._header: Mapping[str, Any] = {}
         self._settings: Settings | None = None
+        self._partial: Settings | None = None
+        """What is right of a header that is wrong: enough to read rows and to find all that is wrong."""
         self._survey: Survey
         self._plan: Plan
         self._scoring: Scoring
         self._unmapped = First()
+        self._upper = First()
+        """Rows of an eval split with a correct reference that a lower-cased prediction is never equal to."""
+        self._upper_train = First()
         self._demonstrations = 0
         self._can_run_live = True
 
@@ -75,11 +87,15 @@ class Lowering:
             self._output_format_argument = None
         self._reader = open_file(self.path, self.report)
         self._read_header()
-        settings = self._settings or read_settings({}, Report(""), method=None, output_format=None)
+        settings = self._settings or self._partial or read_settings({}, Report(""), method=None, output_format=None)
         self._survey = survey = Survey(
-            settings.context, input_prefix=settings.text("input_prefix"), output_prefix=settings.text("output_prefix")
+            settings.context,
+            input_prefix=settings.text("input_prefix"),
+            output_prefix=settings.text("output_prefix"),
+            eval_splits=settings.eval_splits,
         )
         self._row_reader = reader = RowReader(settings.context, self.report)
+        lower = bool(self._scoring_keys().get("lower"))
         is_unmapped = None if keep_rows else make_label_test(settings, self._scoring_keys())
         groups: dict[bytes, Row] = {}
         try:
@@ -88,8 +104,10 @@ class Lowering:
                 if row is None or (row.is_helm and not is_first_state(row, groups)):
                     continue
                 survey.add(row)
+                if lower and has_upper_case(row):
+                    (self._upper_train if row.split == "train" else self._upper).add(row)
                 if not row.is_helm:
-                    survey.add_status(row, single_status(row, settings.method))
+                    self._add_status(row, settings.method)
                     if is_unmapped is not None and is_unmapped(row):
                         self._unmapped.add(row)
                 if keep_rows:
@@ -98,17 +116,33 @@ class Lowering:
             self.report.extend(error.problems)
         for row in groups.values():
             found = combine(row.found, settings.method or "", len(row.references), settings.num_train_trials)
-            survey.add_status(row, found["status"])
+            survey.add_recorded(row, found)
+
+    def _add_status(self, row: Row, method: str | None) -> None:
+        """Count what is recorded for a row with one state. Methods that ask about each option need more."""
+        if method is not None and method.startswith("multiple_choice_separate"):
+            self._survey.add_recorded(row, combine(row.found, method, len(row.references), 1))
+        else:
+            self._survey.add_status(row, row.found[0][0])
 
     def _read_header(self) -> None:
         header = self._reader.header
         if header is None:
             return
         try:
-            self._header = models.FILE.validate_python({**header, "request_states": []})
+            self._header = models.validate(models.FILE, {**header, "request_states": []})
         except ValidationError as error:
-            for where, message, hint, code in describe(error, header):
+            found = describe(error, header)
+            for where, message, hint, code in found:
                 self.report.add(where, message, hint, code=code)
+            right = without_places(header, [where for where, *_ in found])
+            self._partial = read_settings(
+                right.get("adapter_spec") or {},
+                self.report,
+                method=self._method_argument,
+                output_format=self._output_format_argument,
+            )
+            check_scoring(right.get("scoring") or {}, self._scoring_arguments, self._partial.output_format, self.report)
             return
         self._settings = read_settings(
             self._header["adapter_spec"],
@@ -155,6 +189,9 @@ class Lowering:
             seed=self.seed,
         )
         findings.warn_rows(self.report, survey, self._row_reader, self._unmapped)
+        findings.warn_upper_case(
+            self.report, [self._upper] if survey.is_differentiated else [self._upper, self._upper_train]
+        )
         for name, first in (("renamed_ids", survey.unclear_ids), ("unmapped", self._unmapped)):
             if first.count:
                 self.counts[name] = first.count
@@ -176,15 +213,19 @@ class Lowering:
         is_recorded = survey.is_recorded
         if survey.is_differentiated:
             train = survey.splits["train"]
-            evaluated = survey.rows - train
+            evaluated = survey.selected
         else:
             self._demonstrations = settings.max_train_instances * settings.num_train_trials
-            if survey.rows <= self._demonstrations:
+            # Rows of other splits than those evaluated are drawn first.
+            drawn = max(0, self._demonstrations - (survey.rows - survey.selected))
+            if 0 < survey.selected <= drawn:
                 self._can_run_live = False
                 if not self.report.errors:  # rows that are wrong were not counted
                     findings.report_too_few(self.report, survey, self._demonstrations)
             train = self._demonstrations if self._can_run_live else 0
-            evaluated = survey.rows if is_recorded else survey.rows - train
+            evaluated = survey.selected if is_recorded or not self._can_run_live else max(0, survey.selected - drawn)
+        if settings.eval_splits and not self.report.errors:
+            findings.report_none_selected(self.report, survey, settings)
         findings.report_without_correct(self.report, survey, self._row_reader)
         cap = self._cap(settings)
         self.counts.update(train=train, eval=evaluated, recorded=survey.usable.count)
@@ -211,7 +252,9 @@ class Lowering:
         settings = self._settings
         assert settings is not None
         spec = make_adapter_spec(settings, self._plan, self._survey)
-        builder = Builder(spec, self._plan.labels, settings.decoding, self.report, is_recorded=self._survey.is_recorded)
+        decoding = request_decoding(settings, self._plan.method, self._survey)
+        is_recorded = self._survey.is_recorded or self._survey.incomplete.count > 0
+        builder = Builder(spec, self._plan.labels, decoding, self.report, is_recorded=is_recorded)
         assign_ids(self._rows)
         rows, self._rows = self._assign_splits(settings), []
         instances = []
@@ -242,20 +285,22 @@ class Lowering:
         survey, rows = self._survey, self._rows
         cap = self._cap(settings)
         demonstrations = self._demonstrations if self._can_run_live else 0
-        order = draw_order(rows, self.seed) if demonstrations or cap is not None else []
-        drawn = {row.index for row in order[:demonstrations]}
         for row in rows:
             if row.split is None or (row.split == "train" and not survey.is_differentiated):
                 row.split = "test"
+        order = draw_order(rows, self.seed) if demonstrations or cap is not None else []
+        eval_splits = settings.eval_splits or EVAL_SPLITS
+        order.sort(key=lambda row: row.split in eval_splits)
+        drawn = {row.index for row in order[:demonstrations]}
         beyond: set[int] = set()
         if cap is not None:
-            evaluated = [row.index for row in order if row.split != "train" and row.index not in drawn]
+            evaluated = [row.index for row in order if row.split in eval_splits and row.index not in drawn]
             beyond = set(evaluated[cap:])
         if not survey.is_recorded:
             for row in rows:
                 if row.index in drawn:
                     row.split = "train"
-            return [row for row in rows if row.index not in beyond]
+            return [row for row in rows if row.split in ("train", *eval_splits) and row.index not in beyond]
         result = []
         for row in rows:
             if row.index in drawn:
@@ -263,10 +308,35 @@ class Lowering:
                 demonstration.split, demonstration.only = "train", "live"
                 demonstration.helm_id = f"{row.helm_id}-demo"
                 result.append(demonstration)
+            if row.split not in ("train", *eval_splits):
+                continue
             if row.split != "train" and (row.index in drawn or row.index in beyond or not self._can_run_live):
                 row.only = "recorded"
             result.append(row)
         return result
+
+
+def without_places(header: Mapping[str, Any], places: Sequence[tuple[str | int, ...]]) -> dict[str, Any]:
+    """Return a copy of a header without the keys (and the parameters of decoding) that `places` are about."""
+    right = copy.deepcopy(dict(header))
+    for place in places:
+        holder: Any = right
+        parts = place[: 3 if place[:2] == ("adapter_spec", "decoding_parameters") else 2]
+        for part in parts[:-1]:
+            holder = holder.get(part) if isinstance(holder, dict) else None
+        if isinstance(holder, dict):
+            holder.pop(parts[-1], None)
+    return right
+
+
+def has_upper_case(row: Row) -> bool:
+    """Whether a correct reference has upper-case letters. Labels are read from completions in any case."""
+    return row.labels is None and any(
+        text != text.lower()
+        for text in (
+            reference["output"]["text"] for reference in row.references if CORRECT in (reference.get("tags") or ())
+        )
+    )
 
 
 def is_first_state(row: Row, groups: dict[bytes, Row]) -> bool:
@@ -275,13 +345,6 @@ def is_first_state(row: Row, groups: dict[bytes, Row]) -> bool:
     if known is not row:
         known.found.extend(row.found)
     return known is row
-
-
-def single_status(row: Row, method: str | None) -> str:
-    """Return the status of a row that has one state. Methods that ask about each option need more."""
-    if method is not None and method.startswith("multiple_choice_separate"):
-        return combine(row.found, method, len(row.references), 1)["status"]
-    return row.found[0][0]
 
 
 def file_stem(path: str | Path) -> str:

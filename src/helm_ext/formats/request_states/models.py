@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import Required, TypedDict
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "FileModel",
     "ScoringModel",
     "StateModel",
+    "validate",
 ]
 
 _OPEN = ConfigDict(strict=True, extra="allow", use_attribute_docstrings=True)
@@ -49,6 +50,14 @@ UNSUPPORTED_METHODS = (
 
 AnswerMapping = dict[str, str | int]
 
+_EVAL_SPLITS = "[Tt][Ee][Ss][Tt]|[Vv][Aa][Ll][Ii][Dd](?:[Aa][Tt][Ii][Oo][Nn])?|[Dd][Ee][Vv]"
+Split = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:[Tt][Rr][Aa][Ii][Nn]|{_EVAL_SPLITS})\s*$"})]
+"""Names of splits; `rows` reads them and says what is wrong. The pattern is for editors."""
+EvalSplit = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:{_EVAL_SPLITS})\s*$"})]
+
+_MAX_WHOLE = 1 << 53
+"""Below, a float is the whole number that it shows."""
+
 
 @with_config(_OPEN)
 class OutputModel(TypedDict, total=False):
@@ -66,7 +75,7 @@ class ReferenceModel(TypedDict, total=False):
     """What it says."""
     tags: list[str] | None
     """`["correct"]` marks what is right; several references may be."""
-    split: str | None
+    split: Split | None
     """Accepted here too; must agree with the instance's."""
 
 
@@ -98,7 +107,7 @@ class InstanceModel(TypedDict, total=False):
     """What is asked."""
     references: list[ReferenceModel] | None
     """Possible answers, the right one (or ones) tagged `correct`."""
-    split: str | None
+    split: Split | None
     """`train` (demonstrations), `test` or `valid` (`validation` and `dev` mean `valid`)."""
     id: int | str | None
     """Any name; made unique where it is not."""
@@ -240,7 +249,7 @@ class SubstitutionModel(TypedDict):
 class AdapterSpecModel(TypedDict, total=False):
     """How prompts are made and the model is asked: HELM's AdapterSpec, with the format's own keys."""
 
-    method: str | None
+    method: Annotated[str, Field(json_schema_extra={"enum": list(METHODS)})] | None
     """HELM's adaptation method. Absent: chosen by what the rows are."""
     instructions: str | None
     """The task's description, at the top of the prompt."""
@@ -306,8 +315,8 @@ class AdapterSpecModel(TypedDict, total=False):
     """All correct references together are the answer, not any of them."""
     substitutions: list[SubstitutionModel] | None
     """Search and replace at the very end of the prompt."""
-    eval_splits: list[str] | None
-    """The splits that are evaluated."""
+    eval_splits: list[EvalSplit] | None
+    """The splits that are evaluated: `test`, `valid` (`validation` and `dev` mean `valid`). Absent or []: both."""
     model: str | None
     """In HELM's own files; the run names the model."""
     model_deployment: str | None
@@ -359,3 +368,32 @@ class FileModel(TypedDict, total=False):
 
 STATE: TypeAdapter[StateModel] = TypeAdapter(StateModel)
 FILE: TypeAdapter[FileModel] = TypeAdapter(FileModel)
+
+
+def validate(adapter: TypeAdapter[Any], value: Any) -> Any:
+    """Return `value` as `adapter` has it. Raises ValidationError.
+
+    1.0 stands for 1 where a whole number is expected, as JSON Schema has it; such floats are replaced in `value`.
+    """
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        if not [item for item in error.errors(include_url=False) if _make_whole(value, item["loc"], item["input"])]:
+            raise
+    return adapter.validate_python(value)
+
+
+def _make_whole(value: Any, place: tuple[int | str, ...], found: Any) -> bool:
+    """Replace `found` at `place` by a whole number, if it shows one. `place` may go on with pydantic's own names."""
+    if not isinstance(found, float) or not found.is_integer() or abs(found) >= _MAX_WHOLE:
+        return False
+    for part in place:
+        holder = value
+        try:
+            value = holder[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+        if value is found:
+            holder[part] = int(found)
+            return True
+    return False

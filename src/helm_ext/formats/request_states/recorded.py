@@ -99,28 +99,46 @@ def combine(
     if "failed" in statuses:
         return {"status": "failed", "states": []}
     states = [state for _, state in found if state is not None]
-    if not states or "not_run" in statuses or not _is_complete(states, method, reference_count, num_train_trials):
+    if not states:
+        return {"status": "not_run", "states": []}
+    if method in _MODES:
+        needed = _needed(method, reference_count, num_train_trials)
+        if "not_run" in statuses or not _is_complete(states, needed):
+            there = {_asked(state) for state in states if has_logprobs(state)}
+            return {"status": "not_run", "states": [], "requests": (len(there & needed), len(needed))}
+    elif "not_run" in statuses or not _is_joint(states, num_train_trials):
         return {"status": "not_run", "states": []}
     return {"status": "ok", "states": states}
 
 
-def _is_complete(states: Sequence[RecordedState], method: str, reference_count: int, num_train_trials: int) -> bool:
-    modes = _MODES.get(method)
-    if modes is None:
-        if any("reference_index" in state for state in states):
-            return False
-        needed: set[tuple[Any, ...]] = {(trial,) for trial in range(num_train_trials)}
-        present: Counter[tuple[Any, ...]] = Counter((state.get("train_trial_index", 0),) for state in states)
-    else:
-        needed = {
-            (trial, index, mode)
-            for trial in range(num_train_trials)
-            for index in range(reference_count)
-            for mode in modes
-        }
-        present = Counter(
-            (state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original")
-            for state in states
-        )
+def has_logprobs(state: RecordedState) -> bool:
+    """Whether the tokens of the first completion have log-probabilities; the first token of a text never has one."""
+    tokens = state["result"]["completions"][0].get("tokens") or []
+    return bool(tokens) and all(token.get("logprob") is not None for token in tokens[1:] or tokens)
+
+
+def _needed(method: str, reference_count: int, num_train_trials: int) -> set[tuple[Any, ...]]:
+    return {
+        (trial, index, mode)
+        for trial in range(num_train_trials)
+        for index in range(reference_count)
+        for mode in _MODES[method]
+    }
+
+
+def _asked(state: RecordedState) -> tuple[Any, ...]:
+    """Return what a request of a method that asks about each option was about: trial, reference, mode."""
+    return state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original"
+
+
+def _is_complete(states: Sequence[RecordedState], needed: set[tuple[Any, ...]]) -> bool:
+    present = Counter(_asked(state) for state in states)
     # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
-    return set(present) >= needed and len(set(present.values())) == 1
+    return set(present) >= needed and len(set(present.values())) == 1 and all(map(has_logprobs, states))
+
+
+def _is_joint(states: Sequence[RecordedState], num_train_trials: int) -> bool:
+    if any("reference_index" in state for state in states):
+        return False
+    present = Counter(state.get("train_trial_index", 0) for state in states)
+    return set(present) >= set(range(num_train_trials)) and len(set(present.values())) == 1

@@ -17,7 +17,7 @@ from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.wording import Path, describe
 
-__all__ = ["Context", "First", "Row", "RowReader", "known_keys"]
+__all__ = ["CORRECT", "SPLITS", "Context", "First", "Row", "RowReader", "known_keys", "read_split"]
 
 CORRECT = "correct"
 
@@ -93,6 +93,11 @@ class Context:
     prefix_characters: Sequence[str] | None
     mapping: Mapping[str, str | int] | None
     """The answer mapping of the whole file."""
+
+
+def read_split(name: str) -> str | None:
+    """Return HELM's name of a split, None if there is no such split."""
+    return SPLITS.get(name) or SPLITS.get(name.strip().lower())
 
 
 def known_keys(model: Any) -> frozenset[str]:
@@ -175,14 +180,14 @@ class RowReader:
         self, index: int, line: int | None, path: Path, value: Any, reparse: Callable[[int, int | None], Any]
     ) -> Any:
         try:
-            return models.STATE.validate_python(value)
+            return models.validate(models.STATE, value)
         except ValidationError as error:
             failure = error
         # The fast parser makes floats of integers beyond 64 bits; the exact value may well be right.
         exact = reparse(index, line) if re.search(r"e\+\d\d", repr(value)) else None
         if exact is not None:
             try:
-                return models.STATE.validate_python(exact)
+                return models.validate(models.STATE, exact)
             except ValidationError as error:
                 failure = error
         for where, message, hint, code in describe(failure, value):
@@ -205,7 +210,7 @@ class RowReader:
             return None
         split = None
         for where, name in names.items():
-            known = SPLITS.get(name) or SPLITS.get(name.strip().lower())
+            known = read_split(name)
             if known is None:
                 hint = did_you_mean(name, SPLITS) or "known: train, test, valid (validation, dev)"
                 self.report.add(

@@ -11,7 +11,7 @@ from helm_ext.evalset import Scoring
 from helm_ext.formats.request_states.report import Report
 from helm_ext.formats.request_states.wording import Path
 
-__all__ = ["HELM_METRICS", "LIST_METRICS", "make_scoring"]
+__all__ = ["HELM_METRICS", "LIST_METRICS", "check_scoring", "make_scoring"]
 
 HELM_METRICS = frozenset(
     {
@@ -125,6 +125,15 @@ def make_scoring(
         lower=chosen.get("lower", False),
         label_reading="exact" if is_helm else "forgiving",
     )
+
+
+def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Report) -> None:
+    """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
+    for chosen, inside in ((overrides, ()), (given, ("scoring",))):
+        if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
+            _check_metrics(chosen["metrics"], output_format, (*inside, "metrics"), report)
+        if chosen.get("extract") is not None and (inside == () or overrides.get("extract") is None):
+            check_regex(chosen["extract"], (*inside, "extract"), report)
 
 
 def check_regex(pattern: str, path: Path, report: Report) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, Recorded
 from helm_ext.formats.request_states.labels import find_label
 from helm_ext.formats.request_states.rows import Context, First, Row
 from helm_ext.sources import canonical_json
 
-__all__ = ["Survey", "options_in_text"]
+__all__ = ["EVAL_SPLITS", "Survey", "options_in_text"]
+
+EVAL_SPLITS = ("valid", "test")
+"""HELM's, without its import."""
 
 
 def options_in_text(row: Row, text: str) -> bool:
@@ -41,8 +45,11 @@ def options_in_text(row: Row, text: str) -> bool:
 class Survey:
     """Adds up rows. The doubled-prefix counts are by the prefixes that the file sets."""
 
-    def __init__(self, context: Context, *, input_prefix: str, output_prefix: str) -> None:
+    def __init__(
+        self, context: Context, *, input_prefix: str, output_prefix: str, eval_splits: Sequence[str] = ()
+    ) -> None:
         self.context = context
+        self._eval_splits = eval_splits or EVAL_SPLITS
         self._input_prefix = input_prefix.strip()
         self._output_prefix = output_prefix.strip()
         self.rows = 0
@@ -62,6 +69,10 @@ class Survey:
         self.usable = First()
         self.not_run = First()
         self.failed = First()
+        self.incomplete = First()
+        """Rows with requests about some options, and not all that the method asks about."""
+        self.incomplete_requests = (0, 0)
+        """Of the first of them: how many are recorded with log-probabilities, and how many are needed."""
         self._statuses = {"ok": self.usable, "not_run": self.not_run, "failed": self.failed}
         self.recorded_train = First()
         """Train rows of a differentiated file that have completions."""
@@ -107,11 +118,19 @@ class Survey:
                 self._train_thoughts.add(row)
         self._add_id(row)
 
+    def add_recorded(self, row: Row, found: Recorded) -> None:
+        """Count what is recorded for a row that may have several requests."""
+        if "requests" in found:
+            if not self.incomplete.count:
+                self.incomplete_requests = found["requests"]
+            self.incomplete.add(row)
+        self.add_status(row, found["status"])
+
     def add_status(self, row: Row, status: str) -> None:
         """Count what is recorded for a row (for HELM's files, for all its states together)."""
         if row.split == "train":
             self._train_status[status].add(row)
-        else:
+        elif (row.split or "test") in self._eval_splits:
             self._statuses[status].add(row)
 
     def settle(self) -> None:
@@ -120,7 +139,7 @@ class Survey:
             self.recorded_train = self._train_status["ok"]
             self.thoughts = self._train_thoughts
             return
-        for status, first in self._train_status.items():
+        for status, first in self._train_status.items() if "test" in self._eval_splits else ():
             total = self._statuses[status]
             total.count += first.count
             total.row = total.row or first.row
@@ -171,6 +190,14 @@ class Survey:
     def kinds(self) -> set[str]:
         """Which of `train` and `eval` occur among the splits that the file names."""
         return {"train" if split == "train" else "eval" for split in self.splits if split is not None}
+
+    @property
+    def selected(self) -> int:
+        """How many rows are of a split that is evaluated, those included that may be drawn as demonstrations."""
+        train = 0 if self.is_differentiated else self.splits["train"]
+        names: Counter[str] = Counter({"test": self.splits["test"] + self.splits[None] + train})
+        names["valid"] = self.splits["valid"]
+        return sum(names[split] for split in self._eval_splits)
 
     @property
     def is_differentiated(self) -> bool:

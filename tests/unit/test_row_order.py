@@ -1,0 +1,100 @@
+"""Live and recorded runs of one file take as many rows as `--max-eval-instances` asks for, by HELM's own sampling."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
+from helm.benchmark.runner import downsample_eval_instances
+from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Input, Instance
+from request_states_files import answered, split_rows, write
+
+from helm_ext import plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.evalset import EXTRA_KEY, row_extra
+from helm_ext.formats import request_states
+from helm_ext.row_order import order_for_sampling
+from helm_ext.scenarios import AdapterSpecScenario
+
+
+def make(split, only, number):
+    extra = {EXTRA_KEY: {"only": only} if only else {}}
+    return Instance(Input("x"), [], split=split, id=f"{split}-{only}-{number}", extra_data=extra)
+
+
+def is_live(instance):
+    return row_extra(instance).get("only") != "recorded"
+
+
+@pytest.mark.parametrize(("live", "others"), [(0, 5), (1, 1), (1, 40), (7, 3), (10, 190), (30, 0)])
+@pytest.mark.parametrize("train", [0, 4])
+def test_helm_takes_rows_of_live_runs_first(live, others, train):
+    instances = [make("test" if number % 2 else "valid", None, number) for number in range(live)]
+    instances += [make("test", "recorded", number) for number in range(others)]
+    instances[2:2] = [make("train", "live", number) for number in range(train)]
+    ordered = order_for_sampling(instances, EVAL_SPLITS)
+    assert sorted(one.id for one in ordered) == sorted(one.id for one in instances)
+    for kind in (is_live, lambda one: not is_live(one)):
+        assert [one.id for one in filter(kind, ordered) if one.split != "train"] == [
+            one.id for one in filter(kind, instances) if one.split != "train"
+        ]
+    for limit in range(1, live + others + 1):
+        chosen = [one for one in downsample_eval_instances(ordered, limit, EVAL_SPLITS) if one.split != "train"]
+        assert len(chosen) == limit
+        assert sum(map(is_live, chosen)) == min(limit, live)
+
+
+def test_nothing_moves_where_all_rows_take_part():
+    instances = [make("test", None, 0), make("train", "live", 1), make("valid", None, 2)]
+    assert order_for_sampling(instances, EVAL_SPLITS) == instances
+
+
+def test_rows_of_splits_that_are_not_sampled_stay():
+    instances = [make("valid", None, n) for n in range(3)] + [make("test", n % 2 and "recorded", n) for n in range(9)]
+    ordered = order_for_sampling(instances, ["test"])
+    assert ordered[:3] == instances[:3]
+    assert sum(map(is_live, downsample_eval_instances(ordered, 4, ["test"]))) == 4
+
+
+def evaluated(path, deployment, limit):
+    """The ids of the rows that a run evaluates, by the steps of HELM's runner."""
+    evalset = request_states.load(path)
+    scenario = AdapterSpecScenario(path=str(path), digest=evalset.short_digest, main_metric="exact_match")
+    instances = scenario.get_instances("")
+    spec = replace(evalset.adapter_spec, model=deployment, model_deployment=deployment, max_eval_instances=limit)
+    if limit is not None:
+        instances = downsample_eval_instances(instances, limit, spec.eval_splits or EVAL_SPLITS)
+    return [state.instance.id for state in AdapterFactory.get_adapter(spec, None).adapt(instances, 1)]
+
+
+def test_a_recorded_file_that_is_not_differentiated(tmp_path, live_deployment):
+    """200 rows, a cap of 10 and 5 demonstrations: `-m 10` used to leave none."""
+    rows = [answered(row, "4") for row in split_rows(200)]
+    path = write(tmp_path / "x.json", rows, {"max_eval_instances": 10})
+    for limit, expected in ((1, 1), (10, 10), (50, 10), (None, 10)):
+        assert len(set(evaluated(path, live_deployment, limit))) == expected
+    for limit, expected in ((1, 1), (10, 10), (50, 50), (None, 200)):
+        assert len(set(evaluated(path, "recorded/x", limit))) == expected
+    assert set(evaluated(path, live_deployment, 7)) == set(evaluated(path, "recorded/x", 7))
+
+
+def test_without_a_cap_demonstrations_alone_are_kept_out(tmp_path, live_deployment):
+    rows = [answered(row, "4") for row in split_rows(30)]
+    path = write(tmp_path / "x.json", rows, {"max_train_instances": 12})
+    for limit in (1, 5, 18, 25):
+        assert len(evaluated(path, live_deployment, limit)) == min(limit, 18)
+        assert len(evaluated(path, "recorded/x", limit)) == limit
+
+
+def test_splits_that_the_file_evaluates(tmp_path, live_deployment):
+    rows = [answered(row, "4") for row in split_rows(40)]
+    for row, split in zip(rows, itertools.cycle(["test", "dev"]), strict=False):
+        row["instance"]["split"] = split
+    path = write(tmp_path / "x.json", rows, {"max_train_instances": 5, "eval_splits": ["dev"], "max_eval_instances": 8})
+    odd = {f"n{number}" for number in range(1, 40, 2)}
+    for deployment, limit, expected in (
+        (live_deployment, 3, 3), (live_deployment, 30, 8), (live_deployment, None, 8),
+        ("recorded/x", 3, 3), ("recorded/x", 30, 20), ("recorded/x", None, 20),
+    ):  # fmt: skip
+        ids = evaluated(path, deployment, limit)
+        assert len(ids) == expected
+        assert set(ids) <= odd
