@@ -22,6 +22,15 @@ def test_the_plugin_imports_nothing_heavy(tmp_path):
     report = json.loads(command(tmp_path, sys.executable, "-c", PROGRAM).stdout)
     new = set(report["new"])
     assert "helm_ext.plugin" in new
-    heavy = {"datasets", "helm.benchmark.metrics.basic_metrics", "typer", "pydantic", "torch", "nltk", "sacrebleu", "json5"}
+    heavy = {
+        "datasets",
+        "helm.benchmark.metrics.basic_metrics",
+        "typer",
+        "pydantic",
+        "torch",
+        "nltk",
+        "sacrebleu",
+        "json5",
+    }
     assert not heavy & new
     assert len(new) < 40, sorted(new)
