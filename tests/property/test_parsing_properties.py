@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from helm_ext.parsing import list_prediction, map_answer, read_label, split_segments
+from helm_ext.parsing import list_prediction, map_answer, read_label, read_labels, split_segments
 
 DECORATIONS = [
     "{}", " {}\n", "{}.", "({})", "[{}]", "{})", "**{}**", '"{}"', "`{}`", "（{}）", "{}。", "{{{}}}", "_{}_", "**({})**.",
@@ -155,6 +155,33 @@ def test_two_labels_mean_nothing(labels, data):
 @given(questions(), st.text(max_size=60))
 def test_any_text_is_read_as_a_label_or_nothing(labels, completion):
     assert read_label(completion, labels) in {None, *labels}
+
+
+@settings(deadline=None)
+@given(plain_questions(), st.data(), st.sampled_from([", ", " and ", "; ", "/", "\n", "、"]))
+def test_a_set_of_labels_or_texts_is_read_in_any_order(labels, data, between):
+    chosen = data.draw(st.lists(st.sampled_from(sorted(labels)), min_size=1, max_size=5, unique=True))
+    named = [data.draw(st.sampled_from([label, f"({label})", labels[label]])) for label in chosen]
+    assert set(read_labels(between.join(named), labels)) == set(chosen)
+
+
+@settings(deadline=None)
+@given(questions(), st.text(max_size=60))
+def test_any_text_is_read_as_some_labels_in_order(labels, completion):
+    found = read_labels(completion, labels)
+    assert list(found) == [label for label in labels if label in found]
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 999),
+    st.sampled_from(["{}", "**{}**", "The answer is {}.", "Answer: {}", "\\boxed{{{}}}", "#### {}"]),
+)
+def test_a_sign_tells_numbers_apart(number, form):
+    both = {"A": str(number), "B": str(-number)}
+    assert read_label(form.format(number), both) == "A"
+    assert read_label(form.format(-number), both) == "B"
+    assert read_label(form.format(-number), {"A": str(number), "B": str(number + 1)}) is None
 
 
 @settings(deadline=None)
