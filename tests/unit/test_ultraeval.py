@@ -550,7 +550,7 @@ def test_missing_files_and_commas(root, tmp_path):
         (None, "target_scores: missing"),
         ({}, "target_scores: expected options with numbers, got {}"),
         (["a"], 'target_scores: expected options with numbers, got ["a"]'),
-        ({"a": "1"}, 'target_scores: "a": expected a number, got "1"'),
+        ({"a": "1"}, 'target_scores: "a": expected a finite number, got "1"'),
     ],
 )
 def test_ppl_needs_options_with_numbers(root, folder, options, message):
@@ -699,6 +699,147 @@ def test_check_of_broken_scripts(root, folder):
     (folder / "data" / "sums.jsonl").write_text("\n")
     (problem,) = check(root, method="gen", version=1)[0]
     assert problem.code == "no-rows"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"fewshot": -1}, "fewshot=-1: expected a whole number of at least 0"),
+        ({"fewshot": 2.0}, r"fewshot=2\.0: expected a whole number"),
+        ({"fewshot": "two"}, "fewshot=two: expected a whole number"),
+        ({"limit": 0}, "limit=0: expected a whole number of at least 1"),
+        ({"seed": "x"}, "seed=x: expected a whole number"),
+        ({"seed": True}, "seed=True: expected a whole number"),
+    ],
+)
+def test_check_refuses_the_numbers_that_load_refuses(root, arguments, message):
+    for function in (check, load):
+        with pytest.raises(RunEntryError, match=message):
+            function(root, method="gen", version=0, **arguments)
+
+
+def test_check_of_an_unknown_argument(root):
+    with pytest.raises(RunEntryError, match="unknown argument 'fewshots'\\n  hint: did you mean 'fewshot'"):
+        check(root, method="gen", fewshots=1)
+    with pytest.raises(RunEntryError, match="hint: known: config, "):
+        check(root, zzzz=1)
+
+
+def test_names_that_helm_made_numbers_of(root, folder):
+    made.write_rows(folder / "data" / "2024.jsonl", [made.question(1)])
+    made.write_rows(folder / "data" / "1e5.jsonl", [made.question(2)])
+    made.write_rows(folder / "data" / "007.jsonl", [made.question(3)])
+    for task, question in ((2024, 1), (1e5, 2), ("100000.0", 2), (7, 3)):
+        (instance,) = load(root, method="gen", version=0, task=task).instances
+        assert instance.input.text == f"Q: What is {question} + 1?\nA: "
+    with pytest.raises(RunEntryError, match="postprocess=5: no such postprocessing"):
+        load(root, method="gen", version=0, postprocess=5)
+    with pytest.raises(RunEntryError, match="dataset_name=5: expected <dataset>_<task>"):
+        load(root, method="gen", version=0, dataset_name=5)
+    with pytest.raises(RunEntryError, match="method=5: expected gen or ppl"):
+        load(root, method=5)
+    for source in ("config", "data", "dataset"):
+        with pytest.raises((DatasetError, RunEntryError)):
+            ultraeval.check(**{source: 5}, transform=6)
+    with pytest.raises((DatasetError, RunEntryError)):
+        ultraeval.check(data=5)
+
+
+TELL_NAME = 'def transform(a, b, c, name):\n    return {"input": name, "output": "o", "processed_output": "p"}\n'
+
+
+def test_a_full_name_in_a_config_reaches_the_script_as_it_stands(root, folder):
+    (folder / "transform_gen_v0.py").write_text(TELL_NAME)
+    path = made.write_config(root / "c.json", made.config("gen", task_name="a_b_t-1_gen"))
+    evalset = ultraeval.load(config=path)
+    assert evalset.instances[0].input.text == evalset.name == "a_b_t-1_gen"
+    assert ultraeval.load(config=path, task="a_b_t-1_gen").name == "a_b_t-1_gen"
+    assert ultraeval.load(config=path, dataset_name="x_y_gen").name == "x_y_gen"
+
+
+def test_names_of_a_file_in_the_working_directory(root, monkeypatch):
+    data = root / "datasets" / "a_b" / "data"
+    made.write_rows(data / "t_1.jsonl", [made.question(1)])
+    script = data.parent / "transform_gen_v0.py"
+    script.write_text(TELL_NAME)
+    there = ultraeval.load(data=data / "t_1.jsonl", transform=script)
+    monkeypatch.chdir(data)
+    here = ultraeval.load(data="t_1.jsonl", transform="../transform_gen_v0.py")
+    assert here.name == there.name == "a_b_t-1_gen"
+    assert tags(here)["dataset"] == tags(there)["dataset"] == "a_b"
+
+
+def test_null_in_a_config_is_empty(root):
+    config = made.config("gen", description=None, postprocess=None, generate={"method": "generate", "params": None})
+    evalset = ultraeval.load(config=made.write_config(root / "c.json", config))
+    assert prompts(evalset)[0] == "Q: What is 0 + 1?\nA: "
+    assert "postprocess" not in tags(evalset)
+
+
+def test_a_script_of_the_other_method_is_told(root, folder):
+    script = folder / "transform_gen_v0.py"
+    evalset = ultraeval.load(data=folder / "data" / "sums.jsonl", transform=script, method="ppl")
+    assert [w.message for w in evalset.warnings] == ["method=ppl, and by its name the script is for gen"]
+
+
+def test_rows_without_options_are_told_before_the_script_runs(root, folder, tmp_path):
+    ran = tmp_path / "ran"
+    (folder / "transform_ppl_v1.py").write_text(f"open({str(ran)!r}, 'w').close()\n" + made.PPL_SCRIPT)
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0), {"question": "Why?"}])
+    with pytest.raises(DatasetIntegrityError, match=r"sums\.jsonl:2: target_scores: missing"):
+        load(root, method="ppl", version=1)
+    assert not ran.exists()
+    load(root, method="ppl", version=1, limit=1)  # rows beyond are not asked
+    assert ran.exists()
+
+
+@pytest.mark.parametrize("worth", ["1e999", "-1e999", "1" + "0" * 400])
+def test_an_option_is_worth_a_finite_number(root, folder, worth):
+    text = json.dumps(made.question(0, target_scores={"a": 0, "b": 77})).replace("77", worth)
+    (folder / "data" / "sums.jsonl").write_text(text + "\n")
+    problems, _ = check(root, method="ppl", version=0)
+    assert len(problems) == 1
+    assert problems[0].severity == "error"
+
+
+POSTPROCESSES = """
+class Eager:
+    def __call__(self, raw_outputs, processed_outputs):
+        return raw_outputs, [processed_outputs[0].split()[0]]
+
+class Needs:
+    def __init__(self, settings):
+        pass
+
+class Leaves:
+    def __call__(self, raw_outputs, processed_outputs):
+        raise SystemExit("bye")
+
+POSTPROCESS_REGISTRY = {"eager": Eager, "needs": Needs, "leaves": Leaves}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("eager", "IndexError: list index"), ("needs", "TypeError: "), ("leaves", "SystemExit: bye")]
+)
+def test_check_calls_the_checkouts_postprocessing_once(root, name, said):
+    (root / "tasks" / "postprocess.py").write_text(POSTPROCESSES)
+    (problem,) = check(root, method="gen", version=0, postprocess=name)[0]
+    assert f'postprocess={name} of the checkout failed on the completion "": {said}' in problem.message
+    assert problem.code == "postprocess-raised"
+    assert check(root, method="gen", version=0, postprocess=name, execute=False)[0] == []
+
+
+def test_the_global_generator_gives_the_same_prompts_in_every_run(root, folder):
+    (folder / "transform_gen_v0.py").write_text(
+        "import random\n\n"
+        "def transform(a, b, c, d):\n"
+        '    return {"input": str(random.random()), "output": str(random.random()), "processed_output": "p"}\n'
+    )
+    first, second = (prompts(load(root, method="gen", version=0, fewshot=2)) for _ in range(2))
+    assert first == second
+    assert prompts(load(root, method="gen", version=0, fewshot=2, limit=3)) == first[:3]
+    assert len(set(first)) == 10
 
 
 def test_the_schema_describes_the_configs_that_are_read(root):

@@ -149,6 +149,17 @@ def test_what_is_beside_a_log(write):
         ultraeval.load(data=write([line(1, ["2"])], execution))
 
 
+def test_check_without_running_anything(write, tmp_path):
+    path = write([line(1, ["2"])], {"task_postprocess": "shout"})
+    ran = tmp_path / "ran"
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "postprocess.py").write_text(f"open({str(ran)!r}, 'w').close()\n" + made.POSTPROCESS)
+    assert ultraeval.check(data=path, execute=False)[0] == []
+    assert not ran.exists()
+    assert ultraeval.check(data=path)[0] == []
+    assert ran.exists()
+
+
 def test_a_log_with_a_checkouts_postprocessing(write, tmp_path):
     root = made.make_checkout(tmp_path / "UltraEval")
     path = write([line(1, ["2"])])

@@ -9,6 +9,7 @@ A transform script is the user's code: `load` runs it, with the user's rights.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from helm_ext.errors import (
     Problem,
     RunEntryError,
     TransformError,
+    did_you_mean,
     raise_for,
     show,
 )
@@ -73,6 +75,7 @@ def load(
 
     Raises RunEntryError for arguments, DatasetError for files (TransformError: the script), with all problems at once.
     """
+    numbers = _read_numbers(fewshot=fewshot, seed=seed, limit=limit)
     log = _read_log(data) if data is not None and transform is None else None
     if log is not None:
         return _load_run_log(
@@ -85,12 +88,10 @@ def load(
         max_tokens=max_tokens, temperature=temperature,
     )  # fmt: skip
     _require_allowed(found.metrics, allow_code=allow_code)
-    seed = _whole("seed", seed, 0, least=None)
-    shots = _whole("fewshot", found.fewshot, 0, least=0)
-    cap = None if limit is None else _whole("limit", limit, 0, least=1)
+    shots, cap = found.fewshot, numbers["limit"]
     rows = read_rows(found.data)
     demonstrations = read_rows(found.demos) if found.demos is not None else None
-    raise_for(_check_counts(rows, demonstrations, shots))
+    raise_for(_check_counts(rows, demonstrations, shots) + _check_rows(found, rows, cap))
     checkout = open_checkout(found.root, found.script)
     script = load_script(found.script, checkout)
     if found.method == "gen":
@@ -98,19 +99,15 @@ def load(
     questions: list[Question] = []
     failures: list[Failure] = []
     for made in make_questions(
-        script, rows.rows, dataset_name=found.name, description=found.description, fewshot=shots, seed=seed, limit=cap,
+        script, rows.rows, dataset_name=found.name, description=found.description, fewshot=shots,
+        seed=numbers["seed"] or 0, limit=cap,
         demos=None if demonstrations is None else demonstrations.rows,
     ):  # fmt: skip
         if isinstance(made, Question):
             questions.append(made)
         else:
             failures.append(made)
-    problems = _failure_problems(failures, found.script, rows, demonstrations)
-    if found.method == "ppl":
-        problems += [
-            p for q in questions for p in check_options(rows.rows[q.index], str(rows.path), rows.lines[q.index])
-        ]
-    raise_for(problems)
+    raise_for(_failure_problems(failures, found.script, rows, demonstrations))
     needs_row = _needs_row(found.metrics)
     from_checkout = found.method == "gen" and comes_from_checkout(found.postprocess, checkout)
     digest = _digest(
@@ -157,12 +154,18 @@ def tasks(config: str | Path, *, method: str | None = None) -> list[str]:
 def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
     """Return every problem of a task and its counts, running the script on all rows unless `execute` is false.
 
-    The arguments are those of `load`. Raises RunEntryError where they name no task.
+    The arguments are those of `load`. Raises RunEntryError where they are wrong or name no task.
     """
+    known = list(inspect.signature(load).parameters)
+    for key in arguments:
+        if key not in known:
+            hint = did_you_mean(key, known) or f"known: {', '.join(known)}"
+            raise RunEntryError(f"ultraeval: unknown argument {key!r}\n  hint: {hint}")
+    _read_numbers(**{key: arguments.get(key) for key in ("fewshot", "seed", "limit")})
     if arguments.get("data") is not None and arguments.get("transform") is None:
         log = _read_log(arguments["data"])
         if log is not None:
-            return _check_log(log, arguments)
+            return _check_log(log, arguments, execute=execute)
     resolvable = {key: value for key, value in arguments.items() if key not in ("seed", "limit", "allow_code", "name")}
     found = resolve(**resolvable)
     problems: list[Problem] = list(found.warnings)
@@ -182,16 +185,14 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     checkout = open_checkout(found.root, found.script)
     if rows is not None:
         counts = {"rows": len(rows.rows)}
-        problems += _check_counts(rows, demonstrations, found.fewshot)
-        if found.method == "ppl":
-            lines = zip(rows.rows, rows.lines, strict=True)
-            problems += [p for row, line in lines for p in check_options(row, str(rows.path), line)]
+        problems += _check_counts(rows, demonstrations, found.fewshot) + _check_rows(found, rows, None)
     if not execute:
         return problems + check_source(found.script, has_checkout=checkout is not None), counts
     try:
         script = load_script(found.script, checkout)
         if found.method == "gen":
-            get_postprocess(found.postprocess, str(checkout.root) if checkout else None)
+            post = get_postprocess(found.postprocess, str(checkout.root) if checkout else None)
+            post("")  # a model that answers nothing must not end the run
     except TransformError as error:
         return [*problems, *error.problems], counts
     except RunEntryError as error:
@@ -228,17 +229,17 @@ def _transform_all(script: Script, rows: Rows, task: Task, *, is_demonstration: 
 
 def _read_log(data: str | Path) -> Rows | None:
     """Return the rows of a file if they are the outputs of a finished UltraEval run."""
-    path = Path(data)
+    path = Path(str(data))
     rows = read_rows(path) if path.is_file() else None
     return rows if rows is not None and run_log.is_run_log(rows.rows[0]) else None
 
 
-def _check_log(rows: Rows, arguments: dict[str, Any]) -> tuple[list[Problem], dict[str, int]]:
+def _check_log(rows: Rows, arguments: dict[str, Any], *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
     taken = ("method", "metric", "postprocess", "root", "limit", "name", "dataset_name", "allow_code")
     options: dict[str, Any] = dict.fromkeys(taken) | {key: value for key, value in arguments.items() if key in taken}
-    options["allow_code"] = True  # nothing is executed here
+    options["allow_code"] = True  # no metric is computed here
     try:
-        evalset = _load_run_log(rows, **options)
+        evalset = _load_run_log(rows, execute=execute, **options)
     except DatasetError as error:
         return list(error.problems), {"rows": len(rows.rows)}
     return list(evalset.warnings), evalset.counts
@@ -246,14 +247,14 @@ def _check_log(rows: Rows, arguments: dict[str, Any]) -> tuple[list[Problem], di
 
 def _load_run_log(
     rows: Rows, *, method: str | None, metric: Any, postprocess: str | None, root: str | Path | None, limit: int | None,
-    name: str | None, dataset_name: str | None, allow_code: bool,
+    name: str | None, dataset_name: str | None, allow_code: bool, execute: bool = True,
 ) -> EvalSet:  # fmt: skip
-    """Return a finished UltraEval run with its outputs as recordings."""
+    """Return a finished UltraEval run with its outputs as recordings; import no postprocessing unless `execute`."""
     kind = run_log.method_of(rows)
     if method not in (None, kind):
         raise RunEntryError(f"method={method}: {rows.path} holds the outputs of a {kind} run")
     said = run_log.read_run_log_config(rows.path)
-    post = postprocess if postprocess is not None else said.postprocess
+    post = str(postprocess) if postprocess is not None else said.postprocess
     metrics, warnings = (
         parse_metric_argument(metric, kind, post)
         if metric is not None
@@ -261,13 +262,12 @@ def _load_run_log(
     )
     _require_allowed(metrics, allow_code=allow_code)
     checkout = open_checkout(Path(root) if root else None, rows.path)
-    if kind == "gen":
+    if kind == "gen" and execute:
         get_postprocess(post, str(checkout.root) if checkout else None)
-    from_checkout = kind == "gen" and comes_from_checkout(post, checkout)
+    from_checkout = kind == "gen" and execute and comes_from_checkout(post, checkout)
     used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
-    cap = None if limit is None else _whole("limit", limit, 0, least=1)
-    instances = run_log.to_recorded_instances(rows, kind, needs_row=_needs_row(metrics))[:cap]
-    title = dataset_name or run_log.name_of(rows.path, kind)
+    instances = run_log.to_recorded_instances(rows, kind, needs_row=_needs_row(metrics))[:limit]
+    title = str(dataset_name) if dataset_name is not None else run_log.name_of(rows.path, kind)
     script = (rows.path.stem, "none")
     return EvalSet(
         name=name or title,
@@ -309,13 +309,27 @@ def _require_allowed(metrics: Sequence[str], *, allow_code: bool) -> None:
         )
 
 
-def _whole(key: str, value: Any, default: int, *, least: int | None) -> int:
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
-        bound = "" if least is None else f" of at least {least}"
-        raise RunEntryError(f"{key}={value}: expected a whole number{bound}")
-    return value
+_LEAST = {"fewshot": 0, "limit": 1, "seed": None}
+
+
+def _read_numbers(**values: Any) -> dict[str, int | None]:
+    """Return the numbers among the arguments; None where one is not given. Raises RunEntryError."""
+    for key, value in values.items():
+        least = _LEAST[key]
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
+            bound = "" if least is None else f" of at least {least}"
+            raise RunEntryError(f"{key}={value}: expected a whole number{bound}")
+    return values
+
+
+def _check_rows(task: Task, rows: Rows, limit: int | None) -> list[Problem]:
+    """Return what keeps rows from PPL: known before any script runs."""
+    if task.method != "ppl":
+        return []
+    lines = zip(rows.rows[:limit], rows.lines[:limit], strict=True)
+    return [problem for row, line in lines for problem in check_options(row, str(rows.path), line)]
 
 
 def _check_counts(rows: Rows, demonstrations: Rows | None, fewshot: int) -> list[Problem]:

@@ -7,6 +7,7 @@ used in one process, and nothing else ever sees them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-from helm_ext.errors import Location, Problem, TransformError
+from helm_ext.errors import Location, Problem, TransformError, show
 
 __all__ = ["ALIASES", "Checkout", "find_checkout", "open_checkout"]
 
@@ -63,17 +64,33 @@ class Checkout:
     def load_postprocess(self) -> Any:
         """Return the module `tasks/postprocess.py`. Raises TransformError if it cannot be loaded."""
         try:
-            with self:
+            with self, contextlib.redirect_stdout(sys.stderr):
                 return importlib.import_module(f"{ALIASES[0]}.tasks.postprocess")
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             path = self.root / POSTPROCESS_FILE
-            message = f"the checkout's postprocess module could not be loaded: {type(error).__name__}: {error}"
+            message = f"the checkout's postprocess module could not be loaded: {describe(error)}"
             problem = Problem(message, Location(str(path)), code="postprocess-raised", kind=TransformError)
             raise TransformError([problem]) from error
 
     def digest(self) -> str:
         """Return the SHA-256 of the postprocess module's bytes."""
         return hashlib.sha256((self.root / POSTPROCESS_FILE).read_bytes()).hexdigest()
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception that a user's code raised; its class may be the user's too."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the user's class
+        return "(its text cannot be shown)"
+
+
+def describe(error: BaseException) -> str:
+    """Return class and text of an exception that a user's code raised, on one line."""
+    text = text_of(error)
+    return f"{type(error).__name__}: {show(text)[1:-1]}" if text else type(error).__name__
 
 
 def _package(name: str, root: Path) -> ModuleType:

@@ -6,9 +6,9 @@ upstream's `make_config.py` writes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from helm_ext.errors import (
     DatasetSchemaError,
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Metric", "TaskConfig", "read_config", "read_json", "schema"]
+
+
+OrNull = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""A string; `null` is an empty one."""
 
 
 class Evaluation(BaseModel):
@@ -58,7 +62,7 @@ class Generate(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
     method: Literal["generate", "loglikelihood"]
-    params: str = ""
+    params: OrNull = ""
     """A file of sampling parameters, relative to the checkout's root; "" for none."""
 
 
@@ -70,13 +74,13 @@ class TaskConfig(BaseModel):
     task_name: str = Field(validation_alias=AliasChoices("task_name", "dataset_name"), min_length=1)
     path: str = Field(min_length=1)
     """The data: JSON Lines."""
-    description: str = ""
+    description: OrNull = ""
     """Stands before everything else in the prompt, followed by a blank line."""
     transform: str = Field(validation_alias=AliasChoices("transform", "transforms"), min_length=1)
     """The transform script."""
     fewshot: int = Field(default=0, ge=0)
     generate: Generate
-    postprocess: str = ""
+    postprocess: OrNull = ""
     metric: dict[str, Metric] = Field(validation_alias=AliasChoices("metric", "metrics"), min_length=1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from helm.benchmark.adaptation.adapter_spec import (
@@ -91,11 +92,18 @@ def check_options(row: Mapping[str, Any], path: str, line: int) -> list[Problem]
         return [Problem(said, place, hint, code="no-options", kind=DatasetIntegrityError)]
     return [
         Problem(
-            f"{show(option)}: expected a number, got {show(worth)}",
+            f"{show(option)}: expected a finite number, got {show(worth)}",
             place,
             code="not-a-number",
             kind=DatasetIntegrityError,
         )
         for option, worth in options.items()
-        if not isinstance(worth, int | float)
+        if not _is_finite(worth)
     ]
+
+
+def _is_finite(worth: Any) -> bool:
+    try:
+        return isinstance(worth, int | float) and math.isfinite(worth)
+    except OverflowError:  # a whole number that no float holds
+        return False

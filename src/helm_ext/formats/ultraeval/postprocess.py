@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import RunEntryError, did_you_mean
-from helm_ext.formats.ultraeval.checkout import Checkout, open_checkout
+from helm_ext.errors import Location, Problem, RunEntryError, TransformError, did_you_mean, show
+from helm_ext.formats.ultraeval.checkout import POSTPROCESS_FILE, Checkout, describe, open_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
     if checkout is not None:
         registry = _registry(checkout)
         if name in registry:
-            return _from_checkout(checkout, registry[name])
+            return _from_checkout(name, checkout, registry[name])
     if name in OURS:
         return OURS[name]
     known = known_names(checkout)
@@ -63,15 +63,24 @@ def _registry(checkout: Checkout) -> dict[str, Any]:
 
 
 def _from_checkout(
-    checkout: Checkout, factory: Callable[[], Callable[[list[str], list[str]], Any]]
+    name: str, checkout: Checkout, factory: Callable[[], Callable[[list[str], list[str]], Any]]
 ) -> Callable[[str], str]:
     """Call upstream's object as upstream does, with lists of one: (raw, processed) to (raw, processed)."""
 
     def postprocess(text: str) -> str:
-        with checkout, contextlib.redirect_stdout(sys.stderr):
-            _, processed = factory()([text], [text])
-        answer = processed if isinstance(processed, str) else processed[0]
-        return "" if answer is None else str(answer)
+        try:
+            with checkout, contextlib.redirect_stdout(sys.stderr):
+                _, processed = factory()([text], [text])
+            answer = processed if isinstance(processed, str) else processed[0]
+            return "" if answer is None else str(answer)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            message = f"postprocess={name} of the checkout failed on the completion {show(text)}: {describe(error)}"
+            hint = "it is called as UltraEval does: NAME()([text], [text]) returns a pair of lists"
+            place = Location(str(checkout.root / POSTPROCESS_FILE))
+            problem = Problem(message, place, hint, code="postprocess-raised", kind=TransformError)
+            raise TransformError([problem]) from error
 
     return postprocess
 

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import Location, Problem, TransformError, show
-from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout
+from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout, describe, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -93,7 +93,7 @@ class Script:
             raise
         except BaseException as error:
             raise TransformProblem(
-                f"transform raised {_name(error)}", _script_line(error, self.path), "transform-raised"
+                f"transform raised {describe(error)}", _script_line(error, self.path), "transform-raised"
             ) from error
         return _check_returned(returned, self.function)
 
@@ -287,27 +287,15 @@ def _load_problem(path: Path, error: BaseException, checkout: Checkout | None) -
     line = error.lineno if isinstance(error, SyntaxError) else _script_line(error, path)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in ALIASES and checkout is None:
         return _no_checkout(path, line, error.name or "")
-    if isinstance(error, ImportError) and "relative import" in _text_of(error):
-        message = f"the script raised {_name(error)} while it was loaded"
+    if isinstance(error, ImportError) and "relative import" in text_of(error):
+        message = f"the script raised {describe(error)} while it was loaded"
         hint = "a relative import works in a script that lies in an UltraEval checkout; root=FOLDER names it"
         return Problem(message, Location(str(path), line), hint, code="script-raised", kind=TransformError)
     if isinstance(error, SyntaxError):
         message, code = f"the script does not parse: {error.msg}", "script-syntax"
     else:
-        message, code = f"the script raised {_name(error)} while it was loaded", "script-raised"
+        message, code = f"the script raised {describe(error)} while it was loaded", "script-raised"
     return Problem(message, Location(str(path), line), code=code, kind=TransformError)
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - the user's class
-        return "(its text cannot be shown)"
-
-
-def _name(error: BaseException) -> str:
-    text = _text_of(error)
-    return f"{type(error).__name__}: {show(text)[1:-1]}" if text else type(error).__name__
 
 
 def _script_line(error: BaseException, path: Path) -> int | None:

@@ -11,6 +11,7 @@ In each, further arguments win over the config. Paths in a config are relative t
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +96,10 @@ def resolve(
     Raises RunEntryError for arguments, DatasetError (DatasetNotFoundError among them) for files.
     """
     _require_one_source(config=config, dataset=dataset, data=data)
+    # HELM makes numbers of values that look like some.
+    task, dataset, method, postprocess, dataset_name = (
+        None if value is None else str(value) for value in (task, dataset, method, postprocess, dataset_name)
+    )
     if method is not None and method not in METHODS:
         raise RunEntryError(f"method={method}: expected gen or ppl\n  hint: {did_you_mean(method, METHODS)}".rstrip())
     top = _folder(root)
@@ -102,12 +107,12 @@ def resolve(
     files: list[Path] = []
     warnings: list[Problem] = []
     if config is not None:
-        found, top, config_warnings = _from_config(Path(config), task, method, top)
-        files.append(Path(config))
+        found, top, config_warnings = _from_config(Path(str(config)), task, method, top)
+        files.append(Path(str(config)))
         warnings += config_warnings
         data_path, script = top / found.path, top / found.transform
     elif dataset is not None:
-        folder = _dataset_folder(str(dataset), top)
+        folder = _dataset_folder(dataset, top)
         top = folder.parent.parent
         found, config_path = _folder_config(folder, task, method)
         if config_path is not None:
@@ -127,6 +132,9 @@ def resolve(
     elif version is not None and dataset is None:
         script = _script_of_version(script.parent, method or _method_of(found) or _method_in(script), version)
     chosen = _choose_method(method, found, script)
+    if _method_in(script) not in (None, chosen):
+        message = f"method={chosen}, and by its name the script is for {_method_in(script)}"
+        warnings.append(Problem(message, Location(str(script)), "", "warning", "other-method"))
     top = top or find_checkout(script) or find_checkout(data_path)
     sampling = Sampling()
     if chosen == "gen":
@@ -142,6 +150,8 @@ def resolve(
         else read_metrics(found.metric if found else None, chosen, post, str(config or data_path))
     )
     folder_name, task_name = _names(data_path, found, task)
+    if dataset_name is None and found is not None and FULL_NAME.fullmatch(found.task_name):
+        dataset_name = found.task_name  # already full: scripts get it as it stands
     return Task(
         name=_full_name(dataset_name, folder_name, task_name, chosen),
         dataset=folder_name,
@@ -196,7 +206,7 @@ def _from_config(
     path: Path, task: str | None, method: str | None, root: Path | None
 ) -> tuple[TaskConfig, Path, list[Problem]]:
     configs, warnings = read_config(path)
-    chosen = [c for c in configs if task is None or task in task_names(c)]
+    chosen = [c for c in configs if task is None or any(is_called(task, name) for name in task_names(c))]
     if method is not None and len(chosen) > 1:
         chosen = [c for c in chosen if _method_of(c) == method]
     if len(chosen) != 1:
@@ -221,7 +231,17 @@ def _from_config(
 def task_names(config: TaskConfig) -> tuple[str, str]:
     """Return the names by which `task=` finds a task of a config: its own, and the full one with dataset and method."""
     folder, name = _names(Path(config.path), config, None)
+    if FULL_NAME.fullmatch(config.task_name):
+        return config.task_name, config.task_name
     return config.task_name, _full_name(None, folder, name, _method_of(config) or "gen")
+
+
+def is_called(asked: str, name: str) -> bool:
+    """Whether `name` is the one asked for. HELM makes 7 of `007` and 100000.0 of `1e5`: such names agree by value."""
+    try:
+        return asked == name or float(asked) == float(name)
+    except ValueError:
+        return False
 
 
 def _dataset_folder(dataset: str, root: Path | None) -> Path:
@@ -243,7 +263,8 @@ def _folder_config(folder: Path, task: str | None, method: str | None) -> tuple[
     for path in sorted((folder / "config").glob("*.json")):
         found += [(config, path) for config in read_config(path)[0]]
     found = [(c, p) for c, p in found if method is None or _method_of(c) == method]
-    wanted = [(c, p) for c, p in found if (task or folder.name).lower() in (name.lower() for name in task_names(c))]
+    asked = (task or folder.name).lower()
+    wanted = [(c, p) for c, p in found if any(is_called(asked, name.lower()) for name in task_names(c))]
     if task is None and len(found) == 1:
         wanted = found
     return wanted[0] if len(wanted) == 1 else (None, None)
@@ -251,7 +272,7 @@ def _folder_config(folder: Path, task: str | None, method: str | None) -> tuple[
 
 def _data_file(folder: Path, task: str | None) -> Path:
     files = sorted((folder / "data").glob("*.jsonl"))
-    wanted = [path for path in files if path.stem == (task or folder.name)]
+    wanted = [path for path in files if is_called(task or folder.name, path.stem)]
     if task is None and len(files) == 1:
         wanted = files
     if wanted:
@@ -342,12 +363,14 @@ def _choose_method(method: str | None, config: TaskConfig | None, script: Path) 
 
 def _names(data: Path, config: TaskConfig | None, task: str | None) -> tuple[str, str]:
     """Return the names of dataset and task: from the path `datasets/NAME/data/TASK.jsonl`, else the file's name."""
+    data = Path(os.path.abspath(data))  # noqa: PTH100 - resolve() would follow links, to other names
     in_layout = data.parent.name == "data" and data.parent.parent.parent.name == "datasets"
     folder = data.parent.parent.name if in_layout else data.stem
     if config is not None and not FULL_NAME.fullmatch(config.task_name):
         return folder, config.task_name
     if config is not None:
-        return config.task_name.split("_")[0], config.task_name.split("_", 1)[1].rsplit("_", 1)[0]
+        first, rest = config.task_name.rsplit("_", 1)[0].split("_", 1)
+        return (folder if in_layout else first), rest
     return folder, data.stem if task is None else task
 
 
