@@ -29,6 +29,7 @@ from helm_ext import recorded
 from helm_ext.chat_clients import ignores_messages
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RecordedState, RowExtra, row_extra
+from helm_ext.row_order import in_file_order
 
 if TYPE_CHECKING:
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["EvalSetAdapter", "install"]
 
 _SHOWN_IDS = 5
+_OURS_ALONE = frozenset({"recorded", "position"})
+"""Keys of RowExtra that have done their work when requests are made, and are in no file that HELM writes."""
 
 
 def install() -> None:
@@ -144,7 +147,7 @@ def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) 
             f"{limit}: the others take no part in a {kind} run (drawn as demonstrations, beyond the file's "
             "max_eval_instances, or of other splits)"
         )
-    return chosen
+    return in_file_order(chosen)
 
 
 def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService) -> Prepared:
@@ -245,11 +248,11 @@ def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
 
 
 def without_recording(instance: Instance) -> Instance:
-    """Return the instance without its recorded completions: they belong into the result, once."""
+    """Return the instance without its recorded completions, which belong into the result, once; nor its position."""
     extra = row_extra(instance)
-    if "recorded" not in extra:
+    if not _OURS_ALONE & extra.keys():
         return instance
-    return _with_extra(instance, cast("RowExtra", {key: value for key, value in extra.items() if key != "recorded"}))
+    return _with_extra(instance, cast("RowExtra", {k: value for k, value in extra.items() if k not in _OURS_ALONE}))
 
 
 def _with_extra(instance: Instance, extra: RowExtra) -> Instance:

@@ -104,6 +104,9 @@ class EvalSetMetric(MetricInterface):
             )
             for metadata in metric.get_metadata()
         }
+        if "quasi_exact_match" in described:
+            # HELM calls both this and exact_match "EM"; they differ.
+            described["quasi_exact_match"] = replace(described["quasi_exact_match"], short_display_name="Quasi EM")
         described.update((name, _LIST_METADATA[name]) for name in self.list_metrics)
         described.update((score.name, _score_metadata(score)) for score in self.scores)
         described.update((metadata.name, metadata) for metadata in REPORT_METADATA)

@@ -11,14 +11,15 @@ rows. A test runs HELM's own function.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from helm_ext.evalset import row_extra
+from helm_ext.evalset import EXTRA_KEY, row_extra
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["order_for_sampling"]
+__all__ = ["in_file_order", "order_for_sampling"]
 
 
 def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]) -> list[Instance]:
@@ -26,6 +27,7 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
 
     Rows of live runs keep their order among themselves, and so do the others; train rows stay where they are. Nothing
     moves where all eval rows take part in live runs. `eval_splits`: the splits that HELM samples from.
+    Where rows moved, each carries its place in the file (`RowExtra.position`), and `in_file_order` puts them back.
     """
     places = [place for place, instance in enumerate(instances) if instance.split in eval_splits]
     live = [instances[place] for place in places if row_extra(instances[place]).get("only") != "recorded"]
@@ -35,9 +37,20 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
 
     taken = RandomState(0).permutation(len(places))
     first = set(taken[: len(live)].tolist())
-    waiting = iter(live)
-    others = iter([instances[place] for place in places if row_extra(instances[place]).get("only") == "recorded"])
+    marked = {place: _with_position(instances[place], place) for place in places}
+    waiting = iter([row for row in marked.values() if row_extra(row).get("only") != "recorded"])
+    others = iter([row for row in marked.values() if row_extra(row).get("only") == "recorded"])
     ordered = list(instances)
     for position, place in enumerate(places):
         ordered[place] = next(waiting if position in first else others)
     return ordered
+
+
+def in_file_order(instances: Sequence[Instance]) -> list[Instance]:
+    """Return the instances as the file has them: `order_for_sampling` undone, for those that HELM's sampling left."""
+    return sorted(instances, key=lambda instance: row_extra(instance).get("position", -1))
+
+
+def _with_position(instance: Instance, position: int) -> Instance:
+    extra = {**row_extra(instance), "position": position}
+    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})

@@ -149,6 +149,8 @@ def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:
     args = evalset.scoring.to_args()
     if evalset.adapter_spec.output_mapping_pattern:
         args["output_mapping_pattern"] = evalset.adapter_spec.output_mapping_pattern
+    if evalset.adapter_spec.multi_label:
+        args["multi_label"] = True
     return [AnnotatorSpec(class_name="helm_ext.annotators.AnswerAnnotator", args=args)]
 
 

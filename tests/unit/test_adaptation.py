@@ -104,9 +104,7 @@ class TestLive:
         rows = [row(id="a"), row(id="b", only="recorded"), row(id="c", only="recorded"), row(split="train", id="t")]
         adapt(spec(live_deployment, max_eval_instances=3), *rows)
         (text,) = said
-        assert text.startswith(
-            "1 of the 3 rows that HELM chose are evaluated, fewer than --max-eval-instances 3: the"
-        )
+        assert text.startswith("1 of the 3 rows that HELM chose are evaluated, fewer than --max-eval-instances 3: the")
         adapt(spec(live_deployment, max_eval_instances=1), *rows)
         adapt(spec(live_deployment, max_eval_instances=None), *rows)
         adapt(spec(live_deployment, max_eval_instances=5), row(id="a"), row(id="b"))

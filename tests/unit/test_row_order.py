@@ -12,7 +12,7 @@ from request_states_files import answered, split_rows, write
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.formats import request_states
-from helm_ext.row_order import order_for_sampling
+from helm_ext.row_order import in_file_order, order_for_sampling
 from helm_ext.scenarios import AdapterSpecScenario
 
 
@@ -37,6 +37,10 @@ def test_helm_takes_rows_of_live_runs_first(live, others, train):
         assert [one.id for one in filter(kind, ordered) if one.split != "train"] == [
             one.id for one in filter(kind, instances) if one.split != "train"
         ]
+    # Undone, the rows to evaluate are as in the file.
+    assert [one.id for one in in_file_order(ordered) if one.split != "train"] == [
+        one.id for one in instances if one.split != "train"
+    ]
     for limit in range(1, live + others + 1):
         chosen = [one for one in downsample_eval_instances(ordered, limit, EVAL_SPLITS) if one.split != "train"]
         assert len(chosen) == limit
