@@ -32,8 +32,9 @@ from helm.benchmark.metrics.reference_metric import ReferenceMetric
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean, show
+from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
+from helm_ext.likelihood_clients import PROMPT_LOGPROBS, LogprobsMissingError, explain_missing, gives_prompt_logprobs
 from helm_ext.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
 
 if TYPE_CHECKING:
@@ -45,78 +46,12 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
     from helm.common.request import Token
 
-__all__ = ["LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "gives_prompt_logprobs", "require_logprobs"]
-
-_GIVES = (
-    "huggingface_client.HuggingFaceClient",
-    "vllm_client.VLLMClient",
-    "openai_client.OpenAILegacyCompletionsClient",
-    "together_client.TogetherClient",
-    "anthropic_client.AnthropicLegacyClient",
-    "aleph_alpha_client.AlephAlphaClient",
-    "ai21_client.AI21Client",
-    "cohere_client.CohereClient",
-)
-"""Read in HELM 0.5.16: for `echo_prompt` and `max_tokens=0` they return every token of the prompt with its value."""
-
-_GIVES_NOT = (
-    "openai_client.OpenAIClient",
-    "azure_openai_client.AzureOpenAIClient",
-    "openai_responses_client.OpenAIResponseClient",
-    "openrouter_client.OpenRouterClient",
-    "grok_client.GrokChatClient",
-    "vllm_client.VLLMChatClient",
-    "anthropic_client.AnthropicClient",
-    "anthropic_client.AnthropicMessagesClient",
-    "bedrock_client.BedrockNovaClient",
-    "bedrock_client.BedrockTitanClient",
-    "bedrock_client.BedrockMistralClient",
-    "bedrock_client.BedrockLlamaClient",
-    "cohere_client.CohereChatClient",
-    "google_genai_client.GoogleGenAIClient",
-    "huggingface_inference_providers_client.HuggingFaceInferenceProvidersClient",
-    "huggingface_pipeline_client.HuggingFacePipelineClient",
-    "litellm_client.LiteLLMCompletionClient",
-    "lit_gpt_client.LitGPTClient",
-    "megatron_client.MegatronClient",
-    "mistral_client.MistralAIClient",
-    "palmyra_client.PalmyraClient",
-    "reka_client.RekaClient",
-    "simple_client.SimpleClient",
-    "together_client.TogetherChatClient",
-    "together_client.TogetherCompletionClient",
-    "vertexai_client.VertexAITextClient",
-    "vertexai_client.VertexAIChatClient",
-    "writer_client.WriterClient",
-)
-"""Read in HELM 0.5.16: they return no tokens, tokens of 0.0, the answer's tokens only, or refuse `echo_prompt`."""
-
-PROMPT_LOGPROBS: dict[str, bool] = {
-    **{f"helm.clients.{name}": True for name in _GIVES},
-    **{f"helm.clients.{name}": False for name in _GIVES_NOT},
-}
-"""Client class to whether it gives log-probabilities of the prompt."""
-
+__all__ = [
+    "PROMPT_LOGPROBS", "LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "explain_missing",
+    "gives_prompt_logprobs", "require_logprobs",
+]  # fmt: skip
 
 UNDEFINED = "ppl_norm_undefined"
-
-
-class LogprobsMissingError(HelmExtError, ValueError):
-    """A deployment returned no log-probabilities for the prompt, so that options cannot be compared."""
-
-
-def gives_prompt_logprobs(client_class: str) -> bool | None:
-    """Return whether HELM's client of this class gives log-probabilities of the prompt; None if that is not known."""
-    return PROMPT_LOGPROBS.get(client_class)
-
-
-def explain_missing(deployment: str) -> str:
-    """Return what is wrong with a deployment without log-probabilities of the prompt, and what to use instead."""
-    return (
-        f"{deployment} returned no log-probabilities for the prompt, and PPL compares nothing else\n"
-        "  hint: use a deployment whose client gives them (Hugging Face, vLLM, legacy completions), "
-        "or the dataset's GEN script: method=gen"
-    )
 
 
 @dataclass(frozen=True)
