@@ -97,6 +97,8 @@ class Lowering:
         self._row_reader = reader = RowReader(settings.context, self.report)
         lower = bool(self._scoring_keys().get("lower"))
         is_unmapped = None if keep_rows else make_label_test(settings, self._scoring_keys())
+        method = settings.method or ""
+        asks_each_option = method.startswith("multiple_choice_separate")
         groups: dict[bytes, Row] = {}
         try:
             for raw in self._reader.states():
@@ -107,7 +109,10 @@ class Lowering:
                 if lower and has_upper_case(row):
                     (self._upper_train if row.split == "train" else self._upper).add(row)
                 if not row.is_helm:
-                    self._add_status(row, settings.method)
+                    if asks_each_option:
+                        survey.add_recorded(row, combine(row.found, method, len(row.references), 1))
+                    else:
+                        survey.add_status(row, row.found[0][0])
                     if is_unmapped is not None and is_unmapped(row):
                         self._unmapped.add(row)
                 if keep_rows:
@@ -115,15 +120,8 @@ class Lowering:
         except DatasetError as error:  # what ends reading half-way: limits, truncated compression
             self.report.extend(error.problems)
         for row in groups.values():
-            found = combine(row.found, settings.method or "", len(row.references), settings.num_train_trials)
+            found = combine(row.found, method, len(row.references), settings.num_train_trials)
             survey.add_recorded(row, found)
-
-    def _add_status(self, row: Row, method: str | None) -> None:
-        """Count what is recorded for a row with one state. Methods that ask about each option need more."""
-        if method is not None and method.startswith("multiple_choice_separate"):
-            self._survey.add_recorded(row, combine(row.found, method, len(row.references), 1))
-        else:
-            self._survey.add_status(row, row.found[0][0])
 
     def _read_header(self) -> None:
         header = self._reader.header
@@ -290,7 +288,9 @@ class Lowering:
                 row.split = "test"
         order = draw_order(rows, self.seed) if demonstrations or cap is not None else []
         eval_splits = settings.eval_splits or EVAL_SPLITS
-        order.sort(key=lambda row: row.split in eval_splits)
+        kept = ("train", *eval_splits)
+        if settings.eval_splits:
+            order.sort(key=lambda row: row.split in eval_splits)
         drawn = {row.index for row in order[:demonstrations]}
         beyond: set[int] = set()
         if cap is not None:
@@ -300,7 +300,7 @@ class Lowering:
             for row in rows:
                 if row.index in drawn:
                     row.split = "train"
-            return [row for row in rows if row.split in ("train", *eval_splits) and row.index not in beyond]
+            return [row for row in rows if row.split in kept and row.index not in beyond]
         result = []
         for row in rows:
             if row.index in drawn:
@@ -308,7 +308,7 @@ class Lowering:
                 demonstration.split, demonstration.only = "train", "live"
                 demonstration.helm_id = f"{row.helm_id}-demo"
                 result.append(demonstration)
-            if row.split not in ("train", *eval_splits):
+            if row.split not in kept:
                 continue
             if row.split != "train" and (row.index in drawn or row.index in beyond or not self._can_run_live):
                 row.only = "recorded"
