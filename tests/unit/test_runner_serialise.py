@@ -140,7 +140,6 @@ def test_attributes_that_are_no_fields_are_not_written():
 @pytest.mark.parametrize(
     "value",
     [{1, 2}, object(), np.float32(1), dt.date(2024, 1, 1), Box, b"x"],
-    ids=repr,
     ids=lambda value: type(value).__name__,
 )
 def test_what_json_cannot_write_is_refused_as_in_helm(value):
