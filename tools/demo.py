@@ -101,7 +101,7 @@ def main() -> None:
         *HUB,
         *LIVE,
     )
-    run("helm-summarize", "--suite", SUITE, "--auto-generate-schema")
+    run("helm-summarize", "--suite", SUITE, "--auto-generate-schema", "--num-threads", "1")
     Console(width=110).print(leaderboard())
     print(f"See it in a browser:\n  cd {FOLDER.relative_to(ROOT)} && ../.venv/bin/helm-server --suite {SUITE}")
     print("then open http://localhost:8000")

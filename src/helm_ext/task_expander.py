@@ -105,10 +105,13 @@ class TaskConfigRunExpander(RunExpander):
     def _tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return what chooses each task; nothing where the file holds one, or where the entry chooses."""
         from helm_ext.formats import ultraeval
+        from helm_ext.run_entries import parse_arguments
 
         if "task" in arguments:
             return [{}]
-        names = ultraeval.tasks(self.value, method=arguments.get("method"))
+        names = ultraeval.tasks(
+            parse_arguments("ultraeval", {"config": self.value})["config"], method=arguments.get("method")
+        )
         return [{"task": name} for name in names] if len(names) > 1 else [{}]
 
 

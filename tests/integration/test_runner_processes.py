@@ -19,7 +19,7 @@ SUMMARIZE = """
 import os, sys
 from helm.benchmark.presentation import summarize
 
-options = ["helm-summarize", "--suite", "s", "--auto-generate-schema"]
+options = ["helm-summarize", "--suite", "s", "--auto-generate-schema", "--num-threads", "1"]
 for folder, extra in (
     ("helms", []),
     ("ours", ["--summarizer-class-name", "helm_ext.summarizer.StreamingSummarizer"]),

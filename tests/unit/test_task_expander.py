@@ -137,3 +137,10 @@ def test_install_registers_once(monkeypatch):
     task_expander.install()
     task_expander.install()
     assert expanders == {"config": TaskConfigRunExpander}
+
+
+def test_a_config_whose_path_has_a_comma(config):
+    config.rename(config.with_name("a,b.json"))
+    names = [run_spec.name for run_spec in expand("configs/a%2Cb.json")]
+    assert ["task=sums_sums_gen" in name for name in names] == [True, False]
+    assert all("config=configs_a%2Cb.json" in name for name in names)
