@@ -47,8 +47,11 @@ def group_name(dataset: str, digest: str, variant: str = "") -> str:
 
 
 _NAMES_FILES = frozenset(
-    {"config", "data", "dataset", "demos", "hub", "main_split", "name", "path", "replies", "root", "task", "transform"}
-)
+    {
+        "config", "data", "dataset", "demos", "hub", "main_split", "name", "path", "replies", "root", "task",
+        "transform", "version",
+    }
+)  # fmt: skip
 """Arguments that say which files are read: the digest speaks for them."""
 
 

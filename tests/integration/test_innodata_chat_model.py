@@ -220,7 +220,7 @@ def test_what_was_run_is_in_the_name_and_the_spec(folder):
         assert f"digest={digests[version]}" in name
         assert spec["scenario_spec"]["args"]["digest"] == digests[version]
         assert spec["adapter_spec"]["method"] == ("generation" if "render=text" in name else "chat")
-        assert spec["groups"][0].endswith(digests[version][:6])
+        assert spec["groups"][0].startswith(f"front-desk_v{version}-" if "dataset=" in name else "front-desk-")
     newest, frozen = (run_with(folder, "dataset=front-desk", f"version={number},") for number in (2, 1))
     assert processes.load(newest / "run_spec.json")["scenario_spec"]["args"]["version"] == 2  # asked for the newest
     assert [state["instance"]["id"] for state in states(frozen)] == list(OWN)[:2]
