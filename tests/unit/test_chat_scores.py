@@ -230,3 +230,28 @@ def test_names_do_not_collide_with_helms():
             "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4"}  # fmt: skip
     assert not helm & set(SCORES)
     assert len(SCORES) == len(chat.SCORES)
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "value"),
+    [
+        # A minus is a minus however it is written, and never nothing.
+        *(("3", f"{minus}3", 0) for minus in "-\u2011\u2013\u2212\ufe63\uff0d"),
+        *(("-3", f"{minus}3", 1) for minus in "-\u2011\u2013\u2212\ufe63\uff0d"),
+        (".5", "5", 0),
+        ("5", ".5", 0),
+        (".5", ".5", 1),
+        ("-.5", ".5", 0),
+        ("-$5", "$5", 0),
+        ("$5", "-$5", 0),
+        ("95", "95 %", 0),
+        ("95%", "95 %", 1),
+        # Dashes and dots that are none of a number's.
+        ("3 5", "3 \u2013 5", 1),
+        ("answer 5", "answer...5", 1),
+        ("a 3", "a \u2014 3", 1),
+    ],
+)
+def test_signs_and_points_belong_to_numbers(gold, reply, value):
+    scores = {score.name: score.function for score in chat.SCORES}
+    assert scores["expected_exact"](gold, reply) == value

@@ -223,3 +223,10 @@ def test_problems_beyond_a_thousand_are_counted(tmp_path):
     assert len(error.problems) == 1001
     assert error.problems[-1].message == "200 more problems are not listed"
     assert text.startswith("test.jsonl:1: id: missing\n")
+
+
+def test_a_key_that_is_repeated_with_an_escaped_spelling():
+    line = b'{"id": "a", "messages": [{"role": "user", "content": "q"}], "expected": "4", "\\u0065xpected": "5"}'
+    problems = ProblemList()
+    assert records.read_json_object(line, Location("test.jsonl", 1), problems) is None
+    assert 'the key "expected" occurs twice' in str(problems.all("test.jsonl")[0])

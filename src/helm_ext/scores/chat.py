@@ -44,6 +44,11 @@ _UNSPACED = re.compile(
     "]"
     "[\u0300-\u036f\u3099\u309a\ufe00-\ufe0f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*"
 )
+_SIGNED = re.compile(r"[$€£¥₹]?\.?\d")
+"""What a minus may stand before."""
+_MINUS = re.compile(rf"(?<!\w)[\u2010-\u2013\u2212\ufe63\uff0d](?={_SIGNED.pattern})")
+"""The other ways to write a minus: hyphens, the en dash, U+2212, small and full-width."""
+_PERCENT = re.compile(r"(?<=\d)\s+(?=[%٪％])")
 _APOSTROPHES = "'’‘ʼ＇`´"
 
 
@@ -54,10 +59,12 @@ def _is_punctuation(character: str) -> bool:
 def _without_punctuation(text: str) -> str:
     """Replace punctuation by spaces, except where it is part of a word.
 
-    Kept: between digits (`1.5`, `10:30`), a minus before a number, `%` after one, `#` after a letter (`C#`).
+    Kept: between digits (`1.5`, `10:30`), a minus before a number or an amount (`-3`, `-.5`, `-$5`, also as U+2212 and
+    its like), a leading decimal point (`.5`), `%` after a number (also after a space), `#` after a letter (`C#`).
     An apostrophe between letters goes without leaving a space (`don't` = `don’t` = `dont`). Symbols such as `+` and `$`
     are no punctuation in Unicode and stay.
     """
+    text = _PERCENT.sub("", _MINUS.sub("-", text))
     out: list[str] = []
     for index, character in enumerate(text):
         if not _is_punctuation(character):
@@ -67,7 +74,8 @@ def _without_punctuation(text: str) -> str:
         after = text[index + 1] if index + 1 < len(text) else " "
         if (
             (before.isdigit() and after.isdigit())
-            or (character == "-" and after.isdigit() and not before.isalnum())
+            or (character == "-" and _SIGNED.match(text, index + 1) and not before.isalnum())
+            or (character == "." and after.isdigit() and not before.isalnum() and before != ".")
             or (character in "%٪％" and before.isdigit())
             or (character == "#" and before.isalpha())
         ):
