@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -72,13 +73,13 @@ class EvalSetScenario(Scenario):
         self.variant = ", ".join(f"{key}={value}" for key, value in sorted(chosen.items()))
         self.name = group_name(self.dataset_name(), digest, self.variant)
 
+    @abstractmethod
     def dataset_name(self) -> str:
         """Return the dataset's name, known from the arguments alone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self) -> EvalSet:
         """Read the dataset; raises DatasetError."""
-        raise NotImplementedError
 
     def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - nothing is downloaded
         """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
