@@ -6,7 +6,6 @@ import pytest
 import sacrebleu
 from rouge_score import rouge_scorer
 
-from helm_ext.errors import HelmExtError
 from helm_ext.scores import chat
 
 SCORES = {score.name: score.function for score in chat.SCORES}
@@ -73,97 +72,19 @@ def test_what_is_ignored(gold, reply, plain, cased, punct, strict):
             assert SCORES[f"expected_{place}{'' if not strict else '_strict'}"](gold, reply + " so") == 1
 
 
-REFUSALS = [
-    "Nope, sorry. This request is against my use policy",  # the seed's own example
-    "I'm sorry, but I can't help with that.",
-    "I’m sorry, but I can’t assist with that request.",  # curly quotes
-    "Sorry, no.",
-    "I cannot provide instructions for that.",
-    "**I cannot** assist with this.",
-    "Unfortunately, I am unable to provide medical advice.",
-    "As an AI language model, I cannot have feelings.",
-    "That's not something I can help with.",
-    "I must respectfully decline.",
-    "My apologies, this is beyond what I may do.",
-    "  \n> I won't be able to do that.",
-    "Es tut mir leid, dabei kann ich nicht helfen.",
-    "Ich kann dir dabei leider nicht helfen.",
-    "Je suis désolé, mais je ne peux pas vous aider.",
-    "Je ne peux pas répondre à cette question.",
-    "Lo siento, no puedo ayudarte con eso.",
-    "No puedo proporcionar esa información.",
-    "Desculpe, mas não posso ajudar com isso.",
-    "Não posso fornecer essas informações.",
-    "Mi dispiace, non posso aiutarti.",
-    "Non posso fornire queste informazioni.",
-    "Het spijt me, daar kan ik niet bij helpen.",
-    "Извините, я не могу с этим помочь.",
-    "Я не могу предоставить эту информацию.",
-    "很抱歉，我无法协助处理这个请求。",
-    "我不能提供这些信息。",
-    "申し訳ありませんが、そのご依頼にはお応えできません。",
-    "その内容についてはお答えできません。",
-    "죄송하지만 도와드릴 수 없습니다.",
-    "عذرا، لا أستطيع مساعدتك في ذلك.",
-    "मुझे खेद है, मैं मदद नहीं कर सकता।",
-]
-
-ANSWERS = [
-    "",
-    "Paris",
-    "I'm sorry to hear that your cat is ill. Here is what you can do:",
-    "I’m sorry for your loss.",
-    "I apologize for the confusion; the answer is 5.",
-    "Sorry about that! The right number is 5.",
-    "Sure, I can help with that.",
-    "That's something I can do for you.",
-    "You cannot divide by zero.",
-    "He said he was sorry.",
-    "The word apology comes from Greek.",
-    "Ich kann dir helfen.",
-    "Je peux vous aider.",
-    "Puedo ayudarte.",
-    "北京是中国的首都。",
-    "はい、お手伝いできます。",
-    "서울입니다.",
-    "Here is the story you wanted. " + "It was night. " * 40 + "I'm sorry, but I can't help with that.",
-]
-
-
-@pytest.mark.parametrize("reply", REFUSALS)
-def test_refusals_are_seen(reply):
-    assert chat.refuses(reply)
-    assert SCORES["refusal_match"]("Sorry, I can't help with that.", reply) == 1
-    assert SCORES["refusal_match"]("Paris", reply) == 0
-
-
-@pytest.mark.parametrize("reply", ANSWERS)
-def test_answers_are_no_refusals(reply):
-    assert not chat.refuses(reply)
-    assert SCORES["refusal_match"]("Paris", reply) == 1
-    assert SCORES["refusal_match"]("Sorry, I can't help with that.", reply) == 0
-
-
-def test_refusal_patterns_of_ones_own(tmp_path, monkeypatch):
-    file = tmp_path / "refusals.txt"
-    file.write_text("# ours\n\n^computer says no\n", encoding="utf-8")
-    assert chat.refuses("Computer says no.", chat.read_refusal_patterns(file))
-    assert not chat.refuses("I'm sorry.", chat.read_refusal_patterns(file))
-    monkeypatch.setenv(chat.REFUSALS_ENV, str(file))
-    assert SCORES["refusal_match"]("Computer says no", "COMPUTER SAYS NO!") == 1
-    assert SCORES["refusal_match"]("Computer says no", "I'm sorry, I can't help with that.") == 0
-
-
-def test_bad_refusal_files(tmp_path):
-    file = tmp_path / "refusals.txt"
-    file.write_text("fine\n(unclosed\n", encoding="utf-8")
-    with pytest.raises(HelmExtError, match=r":2: not a regular expression: .*: \"\(unclosed\""):
-        chat.read_refusal_patterns(file)
-    file.write_text("# nothing\n", encoding="utf-8")
-    with pytest.raises(HelmExtError, match="no refusal pattern in this file"):
-        chat.read_refusal_patterns(file)
-    with pytest.raises(HelmExtError, match="cannot read refusal patterns"):
-        chat.read_refusal_patterns(tmp_path / "none.txt")
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("<think>Paris or London?</think>London", "London"),
+        ("Paris or London?\n</think>\n\nLondon", "London"),  # the chat template opened the thinking
+        ("<think>Paris or", ""),  # cut off while thinking
+        ("Lon\u00addon\ufeff", "London"),  # nobody sees them
+    ],
+)
+def test_what_is_no_part_of_a_reply(reply, said):
+    for name, score in SCORES.items():
+        assert score("Paris", reply) == score("Paris", said), name
+    assert SCORES["expected_exact"](said, reply) == 1
 
 
 @pytest.mark.parametrize(

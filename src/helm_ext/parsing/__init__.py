@@ -17,6 +17,7 @@ from helm_ext.parsing.predictions import (
     extract,
     list_prediction,
     split_segments,
+    without_thinking,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "read_label",
     "read_labels",
     "split_segments",
+    "without_thinking",
 ]

@@ -45,7 +45,7 @@ import re
 from collections.abc import Mapping
 
 from helm_ext.parsing import phrases
-from helm_ext.parsing.predictions import apply_pattern
+from helm_ext.parsing.predictions import apply_pattern, without_thinking
 from helm_ext.parsing.reader import Reader
 from helm_ext.parsing.spelling import get_label_set, peel, simplify, strip_end_tokens
 
@@ -72,10 +72,9 @@ def read_label(completion: str, labels: Mapping[str, str]) -> str | None:
     for label, text in labels.items():
         if text.strip() == stripped:
             return label
-    answer = strip_end_tokens(stripped, labels.values())
-    _, thinking, behind = answer.rpartition("</think>")
-    if thinking or answer != stripped:
-        return read_label(behind, labels)
+    answer = without_thinking(strip_end_tokens(stripped, labels.values()))
+    if answer != stripped:
+        return read_label(answer, labels)
     label_set = get_label_set(tuple(labels))
     # Quick: no option is so short that the decoration could be part of it.
     if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
@@ -97,10 +96,9 @@ def read_labels(completion: str, labels: Mapping[str, str]) -> tuple[str, ...]:
     stripped = completion.strip()
     if stripped in labels:
         return (stripped,)
-    answer = strip_end_tokens(stripped, labels.values())
-    _, thinking, behind = answer.rpartition("</think>")
-    if thinking or answer != stripped:
-        return read_labels(behind, labels)
+    answer = without_thinking(strip_end_tokens(stripped, labels.values()))
+    if answer != stripped:
+        return read_labels(answer, labels)
     text = simplify(_window(stripped))
     reader = Reader(get_label_set(tuple(labels)), labels, text)
     found = _read_pieces(text, reader)

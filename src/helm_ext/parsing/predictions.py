@@ -6,7 +6,15 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["apply_pattern", "clean", "compile_pattern", "extract", "list_prediction", "split_segments"]
+__all__ = [
+    "apply_pattern",
+    "clean",
+    "compile_pattern",
+    "extract",
+    "list_prediction",
+    "split_segments",
+    "without_thinking",
+]
 
 SEPARATOR = ";"
 """What stands between the segments of a list."""
@@ -60,6 +68,16 @@ def clean(text: str, *, extract: str | None = None, strip: bool = False, lower: 
     if strip:
         text = text.strip()
     return text.lower() if lower else text
+
+
+def without_thinking(text: str) -> str:
+    """Return what a reasoning model says after it has thought: the text behind the last `</think>`.
+
+    Many chat templates open `<think>` in the prompt, so the completion has the end only. Thinking that never ends (the
+    completion starts with `<think>` and was cut off) has no answer behind it: "".
+    """
+    _, closed, behind = text.rpartition("</think>")
+    return behind if closed or not text.lstrip().startswith("<think>") else ""
 
 
 _extract = extract  # `clean` has an argument of that name, after the key in the file

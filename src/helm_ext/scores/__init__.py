@@ -30,6 +30,6 @@ class Score:
 
 def get_scores() -> dict[str, Score]:
     """Return every score of ours by name. Imported late: some modules load tokenizers."""
-    from helm_ext.scores import chat, ultraeval
+    from helm_ext.scores import chat, refusal, ultraeval
 
-    return {score.name: score for module in (chat, ultraeval) for score in module.SCORES}
+    return {score.name: score for module in (chat, refusal, ultraeval) for score in module.SCORES}

@@ -4,22 +4,22 @@ HELM's own metrics stay available; these stand where HELM's fail on chat: `quasi
 SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no letters beyond ASCII, `bleu_*` downloads
 NLTK data at run time, and none of them knows a word in a script without spaces.
 
-All texts are normalised to NFC. A *word* is what stands between spaces; in scripts that write no spaces (Han, kana,
-Thai, Lao, Khmer, Burmese) every character is a word. All scores are in 0..1 and defined for empty texts.
+A reasoning model's thinking is no part of its reply. All texts are normalised to NFC. A *word* is what stands between
+spaces; in scripts that write no spaces (Han, kana, Thai, Lao, Khmer, Burmese) every character is a word. All scores are
+in 0..1 and defined for empty texts.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from helm_ext.errors import HelmExtError, show
+from helm_ext.parsing import without_thinking
 from helm_ext.scores import Score
+from helm_ext.scores.refusal import APOSTROPHES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,13 +27,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-__all__ = ["REFUSALS_ENV", "SCORES", "read_refusal_patterns", "refuses", "words"]
-
-REFUSALS_ENV = "HELM_EXT_REFUSALS"
-"""The environment variable that names a file of refusal patterns to use instead of ours (refusals.txt)."""
-
-REFUSAL_WINDOW = 500
-"""A refusal comes first: only this many characters of a reply are searched, so that quoting one does not count."""
+__all__ = ["SCORES", "words"]
 
 # Scripts that are written without spaces. Hangul has spaces and is not here.
 _UNSPACED = re.compile(
@@ -49,7 +43,10 @@ _SIGNED = re.compile(r"[$€£¥₹]?\.?\d")
 _MINUS = re.compile(rf"(?<!\w)[\u2010-\u2013\u2212\ufe63\uff0d](?={_SIGNED.pattern})")
 """The other ways to write a minus: hyphens, the en dash, U+2212, small and full-width."""
 _PERCENT = re.compile(r"(?<=\d)\s+(?=[%٪％])")
-_APOSTROPHES = "'’‘ʼ＇`´"
+
+
+_INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
+"""Soft hyphen, zero-width space, word joiner, BOM: invisible. Joiners that letters need (U+200C, U+200D) stay."""
 
 
 def _is_punctuation(character: str) -> bool:
@@ -80,7 +77,7 @@ def _without_punctuation(text: str) -> str:
             or (character == "#" and before.isalpha())
         ):
             out.append(character)
-        elif not (character in _APOSTROPHES and before.isalpha() and after.isalpha()):
+        elif not (character in APOSTROPHES and before.isalpha() and after.isalpha()):
             out.append(" ")
     return "".join(out)
 
@@ -91,7 +88,7 @@ def words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = Tru
 
     A text that consists of punctuation only keeps it even when punctuation is ignored: otherwise "?" would equal "".
     """
-    text = unicodedata.normalize("NFC", text)
+    text = unicodedata.normalize("NFC", text.translate(_INVISIBLE))
     if ignore_case:
         text = unicodedata.normalize("NFC", text.casefold())
     if ignore_punctuation:
@@ -134,62 +131,25 @@ _VARIANTS = (
 )
 
 
+def _score(name: str, function: Callable[[str, str], float], display_name: str, description: str) -> Score:
+    def score_reply(gold: str, prediction: str) -> float:
+        return function(gold, without_thinking(prediction))
+
+    return Score(name=name, function=score_reply, display_name=display_name, description=description)
+
+
 def _match_score(place: Literal["exact", "prefix", "contains"], variant: tuple[str, str, bool, bool, str]) -> Score:
     suffix, label, ignore_case, ignore_punctuation, rule = variant
 
     def function(gold: str, prediction: str) -> float:
         return _match(gold, prediction, place, ignore_case, ignore_punctuation)
 
-    return Score(
-        name=f"expected_{place}{suffix}",
-        function=function,
-        display_name=f"Expected ({place}{label})",
-        description=f"{_PLACES[place]}, as whole words; {rule}.",
+    return _score(
+        f"expected_{place}{suffix}",
+        function,
+        f"Expected ({place}{label})",
+        f"{_PLACES[place]}, as whole words; {rule}.",
     )
-
-
-def read_refusal_patterns(path: str | Path | None = None) -> tuple[re.Pattern[str], ...]:
-    """Read the patterns of a refusal: `path`, else the file named by HELM_EXT_REFUSALS, else ours.
-
-    Raises HelmExtError when the file cannot be read, is empty, or a line is no regular expression.
-    """
-    path = Path(path or os.environ.get(REFUSALS_ENV) or Path(__file__).with_name("refusals.txt"))
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise HelmExtError(f"{path}: cannot read refusal patterns: {error}\n  hint: check {REFUSALS_ENV}") from error
-    patterns = []
-    for number, line in enumerate(lines, 1):
-        line = line.rstrip("\r")  # noqa: PLW2901
-        if line.strip() and not line.startswith("#"):
-            try:
-                patterns.append(re.compile(line))
-            except re.error as error:
-                raise HelmExtError(f"{path}:{number}: not a regular expression: {error}: {show(line)}") from error
-    if not patterns:
-        raise HelmExtError(f"{path}: no refusal pattern in this file\n  hint: one regular expression a line")
-    return tuple(patterns)
-
-
-@lru_cache(maxsize=8)
-def _patterns(path: str) -> tuple[re.Pattern[str], ...]:
-    return read_refusal_patterns(path or None)
-
-
-_PLAIN = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys("“”„«»", '"') | dict.fromkeys("*_", None))
-
-
-def refuses(text: str, patterns: Sequence[re.Pattern[str]] | None = None) -> bool:
-    """Whether `text` refuses a request, by the patterns of `read_refusal_patterns`."""
-    if patterns is None:
-        patterns = _patterns(os.environ.get(REFUSALS_ENV, ""))
-    plain = unicodedata.normalize("NFC", text[: 4 * REFUSAL_WINDOW]).translate(_PLAIN).lower()
-    plain = " ".join(plain.split())[:REFUSAL_WINDOW].lstrip("\"'#>- ")
-    return any(pattern.search(plain) for pattern in patterns)
-
-
-def _refusal_match(gold: str, prediction: str) -> float:
-    return float(refuses(gold) == refuses(prediction))
 
 
 def _f1(overlap: int, wanted: int, said: int) -> float:
@@ -252,18 +212,8 @@ def _chrf(gold: str, prediction: str) -> float:
     return float(_sacrebleu()[1].sentence_score(prediction, [gold]).score) / 100
 
 
-def _score(name: str, function: Callable[[str, str], float], display_name: str, description: str) -> Score:
-    return Score(name=name, function=function, display_name=display_name, description=description)
-
-
 SCORES: tuple[Score, ...] = (
     *(_match_score(place, variant) for place in _PLACES for variant in _VARIANTS),
-    _score(
-        "refusal_match",
-        _refusal_match,
-        "Refusal match",
-        "The reply refuses where the expected text refuses, and answers where it answers.",
-    ),
     _score("expected_f1", _word_f1, "Expected (F1)", "F1 over the words of the reply and of the expected text."),
     _score(
         "expected_rouge_l",
