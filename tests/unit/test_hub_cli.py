@@ -113,6 +113,8 @@ def test_damage_is_an_exit_code(run, tmp_path):
         (["--attr", "a=1", "--attr", "a=2"], "--attr a=2: a is given twice"),
         (["--attributes", "none.json"], "none.json: cannot be read: No such file"),
         (["--attributes", "bad.json"], "bad.json: not JSON"),
+        (["--attributes", "twice.json"], 'twice.json: the key "a" occurs twice'),
+        (["--attributes", "bom.json"], "bom.json: starts with a byte order mark"),
         (["--attributes", "list.json"], r"list.json: expected a JSON object, got \[\]"),
     ],
 )
@@ -120,6 +122,8 @@ def test_attributes_that_make_no_sense(run, tmp_path, arguments, message):
     write(tmp_path / "t.jsonl", "4")
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "twice.json").write_text('{"a": 1, "a": 2}')
+    (tmp_path / "bom.json").write_text('\ufeff{"a": 1}')
     with pytest.raises(HelmExtError, match=message):
         run("pack", "--test", "t.jsonl", "--name", "sums", *arguments)
 

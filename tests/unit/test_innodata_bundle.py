@@ -15,7 +15,14 @@ import zipfile
 
 import pytest
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError, HelmExtError
+from helm_ext.errors import (
+    DatasetError,
+    DatasetIntegrityError,
+    DatasetNotFoundError,
+    DatasetSchemaError,
+    DatasetSyntaxError,
+    HelmExtError,
+)
 from helm_ext.formats.innodata import check, json_schema, open_bundle, pack
 from helm_ext.formats.innodata.archive import Limits
 
@@ -336,6 +343,8 @@ def test_a_bomb_costs_nothing(tmp_path):
 
 def test_no_such_file(tmp_path):
     assert texts(tmp_path / "none.zip") == ["none.zip: no such file"]
+    (tmp_path / "demo.zip").touch()
+    assert texts(tmp_path / "demos.zip") == ["demos.zip: no such file\n  hint: did you mean 'demo.zip'?"]
     with pytest.raises(DatasetNotFoundError):
         open_bundle(tmp_path / "none.zip").__enter__()
     (found,) = texts(tmp_path)
@@ -408,6 +417,39 @@ def test_packing_compressed(tmp_path):
     assert check(small.path)[0] == []
 
 
+def test_ids_in_both_sources_however_these_are_called(tmp_path):
+    options = sources(tmp_path)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "data.jsonl").write_bytes(TEST)
+    hint = "ids must be unique across both splits"
+    first, second = tmp_path / "a" / "data.jsonl", tmp_path / "b" / "data.jsonl"
+    with pytest.raises(DatasetIntegrityError) as caught:
+        pack(**{**options, "test": first, "train": second})
+    assert str(caught.value) == "\n".join(
+        f'{second}:{number}: id: "{name}" occurs already in {first}:{number}\n  hint: {hint}'
+        for number, name in enumerate("ab", 1)
+    )
+    with pytest.raises(DatasetIntegrityError, match=r't.jsonl:1: id: "a" occurs already in t.jsonl:1'):
+        pack(**{**options, "train": options["test"]})
+    assert not (tmp_path / "demo.zip").exists()
+
+
+def test_what_could_not_be_read_is_not_packed(tmp_path, monkeypatch):
+    options = sources(tmp_path)
+    with pytest.raises(DatasetIntegrityError, match="demo.zip/meta.json: longer than 1048576 bytes"):
+        pack(**options, attributes={"x": "y" * (1 << 20)})
+    (tmp_path / "t.jsonl").write_bytes(b"".join(line(str(i), expected="x" * 9000) for i in range(200)))
+    with pytest.raises(DatasetIntegrityError, match="times its size, the limit is 200"):
+        pack(**options, compress=True)
+    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "100000")
+    with pytest.raises(DatasetSyntaxError, match="too large: .* the limit is 100000"):
+        pack(**options)
+    assert not (tmp_path / "demo.zip").exists()
+    monkeypatch.delenv("HELM_EXT_MAX_BUNDLE_BYTES")
+    assert check(pack(**options).path)[0] == []
+
+
 def test_packing_does_not_overwrite(tmp_path):
     options = sources(tmp_path)
     first = pack(**options)
@@ -426,6 +468,8 @@ def test_what_cannot_be_packed(tmp_path):
     for bad in (float("nan"), {1, 2}, "\ud800"):
         with pytest.raises(DatasetSchemaError, match='attribute "x": no JSON value'):
             pack(**options, attributes={"x": bad})
+    with pytest.raises(DatasetSchemaError, match=r'attribute "\\udc80": no JSON value'):
+        pack(**options, attributes={"\udc80": "x"})
     with pytest.raises(DatasetNotFoundError, match="no such folder"):
         pack(**{**options, "target": tmp_path / "none"})
     with pytest.raises(DatasetNotFoundError, match=r"none.jsonl: cannot be read: No such file"):

@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 import helm_ext.hub as hubs
-from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, HelmExtError, RunEntryError, show
+from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, RunEntryError, raise_for, show
 from helm_ext.formats.innodata import pack as pack_bundle
+from helm_ext.formats.innodata.records import ProblemList, read_json_object
 
 __all__ = ["hub_app"]
 
@@ -80,14 +81,13 @@ def _read_attributes(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
     except OSError as error:
         raise DatasetNotFoundError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise DatasetSchemaError(f"{path}: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise DatasetSchemaError(f"{path}: expected a JSON object, got {show(value)}")
-    return value
+    problems = ProblemList()
+    value = read_json_object(data, Location(str(path)), problems)
+    raise_for(problems.all(str(path)))
+    return value or {}
 
 
 @hub_app.command()

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, Location, Problem, did_you_mean
 
-__all__ = ["MAX_RATIO", "RATIO_FREE_BYTES", "Reader", "make_error", "open_raw"]
+__all__ = ["MAX_RATIO", "RATIO_FREE_BYTES", "Reader", "make_error", "near_files", "open_raw"]
 
 MAX_RATIO = 1_000
 """Decompressed to compressed size, past RATIO_FREE_BYTES: what no real dataset reaches."""
@@ -49,7 +49,7 @@ def open_raw(path: str | Path) -> BinaryIO:
         file = Path(path).open("rb") if stat.S_ISREG(status.st_mode) else None  # noqa: SIM115 - closed by Reader
     except (FileNotFoundError, NotADirectoryError):
         raise make_error(
-            shown, "no such file", _near_files(Path(path)), code="not-found", kind=DatasetNotFoundError
+            shown, "no such file", near_files(Path(path)), code="not-found", kind=DatasetNotFoundError
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -66,7 +66,8 @@ def open_raw(path: str | Path) -> BinaryIO:
     return file
 
 
-def _near_files(path: Path) -> str:
+def near_files(path: Path) -> str:
+    """Return a hint for a file that does not exist: names like it in its folder, or that there is no such folder."""
     try:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:

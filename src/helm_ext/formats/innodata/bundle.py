@@ -30,6 +30,7 @@ from helm_ext.errors import (
 from helm_ext.formats.innodata.archive import Limits, open_archive
 from helm_ext.formats.innodata.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
 from helm_ext.formats.innodata.records import MAX_LINE_BYTES, ProblemList, Record, parse_record, read_lines
+from helm_ext.sources.opening import near_files
 
 __all__ = [
     "MEMBERS",
@@ -40,6 +41,7 @@ __all__ = [
     "check_records",
     "check_split",
     "open_bundle",
+    "read_archive",
     "sha256_of",
 ]
 
@@ -167,7 +169,7 @@ def open_bundle(
         found_digest = sha256_of(file)
         if digest is not None and found_digest != digest:
             raise DatasetChangedError(f"{shown}: SHA-256 is {found_digest}, expected {digest}: the file is damaged")
-        opened = _read_archive(file, shown, limits or Limits.from_environ(), problems)
+        opened = read_archive(file, shown, limits or Limits.from_environ(), problems)
         if opened is not None:
             _check_name(opened[2], shown, Path(path).stem, expected_name, problems)
         found = problems.all(shown)
@@ -182,14 +184,16 @@ def _open(path: str | Path, shown: str) -> BinaryIO:
     try:
         return Path(path).open("rb")
     except FileNotFoundError as error:
-        raise DatasetNotFoundError(f"{shown}: no such file") from error
+        hint = near_files(Path(path))
+        raise DatasetNotFoundError(f"{shown}: no such file" + (f"\n  hint: {hint}" if hint else "")) from error
     except OSError as error:
         raise DatasetNotFoundError(f"{shown}: cannot be read: {error.strerror}") from error
 
 
-def _read_archive(
+def read_archive(
     file: BinaryIO, path: str, limits: Limits, problems: ProblemList
 ) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo], Meta] | None:
+    """Check an archive and its `meta.json`; None when it must not be read, each reason noted in `problems`."""
     opened = open_archive(file, path, _ALL_MEMBERS, limits, problems)
     if opened is None:
         return None
@@ -281,13 +285,17 @@ def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]
     suspects = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
     if not suspects:
         return
-    first_seen: dict[str, str] = {}
+    first_seen: dict[str, Location] = {}
     for path, record in reread():
         if hash(record.id) not in suspects:
             continue
-        first = first_seen.setdefault(record.id, f"{path.rsplit('/', 1)[-1]}:{record.line}")
-        here = f"{path.rsplit('/', 1)[-1]}:{record.line}"
-        if first != here:
-            problems.add(f"{show(record.id)} occurs already in {first}", Location(path, record.line, "id"),
-                         code="duplicate-id", kind=DatasetIntegrityError,
-                         hint="ids must be unique across both splits")  # fmt: skip
+        first = first_seen.get(record.id)
+        if first is None:
+            first_seen[record.id] = Location(path, record.line)
+            continue
+        name = first.path.rsplit("/", 1)[-1]
+        if first.path != path and path.rsplit("/", 1)[-1] == name:
+            name = first.path
+        problems.add(f"{show(record.id)} occurs already in {name}:{first.line}", Location(path, record.line, "id"),
+                     code="duplicate-id", kind=DatasetIntegrityError,
+                     hint="ids must be unique across both splits")  # fmt: skip

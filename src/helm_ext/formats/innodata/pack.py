@@ -26,7 +26,8 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
-from helm_ext.formats.innodata.bundle import MEMBERS, SplitCheck, check_ids, check_split, sha256_of
+from helm_ext.formats.innodata.archive import Limits
+from helm_ext.formats.innodata.bundle import MEMBERS, SplitCheck, check_ids, check_split, read_archive, sha256_of
 from helm_ext.formats.innodata.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
 from helm_ext.formats.innodata.records import ProblemList, Record
 
@@ -82,6 +83,7 @@ def pack(
                 out.write(text.encode())
         digest = sha256_of(file)
         _require_unchanged(sources, counted)
+        _require_readable(file, str(path))
         if path.exists() and not replace:
             with path.open("rb") as old:
                 if sha256_of(old) != digest:
@@ -100,7 +102,7 @@ def _check_arguments(name: str, attributes: Mapping[str, Any]) -> None:
         if key in REQUIRED_KEYS:
             raise DatasetSchemaError(f"attribute {show(key)}: this key is computed, it cannot be an attribute")
         try:
-            json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+            json.dumps({key: value}, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:
             raise DatasetSchemaError(f"attribute {show(key)}: no JSON value: {show(value)}") from error
 
@@ -150,6 +152,13 @@ def _require_unchanged(sources: Mapping[Split, Path | None], counted: Mapping[Sp
             with source.open("rb") as file:
                 if sha256_of(file) != counted[split].digest:
                     raise DatasetIntegrityError(f"{source}: changed while it was packed\n  hint: pack it again")
+
+
+def _require_readable(file: Any, path: str) -> None:
+    """Raise DatasetError for a bundle that would be refused when it is read: too large, too much alike, ..."""
+    problems = ProblemList()
+    read_archive(file, path, Limits.from_environ(), problems)
+    raise_for(problems.all(path))
 
 
 def _info(name: str, size: int, compress: bool) -> zipfile.ZipInfo:
