@@ -1,176 +1,169 @@
 """Run the workloads through each system and print what an evaluation costs around the model.
 
     python -m benchmarks                          # stock HELM and helm-ext, 2,000 rows
+    python -m benchmarks --peers                  # and lm-evaluation-harness, inspect-ai and redlite
     python -m benchmarks --rows 10000 --summarize # and helm-summarize afterwards
 
 CPU seconds are user+sys of the whole process and its children; "start" is a run of 10 rows, "marginal" the difference
-per 1,000 rows. Runs are interleaved, because other work on the machine disturbs absolute numbers: trust ratios.
+per 1,000 rows, "ratio" how many times less that is than stock HELM's. Runs are interleaved, because other work on the
+machine disturbs absolute numbers: trust ratios. Each peer gets a virtual environment of its own, made
+when it is missing.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks import limits, stock, workloads
+from benchmarks import limits, peers, start_up, stock, workloads
+from benchmarks.measuring import ROOT, Cost, measure
+from benchmarks.systems import HELM_SYSTEMS, STOCK, Job, System
 
-HELM_RUNNER = "helm.benchmark.runner.Runner"
-OUR_RUNNER = "helm_ext.runner.StreamingRunner"
 START_ROWS = 10
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one process took."""
+@dataclass
+class Result:
+    """A system's runs of a workload: of START_ROWS rows and of all, or why there are none."""
 
-    cpu: float
-    wall: float
-    peak_mb: float
-    written_mb: float
-
-
-def measure(command: list[str], folder: Path, environment: dict[str, str], log: Path) -> Cost:
-    """Run a command to its end. Raises RuntimeError, with the end of its log, when it fails."""
-    before = size_mb(folder)
-    started = time.perf_counter()
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    wall = time.perf_counter() - started
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)}\n{log.read_text()[-2000:]}")
-    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, size_mb(folder) - before)
-
-
-def size_mb(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-
-
-@dataclass(frozen=True)
-class Job:
-    """A system's run of a workload's rows."""
-
-    system: str
-    workload: str
+    system: System
     rows: int
-    folder: Path
+    start: list[Cost] = field(default_factory=list)
+    full: list[Cost] = field(default_factory=list)
+    accuracy: float = 0.0
+    unavailable: str = ""
 
     @property
-    def recorded_path(self) -> Path:
-        return self.folder / f"{self.workload}-{self.rows}.jsonl"
+    def cheapest(self) -> tuple[Cost, Cost]:
+        return min(self.start, key=lambda cost: cost.cpu), min(self.full, key=lambda cost: cost.cpu)
 
     @property
-    def plain_path(self) -> Path:
-        return self.folder / f"{self.workload}-{self.rows}.plain.jsonl"
+    def marginal(self) -> float:
+        """Return CPU seconds per 1,000 further rows."""
+        start, full = self.cheapest
+        return (full.cpu - start.cpu) / (self.rows - START_ROWS) * 1000
 
     @property
-    def output(self) -> Path:
-        return self.folder / f"{self.system}-{self.workload}-{self.rows}"
+    def kb_per_row(self) -> float:
+        start, full = self.cheapest
+        return (full.peak_mb - start.peak_mb) * 1024 / (self.rows - START_ROWS)
 
-    def command(self) -> list[str]:
-        """Return the command line. HELM's are run with this interpreter's `helm-run`."""
-        recorded, runner = SYSTEMS[self.system]
-        entry = (
-            f"adapter_spec:path={self.recorded_path},model=recorded/bench"
-            if recorded
-            else f"workload:workload={self.workload},model=bench/model"
+
+HEADER = (
+    f"{'':28}{'start s':>9}{'CPU s':>9}{'wall s':>9}{'peak MB':>9}{'written MB':>12}{'accuracy':>10}"
+    f"{'s/1,000 rows':>14}{'kB/row':>8}{'ratio':>8}"
+)
+WIDTH_BEFORE_MARGINAL = HEADER.index("accuracy") + len("accuracy")
+
+
+def make_table(workload: str, results: list[Result], known_accuracy: float) -> tuple[list[str], list[str]]:
+    """Return the lines of one workload's table, and what there is to say about its systems."""
+    lines = [f"{workload}, {results[0].rows:,} rows, {known_accuracy:.4f} of the answers are right", HEADER]
+    notes = []
+    baseline = next((one.marginal for one in results if one.system == STOCK and not one.unavailable), None)
+    for result in results:
+        name = result.system.name
+        if result.unavailable:
+            lines.append(f"{name:28}{result.unavailable}")
+            continue
+        start, full = result.cheapest
+        ratio = f"{baseline / result.marginal:8.1f}" if baseline and result.marginal > 0 else ""
+        lines.append(
+            f"{name:28}{start.cpu:9.1f}{full.cpu:9.1f}{full.wall:9.1f}{full.peak_mb:9.0f}{full.written_mb:12.1f}"
+            f"{result.accuracy:10.4f}{result.marginal:14.3f}{result.kb_per_row:8.1f}{ratio}"
         )
-        return [
-            str(Path(sys.executable).with_name("helm-run")),
-            *([] if recorded else ["--plugins", "benchmarks.stock"]),
-            *("--run-entries", entry, "--suite", "bench", "--max-eval-instances", str(self.rows)),
-            *("--disable-cache", "--local-path", str(self.folder / "prod_env"), "--output-path", "."),
-            *("--runner-class-name", runner, "--num-threads", "4"),
-        ]
-
-    def run(self) -> Cost:
-        self.output.mkdir()
-        environment = {
-            stock.ROWS_VARIABLE: str(self.plain_path),
-            "PYTHONPATH": str(Path(__file__).parent.parent),
-            "HF_HUB_OFFLINE": "1",
-        }
-        return measure(self.command(), self.output, environment, self.output.with_suffix(".log"))
-
-
-SYSTEMS = {
-    "stock HELM": (False, HELM_RUNNER),
-    "stock HELM, our runner": (False, OUR_RUNNER),
-    "recorded": (True, HELM_RUNNER),
-    "recorded, our runner": (True, OUR_RUNNER),
-}
-"""Whether completions are recorded in the file, and the runner."""
-
-
-def report(workload: str, rows: int, costs: dict[str, tuple[Cost, Cost]]) -> None:
-    """Print one workload's table. `costs`: system -> (of START_ROWS rows, of all rows)."""
-    print(f"\n{workload}, {rows:,} rows")
-    print(
-        f"{'':24}{'start s':>9}{'CPU s':>9}{'wall s':>9}{'peak MB':>9}{'written MB':>12}"
-        f"{'s/1,000 rows':>14}{'kB/row':>8}{'ratio':>8}"
-    )
-    marginals = {
-        system: (all_rows.cpu - few.cpu) / (rows - START_ROWS) * 1000 for system, (few, all_rows) in costs.items()
-    }
-    baseline = marginals.get("stock HELM")
-    for system, (few, all_rows) in costs.items():
-        memory = (all_rows.peak_mb - few.peak_mb) * 1024 / (rows - START_ROWS)
-        ratio = f"{baseline / marginals[system]:8.1f}" if baseline and marginals[system] > 0 else f"{'':8}"
-        print(
-            f"{system:24}{few.cpu:9.1f}{all_rows.cpu:9.1f}{all_rows.wall:9.1f}{all_rows.peak_mb:9.0f}"
-            f"{all_rows.written_mb:12.1f}{marginals[system]:14.3f}{memory:8.1f}{ratio}"
-        )
+        if result.system.note:
+            notes.append(f"{name}: {result.system.note}")
+        if abs(result.accuracy - known_accuracy) > 1e-6:
+            notes.append(f"{name}: NOT THE SAME WORK, its accuracy is {result.accuracy}")
+    return lines, notes
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = [*HELM_SYSTEMS, *peers.make_peers()]
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--workloads", nargs="+", choices=list(workloads.METRICS), default=list(workloads.METRICS))
-    parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--systems", nargs="+", choices=names, metavar="NAME", help=f"of: {'; '.join(names)}")
+    parser.add_argument("--peers", action="store_true", help="all systems, those that are not HELM too")
+    parser.add_argument("--venvs", type=Path, default=peers.DEFAULT_VENVS, help="where the peers are installed")
     parser.add_argument("--repeat", type=int, default=1, help="times that each system runs; the cheapest run counts")
+    parser.add_argument(
+        "--start-up", type=int, default=3, help="times that helm-run starts with and without the plugin"
+    )
     parser.add_argument("--summarize", action="store_true", help="helm-summarize, stock and streaming, as well")
     arguments = parser.parse_args()
-    systems = arguments.systems
-    limits.print_start_up()
+    if arguments.rows <= START_ROWS:
+        parser.error(f"--rows must be more than {START_ROWS}")
+    available = {**HELM_SYSTEMS, **peers.make_peers(arguments.venvs)}
+    chosen = arguments.systems or (list(available) if arguments.peers else list(HELM_SYSTEMS))
+    systems = [available[name] for name in chosen]
+    unavailable = install_peers(systems)
     with tempfile.TemporaryDirectory(prefix="helm-ext-benchmark-") as name:
         folder = Path(name)
         stock.write_prod_env(folder / "prod_env")
-        for workload in arguments.workloads:
+        for workload in workloads.METRICS:
             for count in (START_ROWS, arguments.rows):
-                rows = workloads.make_rows(workload, count)
-                workloads.write_recorded(folder / f"{workload}-{count}.jsonl", workload, rows)
-                workloads.write_plain(folder / f"{workload}-{count}.plain.jsonl", rows)
-            costs = measure_interleaved(systems, workload, arguments.rows, folder, arguments.repeat)
-            report(workload, arguments.rows, costs)
-            limits.print_limits(folder / f"{workload}-{arguments.rows}.jsonl")
-            if arguments.summarize:
-                summarize(Job(systems[0], workload, arguments.rows, folder).output)
+                write_workload(Job(STOCK, workload, count, folder))
+        if arguments.start_up:
+            start_up.print_start_up(folder, START_ROWS, arguments.start_up)
+        for workload in arguments.workloads:
+            results = [
+                Result(system, arguments.rows, unavailable=unavailable.get(system.name, ""))
+                for system in systems
+                if system.can_run(workload)
+            ]
+            measure_interleaved(results, workload, folder, arguments.repeat)
+            known = workloads.known_accuracy(workload, workloads.make_rows(workload, arguments.rows))
+            table, notes = make_table(workload, results, known)
+            print("", *table, sep="\n")
+            limits.print_limits(Job(STOCK, workload, arguments.rows, folder).recorded_path, WIDTH_BEFORE_MARGINAL)
+            helm = [system for system in systems if system.name in HELM_SYSTEMS]
+            if arguments.summarize and helm:
+                summarize(Job(helm[0], workload, arguments.rows, folder).output)
+            print(*notes, sep="\n", flush=True)
 
 
-def measure_interleaved(
-    systems: list[str], workload: str, rows: int, folder: Path, repeat: int
-) -> dict[str, tuple[Cost, Cost]]:
-    """Run every system `repeat` times, taking turns, and keep the cheapest run of each."""
-    costs: dict[tuple[str, int], list[Cost]] = {}
-    for repetition in range(repeat):
-        for system in systems:
-            for count in (START_ROWS, rows):
-                job = Job(system, workload, count, folder)
-                if repetition:
-                    shutil.rmtree(job.output)
-                costs.setdefault((system, count), []).append(job.run())
-    cheapest = {key: min(several, key=lambda cost: cost.cpu) for key, several in costs.items()}
-    return {system: (cheapest[system, START_ROWS], cheapest[system, rows]) for system in systems}
+def install_peers(systems: list[System]) -> dict[str, str]:
+    """Return the names of the systems that cannot be installed, and why."""
+    unavailable = {}
+    for system in systems:
+        if isinstance(system, peers.Peer):
+            try:
+                peers.install(system.package, system.venvs)
+            except peers.UnavailableError as error:
+                unavailable[system.name] = str(error)
+    return unavailable
+
+
+def write_workload(job: Job) -> None:
+    rows = workloads.make_rows(job.workload, job.rows)
+    workloads.write_recorded(job.recorded_path, job.workload, rows)
+    workloads.write_plain(job.plain_path, rows)
+    peers.write_workload(job.peers_folder, job.workload, rows)
+
+
+def measure_interleaved(results: list[Result], workload: str, folder: Path, repeat: int) -> None:
+    """Run every system `repeat` times, taking turns. A peer that fails is left out; HELM must not fail."""
+    for _ in range(repeat):
+        for result in results:
+            if result.unavailable:
+                continue
+            start = Job(result.system, workload, START_ROWS, folder)
+            full = Job(result.system, workload, result.rows, folder)
+            try:
+                result.start.append(start.run())
+                result.full.append(full.run())
+                result.accuracy = result.system.accuracy(full.output)
+            except RuntimeError as error:
+                if result.system.name in HELM_SYSTEMS:
+                    raise
+                result.unavailable = f"failed: {peers.last_line(str(error))}"
 
 
 def summarize(output: Path) -> None:
@@ -180,9 +173,11 @@ def summarize(output: Path) -> None:
             str(Path(sys.executable).with_name("helm-summarize")),
             *("--suite", "bench", "--output-path", ".", "--auto-generate-schema", "--summarizer-class-name", name),
         ]
-        environment = {"PYTHONPATH": str(Path(__file__).parent.parent)}
-        cost = measure(command, output, environment, output.with_suffix(".summarize.log"))
-        print(f"{name.rsplit('.', 1)[1]:24}{'':9}{cost.cpu:9.1f}{cost.wall:9.1f}{cost.peak_mb:9.0f}")
+        cost = measure(command, output, {"PYTHONPATH": str(ROOT)}, output.with_suffix(".summarize.log"))
+        print(
+            f"{name.rsplit('.', 1)[1]:28}{'':9}{cost.cpu:9.1f}{cost.wall:9.1f}{cost.peak_mb:9.0f}"
+            f"{cost.written_mb:12.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ WORDS = (  # noqa: SIM905 - words read better than a list of strings
     "ripple summit timber upland valley willow yonder zephyr anchor bridge canyon desert engine forest garden hollow"
 ).split()
 DEMONSTRATIONS = 5
+LETTERS = "ABCD"
 METRICS = {
     "W1": ["exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match"],
     "W2": ["exact_match", "quasi_exact_match", "f1_score"],
@@ -70,6 +71,12 @@ def make_rows(workload: str, count: int) -> list[Row]:
     return [_make_row(workload, number) for number in range(count + DEMONSTRATIONS)]
 
 
+def known_accuracy(workload: str, rows: list[Row]) -> float:
+    """Return the share of right answers among the rows after the demonstrations: what exact match must come to."""
+    evaluated = rows[DEMONSTRATIONS:]
+    return sum(row.answer == target(workload, row) for row in evaluated) / len(evaluated)
+
+
 def _make_row(workload: str, number: int) -> Row:
     rng = random.Random(f"{workload}-{number}")
     length = 300 if workload == "W1" else 600
@@ -79,7 +86,7 @@ def _make_row(workload: str, number: int) -> Row:
     right = rng.randrange(4) if workload == "W1" else 0
     if workload == "W1":
         options = tuple(" ".join(rng.choices(WORDS, k=3)) for _ in range(4))
-        answer = "ABCD"[right if rng.random() < 0.5 else (right + 1) % 4]
+        answer = LETTERS[right if rng.random() < 0.5 else (right + 1) % 4]
     else:
         options = (rng.choice(WORDS),)
         text += "\nQuestion: Which word is meant?"
@@ -87,24 +94,31 @@ def _make_row(workload: str, number: int) -> Row:
     return Row(number, text, options, right, answer, round(0.2 + rng.random(), 9))
 
 
+def target(workload: str, row: Row) -> str:
+    """Return what the model should say: the letter of the right option, or the word."""
+    return LETTERS[row.right] if workload == "W1" else row.gold
+
+
+def render_head(workload: str, demonstrations: list[Row]) -> str:
+    """Render what stands before each question: the instructions and the answered demonstrations."""
+    blocks = [render(workload, row, with_answer=True) for row in demonstrations]
+    return f"{ADAPTER[workload]['instructions']}\n" + "\n".join(blocks) + "\n"
+
+
 def render(workload: str, row: Row, *, with_answer: bool) -> str:
     """Render one block of the prompt, as HELM's adapters do."""
     adapter = ADAPTER[workload]
     text = f"{adapter['input_prefix']}{row.text}{adapter['input_suffix']}"
-    gold = row.gold
     if workload == "W1":
-        text += "".join(f"\n{label}. {option}" for label, option in zip("ABCD", row.options, strict=True))
-        gold = "ABCD"[row.right]
+        text += "".join(f"\n{label}. {option}" for label, option in zip(LETTERS, row.options, strict=True))
     prefix = str(adapter["output_prefix"])
-    return text + (f"{prefix}{gold}\n" if with_answer else prefix.rstrip())
+    return text + (f"{prefix}{target(workload, row)}\n" if with_answer else prefix.rstrip())
 
 
 def write_recorded(path: Path, workload: str, rows: list[Row]) -> None:
     """Write the rows as `adapter_spec` JSON Lines with recorded completions and the prompts that were sent."""
     demonstrations, evaluated = rows[:DEMONSTRATIONS], rows[DEMONSTRATIONS:]
-    head = f"{ADAPTER[workload]['instructions']}\n" + "\n".join(
-        render(workload, row, with_answer=True) for row in demonstrations
-    )
+    head = render_head(workload, demonstrations)
     spec = {**ADAPTER[workload], **COMMON, "decoding_parameters": {"temperature": 0.0}}
     spec.pop("temperature")
     spec.pop("num_outputs")
@@ -124,7 +138,7 @@ def write_recorded(path: Path, workload: str, rows: list[Row]) -> None:
                     ],
                 },
                 "request": {
-                    "prompt": head + "\n" + render(workload, row, with_answer=False),
+                    "prompt": head + render(workload, row, with_answer=False),
                     "temperature": 0.0,
                     "max_tokens": spec["max_tokens"],
                     "result": {
@@ -140,7 +154,7 @@ def write_recorded(path: Path, workload: str, rows: list[Row]) -> None:
 
 
 def write_plain(path: Path, rows: list[Row]) -> None:
-    """Write the rows one JSON object a line, for the systems that are not HELM and for stock HELM."""
+    """Write the rows one JSON object a line, for stock HELM."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps({**vars(row), "gold": row.gold}) + "\n")

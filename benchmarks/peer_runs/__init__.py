@@ -1,0 +1,1 @@
+"""What runs in the peers' environments: the standard library and the peer, nothing of helm-ext."""
