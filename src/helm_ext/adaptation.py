@@ -134,6 +134,12 @@ def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) 
     offered = [instance for instance in instances if instance.split != TRAIN_SPLIT]
     evaluated = sum(instance.split != TRAIN_SPLIT for instance in chosen)
     limit = adapter_spec.max_eval_instances
+    if kind == "live" and offered and all(row_extra(row).get("only") == "recorded" for row in offered):
+        raise RunEntryError(
+            f"{adapter_spec.model_deployment} would be asked, but the {len(offered)} rows are there for their recorded "
+            "completions\n  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE "
+            "(innodata:)"
+        )
     if not evaluated:
         raise RunEntryError(
             f"no row to evaluate: none of {len(instances)} rows is of split {' or '.join(eval_splits)} and takes part "

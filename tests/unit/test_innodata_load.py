@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
 from helm_ext import hub
+from helm_ext.adaptation import select
+from helm_ext.breakdown import describe_breakdown
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 from helm_ext.formats.innodata import load, pack, render_text
 from helm_ext.scores import get_scores
@@ -83,6 +86,17 @@ def test_too_many_values_are_no_attribute(tmp_path):
     assert list(load(path=packed.path).attributes) == ["m"]
 
 
+def test_long_and_unprintable_names_are_no_attributes(tmp_path):
+    names = {"n" * 41: "a", "line\nbreak": "b", "": "c", "n" * 40: "d", "a/b": "n/a"}
+    rows = [{"id": "1", "messages": CHAT[1:2], "expected": "", **names}]
+    packed = pack(name="names", test=write_lines(tmp_path / "t.jsonl", rows), target=tmp_path)
+    evalset = load(path=packed.path)
+    assert evalset.attributes == {"a/b": ("n/a",), "n" * 40: ("d",)}
+    described = describe_breakdown({}, "expected_contains", evalset.attributes)
+    assert [metadata.group for metadata in described] == ["by_a_b", "by_" + "n" * 40]  # become file names
+    assert described[0].name == "expected_contains@a/b=n/a"
+
+
 def test_text(bundle):
     evalset = load(path=bundle, render="text", max_tokens=9, temperature=0.5)
     text = "System: Be brief.\n\nUser: 2+2?\n\nAssistant: 4\n\nUser: And 3+3?\n\nAssistant:"
@@ -115,6 +129,9 @@ def test_split_and_limit_and_scoring(bundle):
         ({"path": "x.zip", "split": "dev"}, "split=dev: expected test or train"),
         ({"path": "x.zip", "render": "html"}, "render=html: expected chat or text"),
         ({"path": "x.zip", "limit": 0}, "limit=0: expected a positive whole number"),
+        ({"path": "x.zip", "max_tokens": 0}, "max_tokens=0: expected a positive whole number"),
+        ({"path": "x.zip", "max_tokens": -1}, "max_tokens=-1: expected a positive whole number"),
+        ({"path": "x.zip", "extract": "(x"}, r"extract=\(x: not a regular expression: missing \), unterminated"),
     ],
 )
 def test_options_that_make_no_sense(options, message):
@@ -188,7 +205,10 @@ def test_replies(tmp_path, bundle):
         ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
         ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
         ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number, got "1"'),
-        ({"id": "z", "reply": "x"}, '1: id: "z" is no record of sums\n  hint: replies belong to one split of one dataset'),
+        ({"id": "z", "reply": "x"}, '1: id: "z" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
+        ({"id": "d", "reply": "x"}, '1: id: "d" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
+        ({"id": "a", "reply": "x", "request_time": -5}, "1: request_time: must not be negative, got -5"),
+        ({"id": "a", "reply": "x", "request_datetime": -0.5}, "1: request_datetime: must not be negative, got -0.5"),
         (["a"], '1: expected a JSON object, got ["a"]'),
     ],
 )  # fmt: skip
@@ -205,6 +225,52 @@ def test_a_reply_given_twice_and_no_file(tmp_path, bundle):
         load(path=bundle, replies=replies)
     with pytest.raises(DatasetNotFoundError, match="replies cannot be read: No such file"):
         load(path=bundle, replies=tmp_path / "none.jsonl")
+
+
+def test_replies_of_a_limited_dataset(tmp_path, bundle):
+    """Records beyond the limit may have replies, an id that no record has is still an error."""
+    replies = write_lines(tmp_path / "replies.jsonl", [{"id": "c", "reply": "4"}, {"id": "a", "reply": "6"}])
+    assert load(path=bundle, replies=replies, limit=1).counts == {"rows": 3, "recorded": 1, "not_run": 0, "eval": 1}
+    write_lines(replies, [{"id": "a", "reply": "6"}, {"id": "A", "reply": "6"}])
+    with pytest.raises(DatasetIntegrityError, match=':2: id: "A" is no record of the test split of sums'):
+        load(path=bundle, replies=replies, limit=1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "holds no reply to any of the 3 records of the test split of sums"),
+        ([{"id": "a", "reply": None}], "holds no reply to any of the 3 records of the test split of sums, 1 are null"),
+    ],
+    ids=["empty", "null"],
+)
+def test_a_file_without_any_reply(tmp_path, bundle, rows, message):
+    replies = write_lines(tmp_path / "replies.jsonl", rows)
+    with pytest.raises(DatasetIntegrityError) as caught:
+        load(path=bundle, replies=replies)
+    assert str(caught.value).startswith(f"{replies}: {message}\n  hint: one ")
+
+
+def test_blank_lines_between_replies_are_errors_as_between_records(tmp_path, bundle):
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text('{"id": "a", "reply": "6"}\n\n{"id": "b", "reply": ""}\n\n')
+    with pytest.raises(DatasetError) as caught:
+        load(path=bundle, replies=replies)
+    assert str(caught.value) == f"{replies}:2: blank line\n  hint: remove it"
+    replies.write_text('{"id": "a", "reply": "6"}\n{"id": "b", "reply": ""}\n \n\n')
+    assert load(path=bundle, replies=replies).counts["recorded"] == 2
+
+
+def test_a_model_is_not_asked_where_replies_are_to_be_scored(tmp_path, bundle):
+    evalset = load(path=bundle, replies=write_lines(tmp_path / "replies.jsonl", [{"id": "a", "reply": "6"}]))
+    spec = dataclasses.replace(evalset.adapter_spec, model_deployment="openai/gpt-4")
+    with pytest.raises(RunEntryError) as caught:
+        select(evalset.instances, spec, "live")
+    assert str(caught.value) == (
+        "openai/gpt-4 would be asked, but the 3 rows are there for their recorded completions\n"
+        "  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE (innodata:)"
+    )
+    assert len(select(evalset.instances, spec, "recorded")) == 3
 
 
 def test_metrics(bundle):

@@ -59,7 +59,8 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
     train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
     rows = [instance for instance in instances if instance.split != TRAIN_SPLIT]
-    wanted = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"][:count]
+    live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]
+    wanted = (live or rows)[:count]  # without any, the adapter says why there is nothing to ask
     with tempfile.TemporaryDirectory() as folder:
         adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(LocalContext(folder)))
         try:

@@ -29,7 +29,7 @@ from helm_ext.errors import (
 )
 from helm_ext.formats.innodata.archive import Limits, open_archive
 from helm_ext.formats.innodata.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
-from helm_ext.formats.innodata.records import MAX_LINE_BYTES, ProblemList, Record, parse_record, read_lines
+from helm_ext.formats.innodata.records import ProblemList, Record, parse_record, read_rows
 from helm_ext.sources.opening import near_files
 
 __all__ = [
@@ -111,21 +111,9 @@ class SplitCheck:
 def check_split(file: BinaryIO, path: str, problems: ProblemList, counted: SplitCheck) -> Iterator[Record]:
     """Yield the sound records of a JSON Lines file, note what is wrong, and fill `counted` when all is read."""
     hashes = hashlib.sha256()
-    blank = 0
-    for number, line in read_lines(file, hashes):
-        if line is not None and not line.strip():
-            blank = blank or number  # at the end of the file blank lines are no problem
-            continue
-        for empty in range(blank or number, number):
-            problems.add("blank line", Location(path, empty), code="blank-line", hint="remove it",
-                         kind=DatasetSyntaxError)  # fmt: skip
-        blank = 0
+    for location, line in read_rows(file, path, problems, hashes):
         counted.lines += 1
-        if line is None:
-            message = f"longer than {MAX_LINE_BYTES} bytes"
-            problems.add(message, Location(path, number), code="line-too-long", kind=DatasetSyntaxError)
-            continue
-        record = parse_record(line, Location(path, number), problems)
+        record = None if line is None else parse_record(line, location, problems)
         if record is not None:
             yield record
     counted.digest = hashes.hexdigest()

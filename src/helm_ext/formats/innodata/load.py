@@ -24,6 +24,7 @@ from helm_ext.formats.innodata.bundle import Bundle, check_records, open_bundle
 from helm_ext.formats.innodata.meta import Meta, Split
 from helm_ext.formats.innodata.records import Message, ProblemList, Record
 from helm_ext.formats.innodata.replies import read_replies
+from helm_ext.parsing import compile_pattern
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -48,7 +49,8 @@ TEXT_STOP = "\n\nUser:"
 
 _ROLE_TITLES = {"system": "System", "user": "User", "assistant": "Assistant"}
 _MAX_VALUES = 20
-_MAX_VALUE_LENGTH = 40
+_MAX_LENGTH = 40
+"""Characters of an attribute's name, and of a value: both stand in the titles of tables and columns."""
 _NOT_GROUPED = ("description", "display_name", "license", "source", "url", "author", "citation")
 """Attributes that describe a dataset and do not divide it."""
 
@@ -81,7 +83,8 @@ def load(
 
     Raises DatasetError with all problems, HubError, RunEntryError.
     """
-    _check_options(dataset, path, version, split, render, limit)
+    _check_options(dataset, path, version, split, render, limit, max_tokens)
+    chosen = _make_scoring(metrics, main_metric, extract, strip, lower)
     warnings: list[Problem] = []
     if dataset is not None:
         from helm_ext.hub import open_version, resolve
@@ -104,17 +107,18 @@ def load(
     if not records:
         raise DatasetIntegrityError(f"{dataset or path}: the {split} split is empty")
     counts = {"rows": len(records)}
+    ids = [record.id for record in records]
     if limit is not None:
         records = records[:limit]
     answers: dict[str, Recorded] | None = None
     if replies is not None:
-        answers, digest = read_replies(Path(replies), {record.id for record in records}, meta, digest, limit)
+        answers, digest = read_replies(Path(replies), ids, len(records), f"the {split} split of {meta.name}", digest)
         counts["recorded"] = len(answers)
         counts["not_run"] = len(records) - len(answers)
     counts["eval"] = len(records)
     return _make_evalset(
         records, meta, number, digest, split, render, answers, counts, warnings,
-        scoring=_make_scoring(metrics, main_metric, extract, strip, lower),
+        scoring=chosen,
         decoding={"max_tokens": max_tokens, "temperature": temperature,
                   "stop_sequences": list(stop if stop is not None else [TEXT_STOP] if render == "text" else [])},
     )  # fmt: skip
@@ -127,6 +131,7 @@ def _check_options(
     split: str,
     render: str,
     limit: int | None,
+    max_tokens: int,
 ) -> None:
     if (dataset is None) == (path is None):
         raise RunEntryError("innodata: exactly one of dataset and path is needed")
@@ -138,8 +143,9 @@ def _check_options(
         raise RunEntryError(f"split={split}: expected test or train")
     if render not in ("chat", "text"):
         raise RunEntryError(f"render={render}: expected chat or text")
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise RunEntryError(f"limit={limit}: expected a positive whole number")
+    for name, number in (("limit", limit), ("max_tokens", max_tokens)):
+        if number is not None and (type(number) is not int or number < 1):
+            raise RunEntryError(f"{name}={number}: expected a positive whole number")
 
 
 def _make_scoring(
@@ -149,7 +155,12 @@ def _make_scoring(
     from helm_ext.formats.request_states.scoring import HELM_METRICS
     from helm_ext.scores import get_scores
 
-    chosen = tuple(metrics or METRICS)
+    if extract is not None:
+        try:
+            compile_pattern(extract)
+        except ValueError as error:
+            raise RunEntryError(f"extract={extract}: {error}") from error
+    chosen = tuple(dict.fromkeys(metrics or METRICS))
     if main_metric is None:
         main_metric = MAIN_METRIC if MAIN_METRIC in chosen else chosen[0]
     elif main_metric not in chosen:
@@ -234,6 +245,7 @@ def _to_instance(
     if own:
         extra["attributes"] = own
     if answers is not None:
+        extra["only"] = "recorded"  # who names replies wants them scored: another model is refused, not asked
         extra["recorded"] = answers.get(record.id, {"status": "not_run", "states": []})
     if render == "chat":
         shown = Input(messages=[{"role": m["role"], "content": m["content"]} for m in record.messages])
@@ -258,7 +270,7 @@ def find_attributes(meta_attributes: Mapping[str, Any], records: Sequence[Record
     """Return what reports can be grouped by: each attribute and the values that occur, sorted.
 
     An attribute is a key of `meta.json` or an extra key of records whose values are all short strings, whole numbers or
-    true/false, with at most 20 different ones. A record's own value goes before the dataset's.
+    true/false, with at most 20 different ones, and whose name is short too. A record's own value goes before the dataset's.
     """
     values: dict[str, set[str]] = {}
     unfit: set[str] = set()
@@ -277,8 +289,12 @@ def find_attributes(meta_attributes: Mapping[str, Any], records: Sequence[Record
 
 
 def _as_value(key: str, value: Any) -> str | None:
-    """Return an attribute's value as it is shown, or None for one that is no short scalar."""
-    if key in _NOT_GROUPED or not isinstance(value, (str, int)):
+    """Return an attribute's value as it is shown, or None for one that is no short scalar, or has no short name."""
+    if key in _NOT_GROUPED or not isinstance(value, (str, int)) or not _is_short(key):
         return None
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
-    return text if 0 < len(text) <= _MAX_VALUE_LENGTH and text.isprintable() else None
+    return text if _is_short(text) else None
+
+
+def _is_short(text: str) -> bool:
+    return 0 < len(text) <= _MAX_LENGTH and text.isprintable()

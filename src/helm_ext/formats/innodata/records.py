@@ -15,7 +15,16 @@ import orjson
 
 from helm_ext.errors import DatasetSchemaError, DatasetSyntaxError, Location, Problem, did_you_mean, show
 
-__all__ = ["MAX_LINE_BYTES", "Message", "ProblemList", "Record", "parse_record", "read_json_object", "read_lines"]
+__all__ = [
+    "MAX_LINE_BYTES",
+    "Message",
+    "ProblemList",
+    "Record",
+    "parse_record",
+    "read_json_object",
+    "read_lines",
+    "read_rows",
+]
 
 MAX_LINE_BYTES = 64 << 20
 """A longer line is refused: no conversation is that long, and reading must need bounded memory."""
@@ -103,6 +112,27 @@ def read_lines(file: BinaryIO, hashes: Any = None) -> Iterator[tuple[int, bytes 
             rest, size = [other], len(other)
     if size:
         yield number + 1, _line(rest, size)
+
+
+def read_rows(file: BinaryIO, path: str, problems: ProblemList, hashes: Any) -> Iterator[tuple[Location, bytes | None]]:
+    """Yield every line but the blank ones at the end of the file; a blank one before is a problem.
+
+    A line longer than MAX_LINE_BYTES is a problem too, and yielded as None. `hashes` is fed the bytes of the file.
+    """
+    blank = 0
+    for number, line in read_lines(file, hashes):
+        if line is not None and not line.strip():
+            blank = blank or number
+            continue
+        for empty in range(blank or number, number):
+            problems.add("blank line", Location(path, empty), code="blank-line", hint="remove it",
+                         kind=DatasetSyntaxError)  # fmt: skip
+        blank = 0
+        location = Location(path, number)
+        if line is None:
+            message = f"longer than {MAX_LINE_BYTES} bytes"
+            problems.add(message, location, code="line-too-long", kind=DatasetSyntaxError)
+        yield location, line
 
 
 def _line(parts: list[bytes], size: int) -> bytes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,21 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Recorded
-from helm_ext.formats.innodata.meta import Meta
-from helm_ext.formats.innodata.records import ProblemList, read_json_object, read_lines
+from helm_ext.formats.innodata.records import ProblemList, read_json_object, read_rows
 
 __all__ = ["read_replies"]
 
 
 def read_replies(
-    path: Path, ids: set[str], meta: Meta, bundle_digest: str, limit: int | None
+    path: Path, ids: Sequence[str], count: int, split: str, bundle_digest: str
 ) -> tuple[dict[str, Recorded], str]:
-    """Read `{id, reply}` lines; return them by id, and a digest of both files."""
+    """Read `{id, reply}` lines; return those of the first `count` ids, and a digest of both files.
+
+    `ids` are those of all records of `split`, as it is called in messages. Raises DatasetError with all problems, also
+    where no record has a reply.
+    """
     problems = ProblemList()
+    known, wanted = set(ids), set(ids[:count])
     hashes = hashlib.sha256()
     replies: dict[str, Recorded] = {}
     lines: dict[str, int] = {}
@@ -40,13 +44,18 @@ def read_replies(
                          kind=DatasetIntegrityError)  # fmt: skip
             continue
         lines[record_id] = location.line or 0
-        if record_id in ids:
+        if record_id in wanted:
             if value["reply"] is not None:
                 replies[record_id] = _to_recorded(value)
-        elif limit is None:
-            problems.add(f"{show(record_id)} is no record of {meta.name}",
+        elif record_id not in known:
+            problems.add(f"{show(record_id)} is no record of {split}",
                          Location(location.path, location.line, "id"), code="unknown-id",
                          kind=DatasetIntegrityError, hint="replies belong to one split of one dataset")  # fmt: skip
+    if not replies and not problems.has_errors:
+        nulls = len(wanted & lines.keys())
+        problems.add(f"holds no reply to any of the {count} records of {split}" + (f", {nulls} are null" * (nulls > 0)),
+                     Location(str(path)), code="no-replies", kind=DatasetIntegrityError,
+                     hint='one {"id": ..., "reply": ...} a line; null says that a record was not run')  # fmt: skip
     raise_for(problems.all(str(path)))
     digest = hashlib.sha256(f"{bundle_digest}\n{hashes.hexdigest()}\n".encode()).hexdigest()
     return replies, digest
@@ -55,14 +64,10 @@ def read_replies(
 def _read_objects(path: Path, hashes: Any, problems: ProblemList) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
         with path.open("rb") as file:
-            for number, line in read_lines(file, hashes):
-                location = Location(str(path), number)
-                if line is None:
-                    problems.add("the line is too long", location, code="line-too-long")
-                elif line.strip():
-                    value = read_json_object(line, location, problems)
-                    if value is not None:
-                        yield location, value
+            for location, line in read_rows(file, str(path), problems, hashes):
+                value = None if line is None else read_json_object(line, location, problems)
+                if value is not None:
+                    yield location, value
     except OSError as error:
         raise DatasetNotFoundError(f"{path}: replies cannot be read: {error.strerror}") from error
 
@@ -90,6 +95,8 @@ def _check_reply(value: Mapping[str, Any], location: Location, problems: Problem
         number = value.get(key)
         if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
             add(key, f"expected a number, got {show(number)}", "time-type")
+        elif number is not None and number < 0:
+            add(key, f"must not be negative, got {show(number)}", "time-negative")
     return value["id"] if len(problems.kept) + problems.left_out == before else None
 
 
