@@ -60,7 +60,7 @@ def describe_breakdown(
             short_display_name=f"{attribute}={value}",
             description=f"{title} over the rows whose {attribute} is {value}.",
             lower_is_better=main.lower_is_better if main else None,
-            group=f"by_{re.sub(r'[^\w.-]+', '_', attribute)}",  # helm-summarize makes file names of groups
+            group="by_" + re.sub(r"[^\w.-]+", "_", attribute),  # helm-summarize makes file names of groups
         )
         for attribute, values in attributes.items()
         for value in values

@@ -269,8 +269,8 @@ def render_text(messages: Iterable[Message]) -> str:
 def find_attributes(meta_attributes: Mapping[str, Any], records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
     """Return what reports can be grouped by: each attribute and the values that occur, sorted.
 
-    An attribute is a key of `meta.json` or an extra key of records whose values are all short strings, whole numbers or
-    true/false, with at most 20 different ones, and whose name is short too. A record's own value goes before the dataset's.
+    An attribute is a key of `meta.json` or an extra key of records, short itself, whose values are all short strings,
+    whole numbers or true/false, with at most 20 different ones. A record's own value goes before the dataset's.
     """
     values: dict[str, set[str]] = {}
     unfit: set[str] = set()
