@@ -13,3 +13,11 @@ def live_deployment() -> str:
     name = "test/live"
     register_model_deployment(ModelDeployment(name, ClientSpec("helm.clients.simple_client.SimpleClient")))
     return name
+
+
+@pytest.fixture(autouse=True)
+def nothing_planned(monkeypatch):
+    """Each test plans and runs as a process of its own does."""
+    from helm_ext import planned
+
+    monkeypatch.setattr(planned, "_waiting", {})

@@ -14,7 +14,6 @@ Instances without our key in `extra_data` pass through untouched.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, ADAPT_LANGUAGE_MODELING, AdapterSpec
@@ -24,9 +23,11 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Instance
 from helm.common.hierarchical_logger import hwarn
+from helm.common.request import Request
 
 from helm_ext import recorded
 from helm_ext.chat_clients import ignores_messages
+from helm_ext.copying import copy_with
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RecordedState, RowExtra, row_extra
 from helm_ext.row_order import in_file_order
@@ -169,7 +170,7 @@ def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: Windo
     if instance.perturbation is not None:  # data_augmentation= changes the question and knows nothing of our parts
         parts = [*parts[:-1], instance.input.text]
     text, kept, fits = fit_prompt(parts, instance, adapter_spec, window_service)
-    prepared = replace(original, input=replace(original.input, text=text))
+    prepared = copy_with(original, input=copy_with(original.input, text=text))
     return Prepared(prepared, original, kept, too_long=not fits)
 
 
@@ -225,31 +226,31 @@ def fit_prompt(
 def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -> RequestState:
     """Give a request state of HELM's what its row needs and AdapterSpec cannot say."""
     extra = row_extra(prepared.original)
-    state = replace(state, instance=prepared.original)
+    state = copy_with(state, instance=prepared.original)
     if prepared.demonstrations is not None:
         if state.prompt_truncated or prepared.too_long:
             return leave_out(state, "too_long")
-        state = replace(state, num_train_instances=prepared.demonstrations)
+        state = copy_with(state, num_train_instances=prepared.demonstrations)
     changes: dict[str, Any] = {}
     if not state.request.echo_prompt:  # nothing is sampled where a given text is scored
         changes.update(extra.get("decoding", {}))
         if adapter_spec.stop_sequences and not state.request.stop_sequences:
             changes["stop_sequences"] = adapter_spec.stop_sequences  # HELM's joint adapter drops them
     if changes:
-        state = replace(state, request=replace(state.request, **changes))
+        state = copy_with(state, request=copy_with(state.request, **changes))
     if "labels" in extra and state.reference_index is None:
-        state = replace(state, output_mapping=dict(extra["labels"]))
+        state = copy_with(state, output_mapping=dict(extra["labels"]))
     return state
 
 
 def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
     """Send the request to no model and mark the row, so that metrics leave it out of the score and count it."""
-    request = {name: getattr(state.request, name) for name in state.request.__dataclass_fields__}
-    request["model_deployment"] = recorded.LEFT_OUT_DEPLOYMENT
-    return replace(
+    return copy_with(
         state,
         instance=_with_extra(state.instance, {**row_extra(state.instance), "left_out": reason}),
-        request=recorded.make_recorded_request(request, recorded.empty_request_result()),
+        request=recorded.make_recorded_request(
+            state.request, {"model_deployment": recorded.LEFT_OUT_DEPLOYMENT}, recorded.empty_request_result()
+        ),
     )
 
 
@@ -262,7 +263,7 @@ def without_recording(instance: Instance) -> Instance:
 
 
 def _with_extra(instance: Instance, extra: RowExtra) -> Instance:
-    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
 
 
 def _require_chat_client(adapter_spec: AdapterSpec) -> None:
@@ -310,30 +311,28 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
         raise RecordedError("recorded completions of the method language_modeling cannot be re-scored")
     rows = [row for row in select(instances, adapter_spec, "recorded") if row.split != TRAIN_SPLIT]
     _require_recordings(rows, adapter_spec)
-    return [state for instance in rows for state in _rebuild_row(instance, adapter_spec)]
+    # What the file says of all its requests; a prompt that was not recorded stays empty: nobody knows what was sent.
+    request = Request(
+        model=adapter_spec.model,
+        model_deployment=adapter_spec.model_deployment,
+        temperature=adapter_spec.temperature,
+        max_tokens=adapter_spec.max_tokens,
+        stop_sequences=adapter_spec.stop_sequences,
+    )
+    return [state for instance in rows for state in _rebuild_row(instance, request)]
 
 
-def _rebuild_row(instance: Instance, adapter_spec: AdapterSpec) -> list[RequestState]:
+def _rebuild_row(instance: Instance, request: Request) -> list[RequestState]:
     kept = without_recording(instance)
     found = row_extra(instance).get("recorded")
     if found is None or found["status"] != "ok":
         reason: LeftOut = "failed" if found is not None and found["status"] == "failed" else "not_run"
-        blank = _rebuild_state(kept, {"result": {"completions": []}}, adapter_spec)
+        blank = _rebuild_state(kept, {"result": {"completions": []}}, request)
         return [leave_out(blank, reason)]
-    return [_rebuild_state(kept, state, adapter_spec) for state in found["states"]]
+    return [_rebuild_state(kept, state, request) for state in found["states"]]
 
 
-def _rebuild_state(instance: Instance, state: RecordedState, adapter_spec: AdapterSpec) -> RequestState:
-    request = {
-        # What the file says of all its requests, ...
-        "temperature": adapter_spec.temperature,
-        "max_tokens": adapter_spec.max_tokens,
-        "stop_sequences": adapter_spec.stop_sequences,
-        # ... then of this one. A prompt that was not recorded stays empty: we do not know what was sent.
-        **recorded.to_request_fields(state),
-        "model": adapter_spec.model,
-        "model_deployment": adapter_spec.model_deployment,
-    }
+def _rebuild_state(instance: Instance, state: RecordedState, request: Request) -> RequestState:
     labels = row_extra(instance).get("labels")
     return RequestState(
         instance=instance,
@@ -342,7 +341,10 @@ def _rebuild_state(instance: Instance, state: RecordedState, adapter_spec: Adapt
         train_trial_index=state.get("train_trial_index", 0),
         output_mapping=state.get("output_mapping") or (dict(labels) if labels else None),
         request=recorded.make_recorded_request(
-            request, recorded.to_request_result(state["result"]), recorded.unmeasured_stats(state)
+            request,
+            recorded.to_request_fields(state),
+            recorded.to_request_result(state["result"]),
+            recorded.unmeasured_stats(state),
         ),
         result=None,
         num_train_instances=state.get("num_train_instances", 0),

@@ -22,12 +22,14 @@ Nothing read is "", which is wrong in every metric.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.scenarios.scenario import Instance
+from helm.benchmark.scenarios.scenario import Instance, Output, Reference
 
 from helm_ext import parsing
+from helm_ext.copying import copy_with
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast_stats import normalize_text
 
@@ -166,11 +168,11 @@ class Question:
         if self.takes_all:
             texts.update(dict.fromkeys(self.distinct, _ALL_CORRECT if self.by_identity else self._joined))
         references = [
-            replace(reference, output=replace(reference.output, text=texts.get(text.strip(), text)))
+            _make_reference(texts.get(text.strip(), text), tuple(reference.tags))
             for reference in self.instance.references
             for text in [reference.output.text]
         ]
-        return replace(self.instance, references=references)
+        return copy_with(self.instance, references=references)
 
     def _to_token(self, options: Sequence[str]) -> str:
         if not any(options):
@@ -193,6 +195,12 @@ class Question:
         if any("," in gold for gold in self.distinct) or sorted(map(normalize_text, pieces)) != sorted(order):
             return text
         return _DELIMITER.join(sorted(pieces, key=lambda piece: order.index(normalize_text(piece))))
+
+
+@lru_cache(maxsize=1024)
+def _make_reference(text: str, tags: tuple[str, ...]) -> Reference:
+    """Return a reference for metrics to compare with. Tokens are few, so most rows share theirs."""
+    return Reference(Output(text), list(tags))
 
 
 _DELIMITER = ", "

@@ -28,6 +28,7 @@ from helm.common.request import GeneratedOutput, Token
 
 from helm_ext.answers import Answer, Question, get_options, read_answer
 from helm_ext.breakdown import break_down, describe_breakdown
+from helm_ext.copying import copy_with
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.recorded import is_recorded
@@ -145,13 +146,18 @@ class EvalSetMetric(MetricInterface):
             predictions = [question.to_prediction(answer) for answer in answers]
             if self.is_list:
                 predictions[0] = question.to_list_prediction(answers)
-            completions = [replace(c, text=text) for c, text in zip(completions, predictions, strict=True)]
+            completions = [
+                c if c.text == text else copy_with(c, text=text)
+                for c, text in zip(completions, predictions, strict=True)
+            ]
             # Instances are compared by identity: one new one for each, whatever the number of trials.
-            instance = instances.setdefault(id(state.instance), question.to_instance())
-            new = replace(
+            instance = instances.get(id(state.instance))
+            if instance is None:
+                instance = instances[id(state.instance)] = question.to_instance()
+            new = copy_with(
                 state,
                 instance=instance,
-                result=replace(state.result, completions=completions),
+                result=copy_with(state.result, completions=completions),
                 output_mapping=None,  # applied already
             )
             own_stats[id(new)] = self._own_stats(state, question, answers)
@@ -186,7 +192,8 @@ def keep_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
 
     The sort is stable, so one and the same value keeps the order (formats.md: no reordering).
     """
-    return [replace(completion, logprob=completions[0].logprob) for completion in completions]
+    first = completions[0].logprob if completions else 0.0
+    return [c if c.logprob == first else copy_with(c, logprob=first) for c in completions]
 
 
 def in_helms_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
@@ -209,8 +216,8 @@ def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> Reques
     logprob = sum(token.logprob for token in completion.tokens[len(completion.tokens) - count :])
     if not adapter_spec.method.endswith("calibrated"):
         logprob /= count
-    collapsed = replace(completion, tokens=[Token(text=reference, logprob=logprob)])
-    return replace(state, result=replace(state.result, completions=[collapsed]))
+    collapsed = copy_with(completion, tokens=[Token(text=reference, logprob=logprob)])
+    return copy_with(state, result=copy_with(state.result, completions=[collapsed]))
 
 
 def count_reference_tokens(tokens: Sequence[str], reference: str) -> int:
@@ -238,9 +245,7 @@ def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -
 
     HELM counts one prompt token where there is no tokenizer, and takes a log-probability of 0 for a probability of 1.
     """
-    names: set[str] = set()
-    for state in states:
-        names |= getattr(state.request, "unmeasured", frozenset())
+    names = set().union(*{getattr(state.request, "unmeasured", frozenset()) for state in states})
     if not is_recorded(adapter_spec.model_deployment) and _lacks_tokenizer(adapter_spec.model_deployment):
         names |= _TOKEN_STATS
     generated = [state for state in states if state.reference_index is None and state.result is not None]
@@ -261,20 +266,22 @@ def _lacks_tokenizer(model_deployment: str) -> bool:
 
 def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
     """Return `num_left_out`, and one stat for each reason that occurred, per split. Always there: 0 is a statement."""
-    reasons: dict[MetricContext, Counter[str]] = {}
-    rows: dict[tuple[str | None, Any], tuple[MetricContext, str | None]] = {}
+    reasons: dict[tuple[Any, ...], Counter[str]] = {}
+    contexts: dict[tuple[Any, ...], MetricContext] = {}
+    counted: set[tuple[Any, ...]] = set()
     for state in scenario_state.request_states:
-        key = (state.instance.id, state.instance.perturbation)
-        if key not in rows or rows[key][1] is None:  # a row counts once, whichever of its states was left out
-            left_out = row_extra(state.instance).get("left_out")
-            rows[key] = (MetricContext.from_instance(state.instance), left_out)
-    for context, reason in rows.values():
-        counts = reasons.setdefault(context, Counter({"left_out": 0}))
-        if reason:
-            counts.update(("left_out", reason))
+        instance = state.instance
+        place = (instance.split, instance.sub_split, instance.perturbation)
+        if place not in contexts:
+            contexts[place] = MetricContext.from_instance(instance)
+            reasons[place] = Counter({"left_out": 0})
+        reason = row_extra(instance).get("left_out")
+        if reason and (instance.id, *place) not in counted:  # a row counts once, however many of its states
+            counted.add((instance.id, *place))
+            reasons[place].update(("left_out", reason))
     return [
-        add_context(Stat(MetricName(f"num_{reason}")).add(count), context)
-        for context, counts in reasons.items()
+        add_context(Stat(MetricName(f"num_{reason}")).add(count), contexts[place])
+        for place, counts in reasons.items()
         for reason, count in sorted(counts.items())
     ]
 
@@ -286,7 +293,7 @@ def merge_rows(results: Sequence[MetricResult]) -> list[PerInstanceStats]:
         for row in result.per_instance_stats:
             key = (row.instance_id, row.perturbation, row.train_trial_index)
             known = merged.get(key)
-            merged[key] = row if known is None else replace(known, stats=[*known.stats, *row.stats])
+            merged[key] = row if known is None else copy_with(known, stats=[*known.stats, *row.stats])
     return list(merged.values())
 
 

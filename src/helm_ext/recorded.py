@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, get_model_deployment
@@ -62,12 +63,15 @@ class RecordedRequest(Request):
 
 
 def make_recorded_request(
-    request: Mapping[str, Any], result: RequestResult, unmeasured: frozenset[str] = frozenset()
+    request: Request, changes: Mapping[str, Any], result: RequestResult, unmeasured: frozenset[str] = frozenset()
 ) -> RecordedRequest:
-    """Return a request with the fields of `request` (Request's names) that hands back `result`."""
-    made = RecordedRequest(**request)
-    object.__setattr__(made, "result", result)
-    object.__setattr__(made, "unmeasured", unmeasured)
+    """Return `request` with other values for some fields, and with the result that it hands back."""
+    made = object.__new__(RecordedRequest)  # as in `copy_with`
+    attributes = made.__dict__
+    attributes.update(request.__dict__)
+    attributes.update(changes)
+    attributes["result"] = result
+    attributes["unmeasured"] = unmeasured
     return made
 
 
@@ -140,13 +144,18 @@ def to_request_fields(state: RecordedState) -> dict[str, Any]:
 
 def unmeasured_stats(state: RecordedState) -> frozenset[str]:
     """Return the names of HELM's stats that this recording says nothing about."""
-    completions = state["result"]["completions"]
+    has_tokens = all(completion.get("tokens") for completion in state["result"]["completions"])
+    return _unmeasured(has_tokens, "num_train_instances" in state, "prompt_truncated" in state)
+
+
+@cache
+def _unmeasured(has_tokens: bool, has_num_train_instances: bool, has_prompt_truncated: bool) -> frozenset[str]:
     names = {"num_prompt_tokens", "num_output_tokens"}
-    if not all(completion.get("tokens") for completion in completions):
+    if not has_tokens:
         names |= {"num_completion_tokens"}
-    if "num_train_instances" not in state:
+    if not has_num_train_instances:
         names |= {"num_train_instances"}
-    if "prompt_truncated" not in state:
+    if not has_prompt_truncated:
         names |= {"prompt_truncated"}
     return frozenset(names)
 

@@ -11,9 +11,9 @@ rows. A test runs HELM's own function.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from helm_ext.copying import copy_with
 from helm_ext.evalset import EXTRA_KEY, row_extra
 
 if TYPE_CHECKING:
@@ -53,4 +53,4 @@ def in_file_order(instances: Sequence[Instance]) -> list[Instance]:
 
 def _with_position(instance: Instance, position: int) -> Instance:
     extra = {**row_extra(instance), "position": position}
-    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})

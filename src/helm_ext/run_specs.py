@@ -16,6 +16,7 @@ from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, ScenarioSpec
 from helm.common.hierarchical_logger import hlog, hwarn
 
+from helm_ext import planned
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EvalSet, row_extra
 from helm_ext.run_entries import parse_arguments, require_one
@@ -129,6 +130,7 @@ def make_run_spec(
     )
     name += f",digest={evalset.digest[:DIGEST_LENGTH]}"
     _require_writable_names(name, scenario.name, arguments)
+    planned.keep(scenario.key(), evalset)
     return RunSpec(
         name=name,
         scenario_spec=ScenarioSpec(

@@ -13,7 +13,6 @@ is restated below and tests/contract/test_runner_sources.py fails when HELM chan
 
 from __future__ import annotations
 
-import gc
 import json
 import threading
 from collections import Counter
@@ -46,6 +45,7 @@ from helm.common.cache import cache_stats
 from helm.common.general import ensure_directory_exists
 from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
+from helm_ext import garbage
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.serialise import StatRenderer, dumps, write_array, write_object
 from helm_ext.staged import staged
@@ -61,19 +61,6 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.window_service import WindowService
 
 __all__ = ["StreamingRunner"]
-
-
-@contextmanager
-def relaxed_gc() -> Iterator[None]:
-    """Let the collector look less often at objects that are there to stay: a run makes millions and frees few."""
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
 
 
 class CountingMetricService(MetricService):
@@ -96,7 +83,7 @@ class StreamingRunner(Runner):
             hlog(f"Skipping run {run_spec.name} because run is completed and all output files exist.")
             return
         ensure_directory_exists(run_path)
-        with relaxed_gc():
+        with garbage.relaxed():
             scenario = create_scenario(run_spec.scenario_spec)
             instances = self._get_instances(run_spec, scenario)
             if self.cache_instances_only:

@@ -3,7 +3,8 @@
     file ──format's load()──▶ EvalSet ──▶ get_instances() ──▶ HELM
 
 The arguments of a scenario name the dataset, the digest it was planned with, and the options that decide which
-instances there are. `get_instances` loads the file again and refuses other bytes than those planned.
+instances there are. In the process that planned the run, `get_instances` hands out what was read then; elsewhere it
+loads the file again and refuses other bytes than those planned.
 `helm-summarize` builds scenarios only to call `get_metadata`, long after the run and elsewhere: neither it nor the
 constructor touches a file.
 """
@@ -13,12 +14,12 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any
 
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, ScenarioMetadata
 
-from helm_ext import adaptation
+from helm_ext import adaptation, garbage, planned
+from helm_ext.copying import copy_with
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, row_extra
 from helm_ext.row_order import order_for_sampling
@@ -83,12 +84,17 @@ class EvalSetScenario(Scenario):
 
     def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - nothing is downloaded
         """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
-        evalset = self.load()
+        evalset = planned.take(self.key()) or self.load()
         require_same_digest(evalset, self.digest)
+        garbage.relax()
         self.description = evalset.description or evalset.display_name or self.description
         self.tags = list(evalset.tags)
         instances = order_for_sampling(evalset.instances, evalset.adapter_spec.eval_splits or EVAL_SPLITS)
         return [skip_missing(i) for i in instances] if self.arguments.get("missing") == "skip" else instances
+
+    def key(self) -> dict[str, Any]:
+        """Return what tells one dataset from another, for `helm_ext.planned`: the digest and how it is loaded."""
+        return {"format": type(self).__name__, "digest": self.digest, **self._load_arguments()}
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
@@ -128,7 +134,7 @@ def skip_missing(instance: Instance) -> Instance:
     if found is None or found["status"] == "ok":
         return instance
     skipped = {**extra, "recorded": {**found, "skip": True}}
-    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: skipped})
+    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: skipped})
 
 
 class AdapterSpecScenario(EvalSetScenario):

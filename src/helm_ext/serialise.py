@@ -28,6 +28,7 @@ from helm.common.hierarchical_logger import hwarn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from helm.benchmark.metrics.metric_name import MetricName
     from helm.benchmark.metrics.statistic import Stat
 
 __all__ = ["ArrayWriter", "StatRenderer", "dumps", "write_array", "write_object"]
@@ -50,14 +51,14 @@ _to_dict: dict[type, Callable[[Any], Any]] = {}
 def _fields_getter(cls: type) -> Callable[[Any], dict[str, Any]]:
     names = tuple(field.name for field in fields(cls))
 
+    def get_slots(value: Any) -> dict[str, Any]:
+        return {name: item for name in names if (item := getattr(value, name)) is not None}
+
     def get_fields(value: Any) -> dict[str, Any]:
         attributes = value.__dict__
         if tuple(attributes) == names:  # nearly always: fields only, in order
             return {name: item for name, item in attributes.items() if item is not None}
-        return {name: item for name in names if (item := getattr(value, name)) is not None}
-
-    def get_slots(value: Any) -> dict[str, Any]:
-        return {name: item for name in names if (item := getattr(value, name)) is not None}
+        return get_slots(value)
 
     return get_fields if getattr(cls, "__dictoffset__", 0) else get_slots
 
@@ -211,29 +212,42 @@ class StatRenderer:
     Metrics of ours share one Stat between all rows that have the same value. Such a Stat is encoded once.
     """
 
-    CACHED = 20_000
+    REMEMBERED = 20_000
     """How many Stats are remembered. Shared ones are met early; the rest would only fill the memory."""
 
     def __init__(self) -> None:
-        # The Stat is kept beside its text, so that its id cannot be reused.
-        self._known: dict[int, tuple[Stat, orjson.Fragment]] = {}
+        self._met: dict[int, Stat] = {}
+        """By id. The Stats are kept, so that no id is used again."""
+        self._shared: dict[int, orjson.Fragment] = {}
+        """Those that were met twice, encoded."""
+        self._names: dict[int, tuple[MetricName, orjson.Fragment]] = {}
 
     def render(self, row: Any) -> dict[str, Any]:
         """Return a row (a PerInstanceStats) as what `write_array` encodes at depth 0."""
-        known = self._known
+        met, shared = self._met, self._shared
         plain = _default(row)
         rendered: list[Any] = []
         for stat in row.stats:
-            cached = known.get(id(stat))
-            if cached is not None:
-                rendered.append(cached[1])
-            elif math.isnan(stat.sum):
-                hwarn(f"Removing stat {stat.name.name} because its value is NaN")
-            elif len(known) < self.CACHED:
-                fragment = orjson.Fragment(dumps(stat, depth=3))
-                known[id(stat)] = (stat, fragment)
-                rendered.append(fragment)
-            else:
-                rendered.append(stat)
+            key = id(stat)
+            fragment = shared.get(key)
+            if fragment is None:
+                if math.isnan(stat.sum):
+                    hwarn(f"Removing stat {stat.name.name} because its value is NaN")
+                    continue
+                if key in met:
+                    fragment = shared[key] = orjson.Fragment(dumps(stat, depth=3))
+                elif len(met) < self.REMEMBERED:
+                    met[key] = stat
+            rendered.append(fragment or self._with_name(stat))
         plain["stats"] = rendered
         return plain
+
+    def _with_name(self, stat: Stat) -> dict[str, Any]:
+        """Return a Stat's fields, its name encoded: names are few."""
+        name = stat.name
+        known = self._names.get(id(name))
+        if known is None:
+            known = name, orjson.Fragment(dumps(name, depth=4))
+            if len(self._names) < self.REMEMBERED:
+                self._names[id(name)] = known
+        return {**_default(stat), "name": known[1]}

@@ -23,7 +23,7 @@ def test_any_name_is_a_deployment_and_real_models_keep_their_name(live_deploymen
 
 
 def test_the_request_hands_back_its_result_and_is_written_as_a_plain_request():
-    request = recorded.make_recorded_request({"prompt": "2+2?"}, result("4"))
+    request = recorded.make_recorded_request(Request(), {"prompt": "2+2?"}, result("4"))
     answer = recorded.RecordedClient().make_request(request)
     assert [completion.text for completion in answer.completions] == ["4"]
     assert dataclasses.asdict(request) == dataclasses.asdict(Request(prompt="2+2?"))
@@ -31,7 +31,7 @@ def test_the_request_hands_back_its_result_and_is_written_as_a_plain_request():
 
 def test_the_result_survives_pickling():
     # HELM's multi-GPU runner sends requests between processes.
-    request = pickle.loads(pickle.dumps(recorded.make_recorded_request({}, result("4"), frozenset({"x"}))))
+    request = pickle.loads(pickle.dumps(recorded.make_recorded_request(Request(), {}, result("4"), frozenset({"x"}))))
     assert request.result.completions[0].text == "4"
     assert request.unmeasured == {"x"}
 
@@ -40,7 +40,7 @@ def test_a_request_that_carries_nothing_is_refused():
     with pytest.raises(RecordedError, match=r"recorded/x only hands back completions that a file holds"):
         recorded.RecordedClient().make_request(Request(model_deployment="recorded/x"))
     # dataclasses.replace makes a new request, which has lost its answer: an error, never an empty completion.
-    copied = dataclasses.replace(recorded.make_recorded_request({}, result()), prompt="other")
+    copied = dataclasses.replace(recorded.make_recorded_request(Request(), {}, result()), prompt="other")
     with pytest.raises(RecordedError):
         recorded.RecordedClient().make_request(copied)
 

@@ -26,8 +26,9 @@ from helm.clients.client import Client
 from helm.common.authentication import Authentication
 from helm.common.request import ErrorFlags, GeneratedOutput, RequestResult, Thinking, Token
 
+from helm_ext import garbage
 from helm_ext import runner as our_runner
-from helm_ext.runner import StreamingRunner, relaxed_gc
+from helm_ext.runner import StreamingRunner
 
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
 LOADED: list[str] = []
@@ -364,10 +365,12 @@ def test_killed_between_two_files_is_no_complete_run(tmp_path, monkeypatch):
     assert not runner._is_run_completed(run_path)
 
 
-def test_garbage_collector_is_left_as_it_was():
-    before = gc.get_threshold()
-    with relaxed_gc():
-        assert gc.get_threshold() != before
+def test_garbage_collector_is_left_as_it_was(monkeypatch):
+    before = 700, 10, 10
+    monkeypatch.setattr(garbage, "_THRESHOLDS", (701, 11, 11))
+    gc.set_threshold(*before)
+    with garbage.relaxed():
+        assert gc.get_threshold() == (701, 11, 11)
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
 

@@ -187,7 +187,7 @@ def test_array_writer_writes_in_pieces():
 
 @pytest.mark.parametrize("cached", [0, 3, 1000])
 def test_stats_are_helms_and_nans_go(cached, monkeypatch):
-    monkeypatch.setattr(StatRenderer, "CACHED", cached)
+    monkeypatch.setattr(StatRenderer, "REMEMBERED", cached)
     shared = [Stat(MetricName(f"s{i}", split="test")).add(i) for i in range(3)]
     rows = [
         PerInstanceStats(f"ü{i}", None, 0, [*shared, Stat(MetricName("nan")).add(math.nan), Stat(MetricName("none")),

@@ -8,12 +8,11 @@ and HELM's counterpart: docs/adapter_spec.md.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from helm_ext import garbage
 from helm_ext.errors import DatasetError, Problem, raise_for
 from helm_ext.formats.request_states.lowering import Lowering
 
@@ -50,23 +49,11 @@ def load(
         scoring={"metrics": metrics, "main_metric": main_metric, "extract": extract, "strip": strip, "lower": lower},
         name=name,
     )
-    with _paused_garbage_collection():
+    with garbage.paused():
         lowering.read(keep_rows=True)
         lowering.plan()
         raise_for(lowering.problems())
         return lowering.build()
-
-
-@contextlib.contextmanager
-def _paused_garbage_collection() -> Iterator[None]:
-    """Nothing read here has cycles, and looking for some among millions of rows takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def check(path: str | Path, **options: Any) -> tuple[list[Problem], dict[str, int]]:

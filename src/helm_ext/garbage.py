@@ -1,0 +1,45 @@
+"""The garbage collector and objects that live until the end of a run.
+
+A run makes millions of objects and frees few before it ends. Python's collector looks for cycles among all of them
+again and again, and finds none: a quarter of the time of HELM's own runner. Reference counts free what is dropped.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["paused", "relax", "relaxed"]
+
+_THRESHOLDS = 50_000, 20, 100
+
+
+def relax() -> None:
+    """Let the collector look less often, and not at what is there already: from now on, in this process."""
+    gc.freeze()
+    gc.set_threshold(*_THRESHOLDS)
+
+
+@contextmanager
+def relaxed() -> Iterator[None]:
+    """Do so for a while."""
+    thresholds = gc.get_threshold()
+    relax()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Look for nothing at all, where nothing has cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
