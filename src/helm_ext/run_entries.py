@@ -136,7 +136,7 @@ _ARGUMENTS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
         "path": _path,
         "version": _as_given,
         "split": _one_of("test", "train"),
-        "hub": _text,
+        "hub": _path,
         "render": _one_of("chat", "text"),
         "replies": _path,
         "max_tokens": _whole_number,

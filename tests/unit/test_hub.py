@@ -75,6 +75,16 @@ def test_versions_are_numbered(root, make):
     assert hub.verify(hub=root) == []
 
 
+def test_no_hub_is_not_a_sound_one(root, make):
+    assert hub.names(root) == []
+    for look in (hub.require_hub, lambda hub_root: hub.verify(hub=hub_root)):
+        with pytest.raises(HubError, match=f"^no hub at {root}\n"):
+            look(root)
+    hub.upload(make(), root)
+    hub.require_hub(root)
+    assert hub.verify(hub=root) == []
+
+
 def test_the_same_zip_is_refused_and_named(root, make):
     hub.upload(make(), root)
     hub.upload(make(record("a", "5")), root)
@@ -130,7 +140,9 @@ def test_a_digest_prefix_that_two_versions_share(local, make):
 
 
 def test_unknown_names(root, make):
-    with pytest.raises(HubError, match=r'no dataset "demo" in the hub at .*\n  hint: this hub is empty'):
+    with pytest.raises(
+        HubError, match=r'no dataset "demo" in the hub at .*\n  hint: there is no hub; the first upload'
+    ):
         hub.resolve("demo", hub=root)
     hub.upload(make(), root)
     with pytest.raises(HubError, match="hint: did you mean 'demo'"):

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helm_ext.cli.hub import hub_app
-from helm_ext.errors import DatasetError, HelmExtError
+from helm_ext.errors import DatasetError, HelmExtError, HubError
 
 
 @pytest.fixture
@@ -41,6 +41,9 @@ def test_the_way_of_a_dataset(run, tmp_path):
     )
     assert packed.stdout.startswith("sums.zip: 2 test, 0 train; SHA-256 ")
     digest = packed.stdout.split()[-1]
+    with pytest.raises(HubError, match="no hub at hub\n  hint: the first upload makes it"):
+        run("list")
+    (tmp_path / "hub").mkdir()
     assert run("list").stdout == "no datasets in the hub at hub\n"
     assert run("upload", "sums.zip").stdout == f"sums: version 1, SHA-256 {digest}\n"
     again = run("upload", "sums.zip", code=1)
@@ -126,6 +129,27 @@ def test_attributes_that_make_no_sense(run, tmp_path, arguments, message):
     (tmp_path / "bom.json").write_text('\ufeff{"a": 1}')
     with pytest.raises(HelmExtError, match=message):
         run("pack", "--test", "t.jsonl", "--name", "sums", *arguments)
+
+
+def test_a_hub_that_is_not_there(run):
+    """A slip in the name, or a disk that is not mounted: not a sound hub without datasets."""
+    for command in ("list", "verify"):
+        with pytest.raises(HubError, match="^no hub at slip\n  hint: the first upload makes it; --hub and"):
+            run(command, "--hub", "slip")
+        with pytest.raises(HubError, match="the hub's place is empty"):
+            run(command, "--hub", "")
+    with pytest.raises(HubError, match="hint: there is no hub; the first upload makes it"):
+        run("show", "sums", "--hub", "slip")
+
+
+def test_downloading_where_a_folder_is(run, tmp_path):
+    write(tmp_path / "t.jsonl", "4")
+    run("pack", "--test", "t.jsonl", "--name", "sums")
+    run("upload", "sums.zip")
+    (tmp_path / "out" / "sums.zip").mkdir(parents=True)
+    for options in ([], ["--replace"]):
+        with pytest.raises(HubError, match=r"out/sums\.zip: cannot be written: Is a directory"):
+            run("download", "sums", "--out", "out", *options)
 
 
 def test_problems_of_records_are_shown_with_file_and_line(run, tmp_path):

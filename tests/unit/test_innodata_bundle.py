@@ -492,6 +492,28 @@ def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
     assert not (tmp_path / "demo.zip").exists()
 
 
+def test_a_folder_where_the_bundle_should_be(tmp_path):
+    options = sources(tmp_path)
+    (tmp_path / "demo.zip").mkdir()
+    for replace in (False, True):
+        with pytest.raises(HelmExtError, match=r"demo\.zip: cannot be written: Is a directory"):
+            pack(**options, replace=replace)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.zip", "r.jsonl", "t.jsonl"]
+
+
+def test_pipes_are_no_files(tmp_path):
+    options = sources(tmp_path)
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(DatasetNotFoundError, match="no regular file\n  hint: records are read more than once"):
+            pack(**{**options, "test": f"/dev/fd/{reading}"})
+        with pytest.raises(DatasetNotFoundError, match="no regular file\n  hint: save the bundle as a file first"):
+            open_bundle(f"/dev/fd/{reading}").__enter__()
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def test_a_failed_write_leaves_the_old_bundle(tmp_path, monkeypatch):
     options = sources(tmp_path)
     old = pack(**options).path.read_bytes()
@@ -500,7 +522,7 @@ def test_a_failed_write_leaves_the_old_bundle(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(HelmExtError, match=r"demo\.zip: cannot be written: No space left on device"):
         pack(**options, attributes={"a": "b"}, replace=True)
     assert (tmp_path / "demo.zip").read_bytes() == old
     assert len(list(tmp_path.iterdir())) == 3

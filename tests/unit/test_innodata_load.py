@@ -15,6 +15,7 @@ from helm_ext.adaptation import select
 from helm_ext.breakdown import describe_breakdown
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 from helm_ext.formats.innodata import load, pack, render_text
+from helm_ext.run_entries import parse_arguments
 from helm_ext.scores import get_scores
 
 CHAT = [
@@ -159,6 +160,12 @@ def test_another_file_name_is_a_warning(bundle):
     evalset = load(path=other)
     assert evalset.name == "sums"
     assert [problem.code for problem in evalset.warnings] == ["name-mismatch"]
+
+
+def test_commas_in_a_hubs_path():
+    """HELM splits run entries at commas, so paths are written with %2C."""
+    assert parse_arguments("innodata", {"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}
+    assert parse_arguments("innodata", {"hub": "s3://bucket/hub"}) == {"hub": "s3://bucket/hub"}
 
 
 def test_from_the_hub(tmp_path, bundle):

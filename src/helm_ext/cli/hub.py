@@ -118,6 +118,7 @@ def upload(
 @hub_app.command("list")
 def list_(hub: Hub = None, as_json: AsJson = False) -> None:
     """List the datasets of the hub with their newest versions."""
+    hubs.require_hub(hub)
     newest = [hubs.versions(name, hub)[-1] for name in hubs.names(hub)]
     if as_json:
         typer.echo(json.dumps([_to_json(version) for version in newest], ensure_ascii=False, indent=2))

@@ -66,6 +66,7 @@ __all__ = [
     "load",
     "names",
     "open_version",
+    "require_hub",
     "resolve",
     "upload",
     "verify",
@@ -106,13 +107,18 @@ class Uploaded:
 
 
 def get_root(hub: str | Path | None = None) -> str:
-    """Return the hub's folder or URL: the argument, else HELM_EXT_HUB, else the folder `hub` in the user's data."""
+    """Return the hub's folder or URL: the argument, else HELM_EXT_HUB, else the folder `hub` in the user's data.
+
+    Raises HubError for an empty argument, which would mean the working directory.
+    """
     if hub is None:
         hub = os.environ.get(HUB_ENV) or None
     if hub is None:
         from platformdirs import user_data_path
 
         hub = user_data_path("helm-ext") / "hub"
+    if not str(hub):
+        raise HubError(f"the hub's place is empty\n  hint: a folder or an fsspec URL; without any, {HUB_ENV} is taken")
     return str(hub)
 
 
@@ -175,8 +181,18 @@ def _refuse_duplicate(storage: Storage, name: str, digest: str, path: Path) -> t
 
 
 def names(hub: str | Path | None = None) -> list[str]:
-    """Return the names of all datasets of the hub."""
+    """Return the names of all datasets of the hub; [] also where no hub is yet."""
     return list_datasets(_open(hub))
+
+
+def require_hub(hub: str | Path | None = None) -> None:
+    """Raise HubError where there is no hub, not even an empty one: a slip in its name, or a disk that is not there."""
+    _require(_open(hub))
+
+
+def _require(storage: Storage) -> None:
+    if not storage.exists():
+        raise HubError(f"no hub at {storage.root}\n  hint: the first upload makes it; --hub and {HUB_ENV} name others")
 
 
 def versions(name: str, hub: str | Path | None = None) -> list[Version]:
@@ -284,15 +300,15 @@ def download(
         raise HubError(f"{path.parent}: no such folder")
     with open_version(resolved, hub) as bundle:
         file = bundle.archive.fp
-        if path.exists():
-            with path.open("rb") as old:
-                if sha256_of(old) == resolved.digest:
-                    return path, resolved
-            if not replace:
-                raise HubError(
-                    f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
-                )
         try:
+            if path.exists():
+                with path.open("rb") as old:
+                    if sha256_of(old) == resolved.digest:
+                        return path, resolved
+                if not replace:
+                    raise HubError(
+                        f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
+                    )
             write_atomically(file, path)
         except OSError as error:
             raise HubError(f"{path}: cannot be written: {error.strerror}") from error
@@ -311,9 +327,10 @@ def diff(name: str, old: int | str, new: int | str, hub: str | Path | None = Non
 def verify(name: str | None = None, hub: str | Path | None = None) -> list[Problem]:
     """Re-read every version of one dataset or of all: entries, numbering, digests, and every rule of a bundle.
 
-    Returns all problems; [] means that the hub is sound. Raises HubError for an unknown name.
+    Returns all problems; [] means that the hub is sound. Raises HubError for an unknown name, and where no hub is.
     """
     storage = _open(hub)
+    _require(storage)
     if name is not None:
         require_dataset(storage, name)
     problems: list[Problem] = []

@@ -46,6 +46,9 @@ class Storage(Protocol):
 
     root: str
 
+    def exists(self) -> bool:
+        """Return whether anything is at the root."""
+
     def read(self, path: str) -> bytes:
         """Return a file's bytes. Raises FileNotFoundError."""
 
@@ -97,6 +100,10 @@ class LocalStorage:
     def __init__(self, root: Path) -> None:
         self.root = str(root)
         self.path = root
+
+    def exists(self) -> bool:
+        """See Storage."""
+        return self.path.exists()
 
     def read(self, path: str) -> bytes:
         """See Storage."""
@@ -216,6 +223,12 @@ class RemoteStorage:
         self.path = path.rstrip("/")
         protocols = file_system.protocol
         self.protocols = {protocols} if isinstance(protocols, str) else set(protocols)
+
+    def exists(self) -> bool:
+        """See Storage."""
+        self.file_system.invalidate_cache()
+        with self._explained("", "cannot be read", writes=False):
+            return bool(self.file_system.exists(self.path))
 
     def read(self, path: str) -> bytes:
         """See Storage."""

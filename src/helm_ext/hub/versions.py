@@ -90,7 +90,9 @@ def require_dataset(storage: Storage, name: str) -> list[int]:
     numbers = list_numbers(storage, name) if is_valid_name(name) else []
     if not numbers:
         known = list_datasets(storage)
-        hint = did_you_mean(name, known) or (f"known: {', '.join(known[:10])}" if known else "this hub is empty")
+        hint = did_you_mean(name, known) or f"known: {', '.join(known[:10])}"
+        if not known:
+            hint = "this hub is empty" if storage.exists() else "there is no hub; the first upload makes it"
         raise HubError(f"no dataset {show(name)} in the hub at {storage.root}\n  hint: {hint}")
     return numbers
 

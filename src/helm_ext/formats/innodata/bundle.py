@@ -170,12 +170,16 @@ def open_bundle(
 
 def _open(path: str | Path, shown: str) -> BinaryIO:
     try:
-        return Path(path).open("rb")
+        file = Path(path).open("rb")  # noqa: SIM115 - closed by `open_bundle`
     except FileNotFoundError as error:
         hint = near_files(Path(path))
         raise DatasetNotFoundError(f"{shown}: no such file" + (f"\n  hint: {hint}" if hint else "")) from error
     except OSError as error:
         raise DatasetNotFoundError(f"{shown}: cannot be read: {error.strerror}") from error
+    if not file.seekable():
+        file.close()
+        raise DatasetNotFoundError(f"{shown}: no regular file\n  hint: save the bundle as a file first")
+    return file
 
 
 def read_archive(

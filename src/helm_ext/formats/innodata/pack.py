@@ -15,12 +15,13 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from helm_ext.errors import (
     DatasetIntegrityError,
     DatasetNotFoundError,
     DatasetSchemaError,
+    HelmExtError,
     Location,
     Problem,
     raise_for,
@@ -74,6 +75,25 @@ def pack(
         **attributes,
     }
     path = Path(target) / f"{name}.zip"
+    try:
+        digest = _write(path, sources, counted, meta, compress=compress, replace=replace)
+    except OSError as error:
+        if isinstance(error, HelmExtError):
+            raise
+        raise HelmExtError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return Packed(path, digest, {split: counted[split].lines for split in MEMBERS})
+
+
+def _write(
+    path: Path,
+    sources: Mapping[Split, Path | None],
+    counted: Mapping[Split, SplitCheck],
+    meta: Mapping[str, Any],
+    *,
+    compress: bool,
+    replace: bool,
+) -> str:
+    """Write the bundle and return its SHA-256."""
     with tempfile.TemporaryFile(dir=_folder(path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             for split, member in MEMBERS.items():
@@ -92,7 +112,7 @@ def pack(
                     )
         else:
             write_atomically(file, path)
-    return Packed(path, digest, {split: counted[split].lines for split in MEMBERS})
+    return digest
 
 
 def _check_arguments(name: str, attributes: Mapping[str, Any]) -> None:
@@ -138,11 +158,21 @@ _EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 def _read(source: Path, problems: ProblemList, counted: SplitCheck) -> Iterator[tuple[str, Record]]:
     try:
         with source.open("rb") as file:
+            _require_seekable(file, source)
             for record in check_split(file, str(source), problems, counted):
                 yield str(source), record
+    except DatasetNotFoundError:
+        raise
     except OSError as error:
         problem = Problem(f"cannot be read: {error.strerror}", Location(str(source)), code="unreadable")
         raise DatasetNotFoundError([problem]) from error
+
+
+def _require_seekable(file: BinaryIO, source: Path) -> None:
+    if not file.seekable():
+        raise DatasetNotFoundError(
+            f"{source}: no regular file\n  hint: records are read more than once: save them as a file first"
+        )
 
 
 def _require_unchanged(sources: Mapping[Split, Path | None], counted: Mapping[Split, SplitCheck]) -> None:
