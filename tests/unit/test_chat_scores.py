@@ -176,3 +176,52 @@ def test_names_do_not_collide_with_helms():
 def test_signs_and_points_belong_to_numbers(gold, reply, value):
     scores = {score.name: score.function for score in chat.SCORES}
     assert scores["expected_exact"](gold, reply) == value
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "value"),
+    [
+        # Relations are words of their own.
+        ("-3", "x=-3", 1),
+        ("-3", "x=\u22123", 1),
+        ("3", "x=-3", 0),
+        ("5", "10-5=5", 1),
+        ("-5", "10-5=5", 0),
+        ("x=5", "x = 5", 1),
+        ("x = 5", "so x=5.", 1),
+        (".5", "x=.5", 1),
+        ("-3", "x\u2265-3", 1),
+        ("Paris", "answer=Paris", 1),
+        ("Paris", "<b>Paris</b>", 1),
+        ("Paris", "|Paris|2.1|", 1),
+        ("2.1", "|Paris|2.1|", 1),
+        # Pictures and arrows too.
+        ("Paris", "Paris\U0001f389", 1),
+        ("Paris", "\u2705Paris\u2764\ufe0f!", 1),
+        ("Paris", "France\u2192Paris", 1),
+        ("Windows", "Windows\u2122", 1),
+        # Dashes between digits, however they are written.
+        ("10-20", "10\u201320 people", 1),
+        ("2024-01-02", "2024\u201101\u201102", 1),
+        ("20", "10\u201320", 0),
+        # Formulas between dollar signs, and amounts.
+        ("4", "It is $4$.", 1),
+        ("4", "$$4$$", 1),
+        ("-4", "$x=-4$", 1),
+        ("x", "where $x$ is", 1),
+        ("4", "It costs $4.", 0),
+        ("4", "$4-$5", 0),
+        ("4", "between $4 and $5", 0),
+        ("$4", "between $4 and $5", 1),
+        ("$4", "US$4/US$5", 0),
+        ("$5", "a$ and $5", 1),
+        # Full-width forms.
+        ("10", "\uff11\uff10です", 1),
+        ("1.5", "\uff11\uff0e\uff15", 1),
+        ("-3", "\uff0d\uff13", 1),
+        ("ABC", "\uff21\uff22\uff23\uff01", 1),
+    ],
+)
+def test_symbols_and_words(gold, reply, value):
+    assert SCORES["expected_contains"](gold, reply) == value
+    assert SCORES["expected_f1"](gold, reply) >= (0.25 if value else 0)

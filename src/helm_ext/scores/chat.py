@@ -5,8 +5,8 @@ SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no lett
 NLTK data at run time, and none of them knows a word in a script without spaces.
 
 A reasoning model's thinking is no part of its reply. All texts are normalised to NFC. A *word* is what stands between
-spaces; in scripts that write no spaces (Han, kana, Thai, Lao, Khmer, Burmese) every character is a word. All scores are
-in 0..1 and defined for empty texts.
+spaces; in scripts that write no spaces (Han, kana, Thai, Lao, Khmer, Burmese) every character is a word, and so are
+relations (`=`), arrows and pictures. All scores are in 0..1 and defined for empty texts.
 """
 
 from __future__ import annotations
@@ -38,15 +38,27 @@ _UNSPACED = re.compile(
     "]"
     "[\u0300-\u036f\u3099\u309a\ufe00-\ufe0f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*"
 )
+_ALONE = re.compile(
+    "[=<>|~\u223c-\u226f]+"  # relations: "x=5" says 5, and is "x = 5"
+    "|[\u00a9\u00ae\u2122\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u2900-\u297f\u2b00-\u2bff"  # arrows, pictures
+    "\U0001f000-\U0001faff][\ufe0e\ufe0f]?"
+)
+"""Symbols that are words of their own, with or without spaces around them."""
+_MATH = re.compile(r"(?<![\w$])\$\$?(?=[^\s$])([^$\n]*)(?<=\S)\$\$?(?!\d)")
+"""A formula between dollar signs. Pandoc's rule tells it from amounts: no space inside, no digit behind (`$4-$5`)."""
 _SIGNED = re.compile(r"[$€£¥₹]?\.?\d")
 """What a minus may stand before."""
-_MINUS = re.compile(rf"(?<!\w)[\u2010-\u2013\u2212\ufe63\uff0d](?={_SIGNED.pattern})")
-"""The other ways to write a minus: hyphens, the en dash, U+2212, small and full-width."""
+_DASH = "[\u2010-\u2013\u2212\ufe63]"
+_MINUS = re.compile(rf"(?<!\w){_DASH}(?={_SIGNED.pattern})|(?<=\d){_DASH}(?=\d)")
+"""The other ways to write a minus, or the dash of a range or a date: hyphens, the en dash, U+2212, the small one."""
 _PERCENT = re.compile(r"(?<=\d)\s+(?=[%٪％])")
 
 
-_INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
-"""Soft hyphen, zero-width space, word joiner, BOM: invisible. Joiners that letters need (U+200C, U+200D) stay."""
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u00ad\u200b\u2060\ufeff") | {chr(0xFEE0 + code): chr(code) for code in range(33, 127)}
+)
+"""Soft hyphen, zero-width space, word joiner, BOM are invisible; joiners that letters need (U+200C, U+200D) stay.
+Full-width letters, digits and signs are those of ASCII."""
 
 
 def _is_punctuation(character: str) -> bool:
@@ -59,9 +71,9 @@ def _without_punctuation(text: str) -> str:
     Kept: between digits (`1.5`, `10:30`), a minus before a number or an amount (`-3`, `-.5`, `-$5`, also as U+2212 and
     its like), a leading decimal point (`.5`), `%` after a number (also after a space), `#` after a letter (`C#`).
     An apostrophe between letters goes without leaving a space (`don't` = `don’t` = `dont`). Symbols such as `+` and `$`
-    are no punctuation in Unicode and stay.
+    are no punctuation in Unicode and stay, but for the `$` around formulas.
     """
-    text = _PERCENT.sub("", _MINUS.sub("-", text))
+    text = _PERCENT.sub("", _MINUS.sub("-", _MATH.sub(r" \1 ", text)))
     out: list[str] = []
     for index, character in enumerate(text):
         if not _is_punctuation(character):
@@ -88,7 +100,7 @@ def words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = Tru
 
     A text that consists of punctuation only keeps it even when punctuation is ignored: otherwise "?" would equal "".
     """
-    text = unicodedata.normalize("NFC", text.translate(_INVISIBLE))
+    text = unicodedata.normalize("NFC", text.translate(_PLAIN))
     if ignore_case:
         text = unicodedata.normalize("NFC", text.casefold())
     if ignore_punctuation:
@@ -99,7 +111,7 @@ def words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = Tru
 
 
 def _split(text: str) -> tuple[str, ...]:
-    return tuple(_UNSPACED.sub(r" \g<0> ", text).split())
+    return tuple(_ALONE.sub(r" \g<0> ", _UNSPACED.sub(r" \g<0> ", text)).split())
 
 
 def _match(
