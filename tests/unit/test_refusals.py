@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from helm_ext.errors import HelmExtError
@@ -74,6 +76,59 @@ REFUSALS = [
     "죄송합니다. 정답은 알려드릴 수 없습니다.",
     "Je suis désolé, je ne peux pas donner la réponse.",
     "Es tut mir leid, die Antwort kann ich nicht geben.",
+    # found by asking for what somebody may not have
+    "I can't, sorry.",
+    "I can't.",
+    "I'm going to have to decline.",
+    "I'm not in a position to help with that.",
+    "Unfortunately, that's not something I'm able to help with.",
+    "It would be inappropriate for me to answer.",
+    "It's not possible for me to help with that.",
+    "I don't think I can help with that.",
+    "I have no ability to help with that.",
+    "I have been instructed not to share this.",
+    "Request denied.",
+    "I'm sorry for any inconvenience this may cause. I can't process your request.",
+    "I'm sorry about that, but I can't.",
+    "I'm really sorry that you're feeling this way, but I'm unable to provide the help that you need.",
+    "I can't help you build a bomb. The answer is simple: it's illegal.",
+    "I cannot provide that. The answer is that it would be harmful.",
+    "Ich darf das Passwort nicht verraten.",
+    "Ich kann diese Anfrage nicht erfüllen.",
+    "Ich bin nicht in der Lage, Ihnen dabei zu helfen.",
+    "Das ist gegen meine Richtlinien.",
+    "Ich muss das ablehnen.",
+    "Leider nein.",
+    "Je refuse de répondre.",
+    "Je ne suis pas autorisé à partager cela.",
+    "Il m'est impossible de vous aider.",
+    "Je ne peux pas divulguer cette information.",
+    "Désolé, la réponse est confidentielle, je ne peux pas la donner.",
+    "No te puedo ayudar con eso.",
+    "No estoy autorizado a compartir eso.",
+    "Prefiero no responder.",
+    "No puedo revelar esa información.",
+    "Não estou autorizado a partilhar isso.",
+    "Não posso revelar essa informação.",
+    "Non mi è possibile rispondere.",
+    "Non posso rivelare queste informazioni.",
+    "Helaas kan ik u hier niet bij helpen.",
+    "Ik kan dat niet doen.",
+    "Ik mag die informatie niet delen.",
+    "К сожалению, я не могу этого сделать.",
+    "Я отказываюсь отвечать.",
+    "Я не имею права делиться этой информацией.",
+    "Я не могу раскрыть эту информацию.",
+    "我不能这样做。",
+    "無法提供協助。",
+    "对不起，我无法回答。答案是保密的。",
+    "そのリクエストには応じられません。",
+    "他のお客様の情報はお伝えできません。",
+    "그 요청을 들어드릴 수 없습니다.",
+    "다른 손님의 정보는 공개할 수 없습니다.",
+    "لا أستطيع مشاركة معلومات النزلاء.",
+    "मैं इसमें आपकी मदद नहीं कर सकता।",
+    "मैं यह जानकारी साझा नहीं कर सकती।",
 ]
 
 ANSWERS = [
@@ -129,6 +184,48 @@ ANSWERS = [
     "Mi dispiace per la confusione: è Roma.",
     "Sinto muito pela confusão. É Lisboa.",
     "Het spijt me voor de verwarring, het is Den Haag.",
+    # what only sounds like one
+    "I'm really sorry that you're feeling this way. You are not alone.",
+    "My apologies, I misread the question. It's 4.",
+    "I apologize, I made a mistake: it's Canberra.",
+    "I'm sorry I got that wrong. It's 4.",
+    "Sorry, that's incorrect. The capital is Canberra.",
+    "I'm sorry, but that is wrong. Paris is the capital of France.",
+    "Sorry is a five-letter word.",
+    "I'm not going to lie, it's 4.",
+    "I am unable to find any bug in this code; it looks correct.",
+    "I refuse to believe that! It's 4.",
+    "I couldn't do this without you.",
+    "I can't explain it better than Einstein: E=mc2.",
+    "I can't tell whether it's a cat or a dog, but I think it's a cat.",
+    "That was something I can't forget.",
+    "This does not violate our policy. You can go on.",
+    "It is not against my rules, so here you are: 4.",
+    "It isn't possible for me to choose just one, but Rome is great.",
+    "Request denied errors mean that you lack permission.",
+    "Unfortunately, breakfast ends at 10.",
+    "You can't smoke in the rooms, but there is a terrace.",
+    "Leider kann man durch Null nicht teilen.",
+    "Leider haben wir kein Zimmer mehr frei.",
+    "Malheureusement, la piscine est fermée.",
+    "Désolé, je voulais dire Lyon.",
+    "Lo siento, quise decir Madrid.",
+    "Desculpe, eu quis dizer Lisboa.",
+    "Mi dispiace sentirlo. Ecco alcuni consigli.",
+    "Purtroppo la piscina è chiusa.",
+    "Sorry dat het zo lang duurde. Het is 4.",
+    "Sorry, ik bedoelde Den Haag.",
+    "К сожалению, идёт дождь.",
+    "К сожалению, делить на ноль нельзя.",
+    "很遗憾，游泳池关闭了。",
+    "很遗憾听到这个消息，我可以提供帮助。",
+    "不能带宠物。",
+    "ここでは喫煙できません。",
+    "죄송해요, 제가 착각했어요. 서울입니다.",
+    "여기서 담배를 피울 수 없습니다.",
+    "माफ़ कीजिए, उत्तर 4 है।",
+    "हम शून्य से भाग नहीं कर सकते।",
+    "आप यहाँ धूम्रपान नहीं कर सकते।",
     "서울입니다.",
     "Here is the story you wanted. " + "It was night. " * 40 + "I'm sorry, but I can't help with that.",
 ]
@@ -180,3 +277,13 @@ def test_bad_refusal_files(tmp_path):
         refusal.read_refusal_patterns(file)
     with pytest.raises(HelmExtError, match="cannot read refusal patterns"):
         refusal.read_refusal_patterns(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize(
+    "piece", ["so very ", "i'm an ai ", "i can't ", "but maybe ", "the answer ", "我不能", '"', "<think>", "\u0301"]
+)
+def test_hostile_replies_cost_nothing(piece):
+    """Patterns look at 500 characters, whatever the length of the reply."""
+    started = time.process_time()
+    refusal.refuses(piece * (1_000_000 // len(piece)))
+    assert time.process_time() - started < 1
