@@ -86,6 +86,8 @@ def _make_row(workload: str, number: int) -> Row:
     right = rng.randrange(4) if workload == "W1" else 0
     if workload == "W1":
         options = tuple(" ".join(rng.choices(WORDS, k=3)) for _ in range(4))
+        while len(set(options)) < len(options):  # once in ten thousand rows
+            options = tuple(" ".join(rng.choices(WORDS, k=3)) for _ in range(4))
         answer = LETTERS[right if rng.random() < 0.5 else (right + 1) % 4]
     else:
         options = (rng.choice(WORDS),)

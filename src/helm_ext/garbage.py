@@ -35,11 +35,14 @@ def relaxed() -> Iterator[None]:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Look for nothing at all, where nothing has cycles."""
-    was_enabled = gc.isenabled()
+    """Look for nothing at all, where nothing has cycles; what was made meanwhile counts as old afterwards."""
+    was_enabled, frozen = gc.isenabled(), gc.get_freeze_count()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            gc.freeze()
+            if not frozen:
+                gc.unfreeze()  # into the oldest generation: the youngest would be looked through at once
             gc.enable()
