@@ -122,6 +122,8 @@ def test_all_problems_of_a_record_are_found():
         (b'{"id": "1", "id": "2", "messages": [], "expected": ""}', 'the key "id" occurs twice'),
         (b'{"id": "1", "messages": [{"role": "user", "role": "system", "content": ""}], "expected": ""}', 'the key "role" occurs twice'),
         (b'{"id": "1", "x": {"y": 1, "y": 2}, "messages": [], "expected": ""}', 'the key "y" occurs twice'),
+        ('{"id": "1", "é": 1, "\\u00e9": 2, "messages": [], "expected": ""}'.encode(), 'the key "é" occurs twice'),
+        (b'{"id": "1", "a/b": 1, "a\\/b": 2, "messages": [], "expected": ""}', 'the key "a/b" occurs twice'),
         (b"[" * 3000 + b"]" * 3000, "not JSON: depth limit exceeded (column 1026)"),
     ],
 )  # fmt: skip

@@ -182,16 +182,17 @@ def read_json_object(data: bytes, location: Location, problems: ProblemList) -> 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
-_ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
+_ESCAPED_KEY = re.compile(rb'\\.[^"\\]*"\s*:', re.DOTALL)
+"""A key with an escape in it. What follows the last escape has no backslash, so the search is linear."""
 
 
 def _may_be_inexact(data: bytes, value: Mapping[str, Any]) -> bool:
     """Whether orjson may have hidden something: it takes the last of two equal keys and rounds integers over 64 bits.
 
     For a plain record it is enough to count how often each key's name is there; all else takes the slower parser.
-    A key can also be spelled with escapes, which for ASCII letters nobody needs: those lines take it too.
+    A key can also be spelled with escapes, which few need: those lines take it too.
     """
-    if _ESCAPED_ASCII.search(data):
+    if _ESCAPED_KEY.search(data):
         return True
     messages = value.get("messages")
     if not isinstance(messages, list) or any(data.count(key) != len(messages) for key in (b'"role"', b'"content"')):
