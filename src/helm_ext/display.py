@@ -8,6 +8,8 @@ tests/contract/test_runner_sources.py fails when HELM changes it.
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import re
 from contextlib import ExitStack
 from dataclasses import MISSING, fields, is_dataclass
@@ -36,7 +38,7 @@ from helm_ext.serialise import ArrayWriter, write_array
 from helm_ext.staged import staged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
@@ -189,12 +191,43 @@ class _ShownStats:
     def get(self, instance_id: str, perturbation: bytes | None, trial: int) -> Stats:
         return self._by_row.get((instance_id, perturbation, trial), {})
 
+    def instance_ids(self) -> Iterator[str]:
+        """Return the ids, those of several trials or perturbations several times."""
+        return (instance_id for instance_id, _, _ in self._by_row)
+
+
+class _Sample:
+    """Which instances are shown: the same ones for every model, whatever their order in the file.
+
+    Each id has a number that looks random; the lowest numbers are shown. An instance is shown with all its trials and
+    perturbations, or not at all.
+    """
+
+    def __init__(self, instance_ids: Iterable[str], size: int | None) -> None:
+        self._limit: int | None = None
+        if size is not None:
+            lowest = heapq.nsmallest(size + 1, set(map(self._number, instance_ids)))
+            if len(lowest) > size:
+                self._limit = lowest[size]
+
+    def __contains__(self, instance_id: str) -> bool:
+        return self._limit is None or self._number(instance_id) < self._limit
+
+    @staticmethod
+    def _number(instance_id: str) -> int:
+        return int.from_bytes(hashlib.blake2b(instance_id.encode(), digest_size=8).digest(), "big")
+
 
 # The files
 
 
-def write_display_files(run_path: Path, run_spec: RunSpec, schema: Schema, *, skip_completed: bool) -> None:
-    """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run."""
+def write_display_files(
+    run_path: Path, run_spec: RunSpec, schema: Schema, *, skip_completed: bool, max_instances: int | None = None
+) -> None:
+    """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run.
+
+    `max_instances`: show a sample of so many instances (see `_Sample`); None shows all, as HELM does.
+    """
     state_path, stats_path = run_path / "scenario_state.json", run_path / "per_instance_stats.json"
     if skip_completed and all((run_path / name).exists() for name in DISPLAY_FILES):
         hlog(f"Skipping writing display JSON for run {run_spec.name} because they are all there already.")
@@ -213,7 +246,8 @@ def write_display_files(run_path: Path, run_spec: RunSpec, schema: Schema, *, sk
     perturbations = _Perturbations()
     stats = _ShownStats(names, perturbations)
     stats.read(stats_path)
-    rows = _DisplayRows(run_spec, stats, perturbations)
+    sample = _Sample(stats.instance_ids(), max_instances)
+    rows = _DisplayRows(run_spec, stats, perturbations, sample)
     with staged(run_path) as files:
         with ExitStack() as stack:
             outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
@@ -225,6 +259,8 @@ def write_display_files(run_path: Path, run_spec: RunSpec, schema: Schema, *, sk
                 output.close()
         if rows.replaced:
             _replace_instances(files, rows.replaced)
+    if rows.skipped:
+        hlog(f"{run_spec.name}: pages show {len(rows.shown)} instances; {len(rows.skipped)} are in the tables only")
 
 
 def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> None:
@@ -238,9 +274,14 @@ def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> N
 class _DisplayRows:
     """What HELM shows of each request state."""
 
-    def __init__(self, run_spec: RunSpec, stats: _ShownStats, perturbations: _Perturbations) -> None:
+    def __init__(self, run_spec: RunSpec, stats: _ShownStats, perturbations: _Perturbations, sample: _Sample) -> None:
         self._adapter_spec = run_spec.adapter_spec
         self._stats = stats
+        self._sample = sample
+        self.shown: set[str] = set()
+        """Ids of instances on the pages."""
+        self.skipped: set[str] = set()
+        """Ids of those that are not in the sample."""
         self._perturbations = perturbations
         self._places: dict[tuple[str, bytes | None], tuple[int, int]] = {}
         """Of each (id, perturbation): its place in instances.json, and the hash of what was written there."""
@@ -256,8 +297,12 @@ class _DisplayRows:
         for state in read_array(path, "request_states"):
             if state.get("result") is None or (calibrated and state.get("request_mode") == "calibration"):
                 continue
-            key, perturbation = self._perturbations.read(state["instance"].get("perturbation"))
             instance_id, trial = str(state["instance"]["id"]), int(state["train_trial_index"])
+            if instance_id not in self._sample:
+                self.skipped.add(instance_id)
+                continue
+            self.shown.add(instance_id)
+            key, perturbation = self._perturbations.read(state["instance"].get("perturbation"))
             stats = self._stats.get(instance_id, key, trial)
             reference_index = state.get("reference_index")
             if separate and "predicted_index" in stats and stats["predicted_index"] != reference_index:

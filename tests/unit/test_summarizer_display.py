@@ -29,8 +29,9 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 
 from helm_ext import json_arrays
 from helm_ext.display import DISPLAY_FILES, as_helm_writes, write_display_files
+from helm_ext.errors import HelmExtError
 from helm_ext.json_arrays import read_array
-from helm_ext.summarizer import StreamingSummarizer
+from helm_ext.summarizer import DISPLAY_ROWS_ENV, StreamingSummarizer
 
 SCHEMA = Schema(
     metric_groups=[
@@ -232,9 +233,46 @@ def test_summarizer_goes_through_all_runs(tmp_path):
         run_spec = write_run(tmp_path / name, "generation", *make_generation())
         runs.append(SimpleNamespace(run_path=str(tmp_path / name), run_spec=run_spec))
     summarizer = StreamingSummarizer.__new__(StreamingSummarizer)
-    summarizer.runs, summarizer.schema = runs, SCHEMA
+    summarizer.runs, summarizer.schema, summarizer.display_rows = runs, SCHEMA, None
     summarizer.write_run_display_json(skip_completed=False)
     assert all((tmp_path / name / file).exists() for name in ("one", "two") for file in DISPLAY_FILES)
+
+
+def read_shown(folder: Path) -> dict[str, set[str]]:
+    """The ids in each display file."""
+    shown = {}
+    for name in DISPLAY_FILES:
+        rows = json.loads((folder / name).read_text())
+        shown[name] = {row.get("instance_id", row.get("id")) for row in rows}
+    return shown
+
+
+@pytest.mark.parametrize("size", [1, 3, 6, 7, 100])
+def test_a_sample_is_shown(tmp_path, size):
+    states, stats = make_generation()
+    stats = [row for row in stats if row.instance_id != "id90"]  # which has no result
+    spec = write_run(tmp_path / "all", "generation", states, stats)
+    write_display_files(tmp_path / "all", spec, SCHEMA, skip_completed=False)
+    write_run(tmp_path / "some", "generation", states[::-1], stats)  # whatever the order
+    write_run(tmp_path / "again", "generation", states, stats)
+    for name in ("some", "again"):
+        write_display_files(tmp_path / name, spec, SCHEMA, skip_completed=False, max_instances=size)
+    everything, some = read_shown(tmp_path / "all")["instances.json"], read_shown(tmp_path / "some")
+    assert some == read_shown(tmp_path / "again")
+    assert len({frozenset(ids) for ids in some.values()}) == 1
+    assert everything == {f"id{n}" for n in (*range(7), 91)}
+    shown = some["instances.json"] - {"id91"}  # without stats: shown by chance
+    assert len(shown) == min(size, 7)
+    for name in DISPLAY_FILES[1:]:  # what is shown of a row does not depend on the others
+        full = [r for r in json.loads((tmp_path / "all" / name).read_text()) if r["instance_id"] in shown]
+        assert [r for r in json.loads((tmp_path / "again" / name).read_text()) if r["instance_id"] in shown] == full
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "１"])
+def test_the_number_of_shown_rows_is_checked(monkeypatch, value):
+    monkeypatch.setenv(DISPLAY_ROWS_ENV, value)
+    with pytest.raises(HelmExtError, match=f'HELM_EXT_DISPLAY_ROWS="{value}": expected a whole number from 1'):
+        StreamingSummarizer()
 
 
 def test_elements_of_an_array(tmp_path):
