@@ -17,6 +17,7 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFound
 from helm_ext.formats.innodata import load, pack, render_text
 from helm_ext.run_entries import parse_arguments
 from helm_ext.scores import get_scores
+from helm_ext.scores.ultraeval import EXECUTING
 
 CHAT = [
     {"role": "system", "content": "Be brief."},
@@ -289,6 +290,15 @@ def test_metrics(bundle):
         load(path=bundle, main_metric="refusal_mtch")
     with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
         load(path=bundle, metrics=["zzz"])
+    assert load(path=bundle, metrics=["rouge_l", "rouge_l"]).scoring.metrics == ("rouge_l",)
+
+
+@pytest.mark.parametrize("name", sorted(EXECUTING | {"pass", "code_eval_acc"}))
+def test_metrics_that_run_code_or_need_test_cases(bundle, name):
+    """Records may hold what UltraEval's HumanEval rows hold; naming its metric must not run a model's code."""
+    for options in ({"metrics": [name]}, {"main_metric": name}):
+        with pytest.raises(RunEntryError, match=f'"{name}" cannot be measured here: it (runs|needs)'):
+            load(path=bundle, **options)
 
 
 def test_the_example(tmp_path):

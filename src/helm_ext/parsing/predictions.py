@@ -74,10 +74,10 @@ def without_thinking(text: str) -> str:
     """Return what a reasoning model says after it has thought: the text behind the last `</think>`.
 
     Many chat templates open `<think>` in the prompt, so the completion has the end only. Thinking that never ends (the
-    completion starts with `<think>` and was cut off) has no answer behind it: "".
+    completion, or what is behind, starts with `<think>` and was cut off) has no answer behind it: "".
     """
-    _, closed, behind = text.rpartition("</think>")
-    return behind if closed or not text.lstrip().startswith("<think>") else ""
+    _, _, behind = text.rpartition("</think>")
+    return "" if behind.lstrip().startswith("<think>") else behind
 
 
 _extract = extract  # `clean` has an argument of that name, after the key in the file

@@ -152,7 +152,7 @@ def _make_scoring(
     metrics: Sequence[str] | None, main_metric: str | None, extract: str | None, strip: bool, lower: bool
 ) -> Scoring:
     """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given."""
-    from helm_ext.formats.request_states.scoring import HELM_METRICS
+    from helm_ext.formats.request_states.scoring import HELM_METRICS, UNUSABLE_METRICS
     from helm_ext.scores import get_scores
 
     if extract is not None:
@@ -165,8 +165,10 @@ def _make_scoring(
         main_metric = MAIN_METRIC if MAIN_METRIC in chosen else chosen[0]
     elif main_metric not in chosen:
         chosen = (*chosen, main_metric)
-    known = HELM_METRICS | get_scores().keys()
+    known = (HELM_METRICS | get_scores().keys()) - UNUSABLE_METRICS.keys()
     for name in chosen:
+        if name in UNUSABLE_METRICS:
+            raise RunEntryError(f"{show(name)} cannot be measured here: {UNUSABLE_METRICS[name]}")
         if name not in known:
             hint = did_you_mean(name, known) or f"for example {', '.join(METRICS)}"
             raise RunEntryError(f"no such metric: {show(name)}\n  hint: {hint}")

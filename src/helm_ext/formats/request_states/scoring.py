@@ -11,7 +11,7 @@ from helm_ext.evalset import Scoring
 from helm_ext.formats.request_states.report import Report
 from helm_ext.formats.request_states.wording import Path
 
-__all__ = ["HELM_METRICS", "LIST_METRICS", "check_scoring", "make_scoring"]
+__all__ = ["HELM_METRICS", "LIST_METRICS", "UNUSABLE_METRICS", "check_scoring", "make_scoring"]
 
 HELM_METRICS = frozenset(
     {
@@ -53,8 +53,12 @@ HELM_METRICS = frozenset(
 )
 """The names in HELM's `compute_reference_metrics`. Importing it costs seconds; a contract test keeps this list true."""
 
-UNUSABLE_METRICS = {"pass": "it needs test cases", "code_eval_acc": "it needs test cases"}
-"""HELM metrics whose references are more than text."""
+UNUSABLE_METRICS = {
+    "pass": "it needs test cases",
+    "code_eval_acc": "it needs test cases",
+    "ultraeval_function_execution": "it runs the code that the model writes, which ultraeval: alone can allow",
+}
+"""Metrics for references that are more than text, or that must not be had by naming them."""
 
 LIST_METRICS = ("exact_match", "set_exact_match", "list_f1")
 """For `output_format: "list"`."""
