@@ -49,9 +49,10 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.window_services.window_service import WindowService
 
-__all__ = ["FastGenerationMetric", "FastReferenceMetric"]
+__all__ = ["FastGenerationMetric", "FastReferenceMetric", "Rewrite"]
 
-RowValues = Callable[[RequestState], Mapping[str, float]]
+Rewrite = Callable[[RequestState], tuple[RequestState, Mapping[str, float]]]
+"""From a request state to the one that is scored in its place, and further values of the row by stat name."""
 Values = list[tuple[str, float | None]]
 
 _KNOWN_REASONS = ("length", "stop", "endoftext")
@@ -314,16 +315,16 @@ class FastGenerationMetric(OnePassMetric):
     """BasicGenerationMetric in one pass.
 
     `names`: as HELM's. `left_out`: names of stats that nobody measured, such as the prompt tokens of a deployment
-    without a tokenizer, which HELM counts as 1; they appear nowhere. `more`: further values of a row, by stat name;
-    they are summed like the rest and stand behind them.
+    without a tokenizer, which HELM counts as 1; they appear nowhere. `rewrite`: what to score in a state's place, and
+    further values, which are summed like the rest and stand behind them.
     """
 
     def __init__(
-        self, names: Sequence[str], left_out: frozenset[str] = frozenset(), more: RowValues | None = None
+        self, names: Sequence[str], left_out: frozenset[str] = frozenset(), rewrite: Rewrite | None = None
     ) -> None:
         self.names = list(names)
         self.left_out = left_out
-        self.more = more
+        self.rewrite = rewrite
         self.efficiency_metric = EfficiencyMetric()
 
     def __repr__(self) -> str:
@@ -343,10 +344,13 @@ class FastGenerationMetric(OnePassMetric):
         scores = [(name, get_score(name)) for name in dict.fromkeys(self.names)]
         integer_scores = adapter_spec.num_outputs == 1 and _INTEGER_SCORES.issuperset(self.names)
         score_names = tuple(name for name, _ in scores)
-        left_out, more = self.left_out, self.more
+        left_out, rewrite = self.left_out, self.rewrite
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
             state = singleton(list(states))
+            more: Mapping[str, float] = {}
+            if rewrite is not None:
+                state, more = rewrite(state)
             parts = common.get(state).to_parts(context)
             if state.instance.references:
                 max_prob, values = _reference_values(state, adapter_spec, scores)
@@ -357,8 +361,8 @@ class FastGenerationMetric(OnePassMetric):
                 else:
                     parts.append(context.stats(values))
             parts += _language_modeling_parts(state, context)
-            if more is not None:
-                parts.append(_without_repeats(parts, context.stats(more(state).items())))
+            if more:
+                parts.append(_without_repeats(parts, context.stats(more.items())))
             return parts
 
         return compute_row
@@ -428,11 +432,18 @@ def _reference_values(
 
 
 class FastReferenceMetric(OnePassMetric):
-    """BasicReferenceMetric in one pass: one request for each reference, the likeliest wins. `left_out` as above."""
+    """BasicReferenceMetric in one pass: one request for each reference, the likeliest wins.
 
-    def __init__(self, left_out: frozenset[str] = frozenset(), more: None = None) -> None:
-        del more
+    `left_out` as above; `rewrite`: what to score in a state's place.
+    """
+
+    def __init__(
+        self,
+        left_out: frozenset[str] = frozenset(),
+        rewrite: Callable[[RequestState], RequestState] = lambda state: state,
+    ) -> None:
         self.left_out = left_out
+        self.rewrite = rewrite
         self.efficiency_metric = EfficiencyMetric()
 
     def __repr__(self) -> str:
@@ -454,9 +465,10 @@ class FastReferenceMetric(OnePassMetric):
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = _RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         count_tokens = lru_cache(maxsize=1024)(lambda reference: len(window.tokenize(f" {reference}")))
-        left_out = self.left_out
+        left_out, rewrite = self.left_out, self.rewrite
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
+            states = [rewrite(state) for state in states]
             several: dict[str, list[float | None]] = {}
             for state in states:
                 for name, value in common.get(state).items():

@@ -18,19 +18,18 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric, InstancesPerSplitMetric
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, PerInstanceStats, add_context
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.model_deployment_registry import get_model_deployment
-from helm.benchmark.scenarios.scenario import Instance
 from helm.common.request import GeneratedOutput, Token
 
 from helm_ext.answers import Answer, Question, get_options, read_answer
 from helm_ext.breakdown import break_down, describe_breakdown
 from helm_ext.copying import copy_with
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
+from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, Rewrite
 from helm_ext.recorded import is_recorded
 from helm_ext.scores import Score, get_scores, lists
 
@@ -74,15 +73,14 @@ class EvalSetMetric(MetricInterface):
         self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
     ) -> MetricResult:
         """Score every request state but those of rows that were left out, which are counted."""
-        scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
-        rewritten, own_stats = self._rewrite(scored, scenario_state.adapter_spec)
-        state = ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=rewritten)
-        unmeasured = find_unmeasured(scenario_state.adapter_spec, scored)
+        state = take_scored(scenario_state)
+        scored = state.request_states
+        unmeasured = find_unmeasured(state.adapter_spec, scored)
         metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
         if any(s.reference_index is None for s in scored):
-            metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, lambda s: own_stats[id(s)]))
+            metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, self._get_rewrite(state.adapter_spec)))
         if any(s.reference_index is not None for s in scored):
-            metrics.append(FastReferenceMetric(unmeasured))
+            metrics.append(FastReferenceMetric(unmeasured, lambda s: collapse_reference(s, state.adapter_spec)))
         results = [m.evaluate(state, metric_service, eval_cache_path, parallelism) for m in metrics]
         rows = [row for r in results for row in r.per_instance_stats]
         return MetricResult(
@@ -121,28 +119,24 @@ class EvalSetMetric(MetricInterface):
 
         return ultraeval.get_postprocess(**self.postprocess)
 
-    def _rewrite(
-        self, states: Sequence[RequestState], adapter_spec: AdapterSpec
-    ) -> tuple[list[RequestState], dict[int, dict[str, float]]]:
-        """Return the states as HELM's metrics should see them, and our own stats of each by the new state's `id`."""
+    def _get_rewrite(self, adapter_spec: AdapterSpec) -> Rewrite:
+        """Return what makes a state as HELM's metrics should see it, and our own stats of it.
+
+        One state after the other: all of them at once would double a large run's memory.
+        """
         post = self._get_postprocess()
-        rewritten: list[RequestState] = []
-        own_stats: dict[int, dict[str, float]] = {}
-        instances: dict[int, Instance] = {}
-        is_helms = self.scoring.label_reading == "exact"
-        for state in states:
-            if state.result is None or state.reference_index is not None:
-                rewritten.append(collapse_reference(state, adapter_spec))
-                continue
-            completions = in_helms_order(state.result.completions) if is_helms else keep_order(state.result.completions)
+        in_order = in_helms_order if self.scoring.label_reading == "exact" else keep_order
+        pattern, multi_label = adapter_spec.output_mapping_pattern, adapter_spec.multi_label
+
+        def rewrite(state: RequestState) -> tuple[RequestState, dict[str, float]]:
+            if state.result is None:
+                return state, {}
+            completions = in_order(state.result.completions)
             texts = [completion.text for completion in completions]
             if post is not None:
                 texts = [post(text) for text in texts]
-            question = Question(state, self.scoring, multi_label=adapter_spec.multi_label)
-            pattern = adapter_spec.output_mapping_pattern
-            answers = [
-                read_answer(text, state, self.scoring, pattern, multi_label=adapter_spec.multi_label) for text in texts
-            ]
+            question = Question(state, self.scoring, multi_label=multi_label)
+            answers = [read_answer(text, state, self.scoring, pattern, multi_label=multi_label) for text in texts]
             predictions = [question.to_prediction(answer) for answer in answers]
             if self.is_list:
                 predictions[0] = question.to_list_prediction(answers)
@@ -150,19 +144,15 @@ class EvalSetMetric(MetricInterface):
                 c if c.text == text else copy_with(c, text=text)
                 for c, text in zip(completions, predictions, strict=True)
             ]
-            # Instances are compared by identity: one new one for each, whatever the number of trials.
-            instance = instances.get(id(state.instance))
-            if instance is None:
-                instance = instances[id(state.instance)] = question.to_instance()
-            new = copy_with(
+            rewritten = copy_with(
                 state,
-                instance=instance,
+                instance=question.to_instance(),
                 result=copy_with(state.result, completions=completions),
                 output_mapping=None,  # applied already
             )
-            own_stats[id(new)] = self._own_stats(state, question, answers)
-            rewritten.append(new)
-        return rewritten, own_stats
+            return rewritten, self._own_stats(state, question, answers)
+
+        return rewrite
 
     def _own_stats(self, state: RequestState, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""
@@ -185,6 +175,14 @@ class EvalSetMetric(MetricInterface):
                 prediction = question.to_prediction(answers[0])
                 stats[score.name] = max(score.function(gold, prediction) for gold in golds)
         return stats
+
+
+def take_scored(scenario_state: ScenarioState) -> ScenarioState:
+    """Return the request states without those of rows that were left out."""
+    scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
+    if len(scored) == len(scenario_state.request_states):
+        return scenario_state
+    return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
 
 
 def keep_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
@@ -284,17 +282,6 @@ def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
         for place, counts in reasons.items()
         for reason, count in sorted(counts.items())
     ]
-
-
-def merge_rows(results: Sequence[MetricResult]) -> list[PerInstanceStats]:
-    """Return one PerInstanceStats a row and trial, with the stats of all results in order."""
-    merged: dict[tuple[str, Any, int], PerInstanceStats] = {}
-    for result in results:
-        for row in result.per_instance_stats:
-            key = (row.instance_id, row.perturbation, row.train_trial_index)
-            known = merged.get(key)
-            merged[key] = row if known is None else copy_with(known, stats=[*known.stats, *row.stats])
-    return list(merged.values())
 
 
 def _score_metadata(score: Score) -> MetricMetadata:

@@ -47,7 +47,7 @@ from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext import garbage
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
-from helm_ext.serialise import StatRenderer, dumps, write_array, write_object
+from helm_ext.serialise import StatRenderer, consume, dumps, write_array, write_object
 from helm_ext.staged import staged
 
 if TYPE_CHECKING:
@@ -195,19 +195,24 @@ def write_run(
     scenario_state: ScenarioState,
     *,
     stats: Sequence[Stat],
-    per_instance_stats: Sequence[PerInstanceStats],
+    per_instance_stats: list[PerInstanceStats],
 ) -> None:
-    """Write HELM's five files of a run, all or none."""
+    """Write HELM's five files of a run, all or none. The rows are taken off the lists as they are written.
+
+    What was written is freed while it is at hand; for a million rows that is minutes faster than at the end.
+    """
+    scenario_state.request_state_map.clear()
+    scenario_state.instances.clear()
     with staged(run_path) as files:
         for name, value in (("run_spec.json", run_spec), ("scenario.json", scenario)):
             with files.open(name) as file:
                 file.write(dumps(value))
         with files.open("scenario_state.json") as file:
-            write_object(file, scenario_state, streamed="request_states")
+            write_object(file, scenario_state, {"request_states": consume(scenario_state.request_states)})
         with files.open("stats.json") as file:
             write_array(file, remove_stats_nans(list(stats)))
         with files.open("per_instance_stats.json") as file:
-            write_array(file, map(StatRenderer().render, per_instance_stats))
+            write_array(file, map(StatRenderer().render, consume(per_instance_stats)))
 
 
 def faster(metric: MetricInterface) -> MetricInterface:

@@ -20,18 +20,20 @@ import math
 import re
 from dataclasses import fields
 from json.encoder import encode_basestring_ascii
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import orjson
 from helm.common.hierarchical_logger import hwarn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from helm.benchmark.metrics.metric_name import MetricName
     from helm.benchmark.metrics.statistic import Stat
 
-__all__ = ["ArrayWriter", "StatRenderer", "dumps", "write_array", "write_object"]
+__all__ = ["ArrayWriter", "StatRenderer", "consume", "dumps", "write_array", "write_object"]
+
+T = TypeVar("T")
 
 CHUNK = 256
 """Elements encoded in one call: large enough to amortise the call, small enough to stay out of the memory's peak."""
@@ -193,13 +195,20 @@ def write_array(file: IO[bytes], items: Iterable[Any], depth: int = 0) -> None:
     writer.close()
 
 
-def write_object(file: IO[bytes], value: Any, streamed: str) -> None:
-    """Write a dataclass instance as a JSON object; its field `streamed`, a list, element by element."""
+def consume(items: list[T]) -> Iterator[T]:
+    """Yield the elements and take them off the list: what was written is freed at once, while it is at hand."""
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
+def write_object(file: IO[bytes], value: Any, streamed: Mapping[str, Iterable[Any]]) -> None:
+    """Write a dataclass instance as a JSON object; its fields in `streamed` are lists, with these elements."""
     separator = b"{\n  "
     for name, item in _default(value).items():
         file.write(separator + orjson.dumps(name) + b": ")
-        if name == streamed:
-            write_array(file, item, depth=1)
+        if name in streamed:
+            write_array(file, streamed[name], depth=1)
         else:
             file.write(dumps(item, depth=1))
         separator = b",\n  "

@@ -271,7 +271,9 @@ def test_calibration_and_perplexity_are_derived():
 def test_left_out_and_more():
     state = make_generation(6, perturbed=True)
     left_out = frozenset({"num_prompt_tokens", "max_prob"})
-    metric = FastGenerationMetric(["exact_match"], left_out=left_out, more=lambda s: {"length": len(s.request.prompt)})
+    metric = FastGenerationMetric(
+        ["exact_match"], left_out=left_out, rewrite=lambda s: (s, {"length": len(s.request.prompt)})
+    )
     ours = evaluate(metric, state)
     helms = evaluate(BasicGenerationMetric(["exact_match"]), state)
     names = {stat.name.name for stat in ours.aggregated_stats}
@@ -290,7 +292,7 @@ def test_left_out_and_more():
 
 
 def test_more_must_not_repeat_a_stat():
-    metric = FastGenerationMetric([], more=lambda _state: {"logprob": 1.0})
+    metric = FastGenerationMetric([], rewrite=lambda s: (s, {"logprob": 1.0}))
     with pytest.raises(ValueError, match="logprob"):
         evaluate(metric, make_generation(1, rows=2))
 

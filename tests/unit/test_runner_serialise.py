@@ -168,10 +168,10 @@ def test_objects_with_a_streamed_field(items):
 
     for state in (State(Box({"a": [1]}), items), State(Box(), items, [Box(2)])):
         file = io.BytesIO()
-        write_object(file, state, streamed="items")
+        write_object(file, state, {"items": state.items})
         assert file.getvalue().decode() == helm(state)
     file = io.BytesIO()
-    write_object(file, Nothing(), streamed="items")
+    write_object(file, Nothing(), {"items": []})
     assert file.getvalue() == b"{}"
 
 

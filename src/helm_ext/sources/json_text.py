@@ -66,9 +66,9 @@ def is_faithful(data: bytes, value: Any) -> bool:
     except TypeError:  # an integer of more than 64 bits, or nested more than MAX_DEPTH levels deep
         return False
     return (
-        b"\\u0022" not in data
-        and data.count(b'"') == written.count(b'"')
-        and data.count(b"null") >= written.count(b"null")
+        data.count(b'"') == written.count(b'"')
+        and b"\\u0022" not in data
+        and (b"null" not in written or data.count(b"null") >= written.count(b"null"))
     )
 
 
