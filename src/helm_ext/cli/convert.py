@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from helm_ext.cli.session import parse_arguments
 from helm_ext.cli.validate import FormatName
@@ -45,7 +46,7 @@ def convert(
     if target.exists() and not replace:
         raise DatasetIntegrityError(f"{target}: exists\n  hint: --replace overwrites it")
     format_ = FORMATS[kind.value] if kind else detect(source)
-    with Console(stderr=True).status(f"converting {source}"):
+    with Console(stderr=True).status(escape(f"converting {source}")):
         converted = _convert(format_, source, target, parse_arguments(arg or []), replies, lossy=lossy)
     for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
         for text, rows in found.items():

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import helm_ext.hub as hubs
@@ -101,7 +102,7 @@ def upload(
     refused = False
     for file in files:
         try:
-            with Console(stderr=True).status(f"uploading {file}"):
+            with Console(stderr=True).status(escape(f"uploading {file}")):
                 uploaded = hubs.upload(file, hub)
         except HelmExtError as error:
             typer.echo(f"error: {error}", err=True)

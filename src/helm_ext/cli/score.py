@@ -53,7 +53,8 @@ def score(
         folder = run(run_spec, output_path, suite, local_path)
     for warning in _warnings(run_spec, folder):
         typer.echo(warning, err=True)
-    Console(width=None if Console().is_terminal else 120).print(make_table(run_spec, folder, show_all=show_all))
+    console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
+    console.print(make_table(run_spec, folder, show_all=show_all))
     typer.echo(f"written to {folder}")
 
 

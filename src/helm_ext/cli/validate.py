@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from helm_ext import catalog
 from helm_ext.cli.session import parse_arguments
@@ -55,7 +56,7 @@ def validate(
     arguments = parse_arguments(arg or [])
     progress = Console(stderr=True)
     for file in files:
-        with progress.status(f"checking {file}"):
+        with progress.status(escape(f"checking {file}")):
             reports.append(check_file(file, FORMATS[kind.value] if kind else None, arguments, no_exec=no_exec))
     print_reports(reports, output)
     if any(problem.severity == "error" for report in reports for problem in report["problems"]):

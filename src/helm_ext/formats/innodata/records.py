@@ -29,6 +29,9 @@ __all__ = [
 MAX_LINE_BYTES = 64 << 20
 """A longer line is refused: no conversation is that long, and reading must need bounded memory."""
 
+MAX_DEPTH = 100
+"""Objects and lists within each other in one line, itself included."""
+
 MAX_PROBLEMS = 1000
 """This many problems of a file are kept; the rest is counted."""
 
@@ -160,12 +163,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def read_json_object(data: bytes, location: Location, problems: ProblemList) -> dict[str, Any] | None:
     """Parse one strict JSON object; None when there is none, and a problem then says why.
 
-    Strict: UTF-8 without BOM, no NaN, no lone surrogates, no key twice, integers of any size exact.
+    Strict: UTF-8 without BOM, no NaN, no lone surrogates, no key twice, integers of any size exact, and not so deep
+    that Python, which reads and writes by recursion, could fail on it later.
     """
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         _explain(data, error, location, problems)
+        return None
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(value):
+        problems.add(f"nested more than {MAX_DEPTH} levels deep", location, code="too-deep", kind=DatasetSyntaxError)
         return None
     if not isinstance(value, dict):
         problems.add(f"expected a JSON object, got {show(value)}", location, code="not-an-object")
@@ -177,6 +184,16 @@ def read_json_object(data: bytes, location: Location, problems: ProblemList) -> 
             problems.add(f"the key {show(str(error))} occurs twice", location, code="duplicate-key")
             return None
     return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        containers = [item for item in level if isinstance(item, (dict, list))]
+        if not containers:
+            return False
+        level = [item for found in containers for item in (found.values() if isinstance(found, dict) else found)]
+    return any(isinstance(item, (dict, list)) for item in level)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
