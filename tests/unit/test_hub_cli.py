@@ -144,7 +144,7 @@ def test_a_hub_that_is_not_there(run):
 
 def test_names_with_brackets_are_shown_as_they_are(run):
     """Rich takes [b] for markup."""
-    assert run("upload", "[/b].zip", code=1).stderr .startswith("error: [/b].zip: no such file\n")
+    assert run("upload", "[/b].zip", code=1).stderr.startswith("error: [/b].zip: no such file\n")
 
 
 def test_downloading_where_a_folder_is(run, tmp_path):

@@ -13,10 +13,11 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm_ext import hub
 from helm_ext.adaptation import select
 from helm_ext.breakdown import describe_breakdown
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, RunEntryError
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
 from helm_ext.formats.innodata import load, pack, render_text
 from helm_ext.run_entries import parse_arguments
 from helm_ext.scores import get_scores
+from helm_ext.scores.refusal import REFUSALS_ENV
 from helm_ext.scores.ultraeval import EXECUTING
 
 CHAT = [
@@ -291,6 +292,13 @@ def test_metrics(bundle):
     with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
         load(path=bundle, metrics=["zzz"])
     assert load(path=bundle, metrics=["rouge_l", "rouge_l"]).scoring.metrics == ("rouge_l",)
+
+
+def test_a_file_of_refusals_is_read_when_a_run_is_planned(bundle, monkeypatch):
+    monkeypatch.setenv(REFUSALS_ENV, "none.txt")
+    with pytest.raises(HelmExtError, match="none.txt: cannot read refusal patterns"):
+        load(path=bundle)
+    assert load(path=bundle, metrics=["expected_f1"]).scoring.metrics == ("expected_f1",)
 
 
 @pytest.mark.parametrize("name", sorted(EXECUTING | {"pass", "code_eval_acc"}))

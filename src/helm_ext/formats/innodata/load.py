@@ -154,6 +154,7 @@ def _make_scoring(
     """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given."""
     from helm_ext.formats.request_states.scoring import HELM_METRICS, UNUSABLE_METRICS
     from helm_ext.scores import get_scores
+    from helm_ext.scores.refusal import refuses
 
     if extract is not None:
         try:
@@ -172,6 +173,8 @@ def _make_scoring(
         if name not in known:
             hint = did_you_mean(name, known) or f"for example {', '.join(METRICS)}"
             raise RunEntryError(f"no such metric: {show(name)}\n  hint: {hint}")
+    if "refusal_match" in chosen:
+        refuses("")  # a file of patterns that cannot be read is known now, not when the model has answered
     return Scoring(chosen, main_metric, extract=extract, strip=strip, lower=lower)
 
 
