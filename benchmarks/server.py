@@ -97,7 +97,7 @@ def main() -> None:
             run = make_run(job, arguments.display_rows)
             loaded = sum((run / file).stat().st_size for file in LOADED) / 1e6
             with browser.helm_server(job.output, "bench") as address:
-                page = open_page(f"{address}/#/runs/{run.name}", folder / "profile", "Prediction mapped output")
+                page = open_page(f"{address}/#/runs/{run.name}", folder / "profile", "[#")
             print(f"{rows:9,}{loaded:10.1f}{page}", flush=True)
 
 
