@@ -147,6 +147,20 @@ def test_names_with_brackets_are_shown_as_they_are(run):
     assert run("upload", "[/b].zip", code=1).stderr.startswith("error: [/b].zip: no such file\n")
 
 
+def test_what_a_terminal_would_obey_is_escaped(run, tmp_path):
+    for number in (1, 2):
+        record = {"id": f"\x1b[31m{number}", "messages": [{"role": "user", "content": ""}], "expected": "é"}
+        (tmp_path / "t.jsonl").write_text(json.dumps(record) + "\n")
+        attribute = f"a\x1b]0;b{number}=x\ny\u202eé"
+        run("pack", "--test", "t.jsonl", "--name", "odd", "--attr", attribute, "--replace")
+        run("upload", "odd.zip")
+    shown = run("diff", "odd", "1", "2").stdout
+    assert "  + \\x1b[31m2\n  - \\x1b[31m1\n" in shown
+    assert 'meta.json: a\\x1b]0;b1: "x\\ny\\u202eé" -> null\n' in shown
+    for command in (["list"], ["show", "odd"]):
+        assert "a\\x1b]0;b2=x\\ny\\u202eé" in run(*command).stdout
+
+
 def test_downloading_where_a_folder_is(run, tmp_path):
     write(tmp_path / "t.jsonl", "4")
     run("pack", "--test", "t.jsonl", "--name", "sums")

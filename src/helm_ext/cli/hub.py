@@ -193,7 +193,7 @@ def diff(
         typer.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=2))
         return
     for key, (before, after) in found.attributes.items():
-        typer.echo(f"meta.json: {key}: {show(before)} -> {show(after)}")
+        typer.echo(f"meta.json: {_printable(key)}: {_printable(show(before))} -> {_printable(show(after))}")
     for split, part in found.splits.items():
         counts = f"{len(part.added)} added, {len(part.removed)} removed, {len(part.changed)} changed"
         typer.echo(f"{split}: {counts}")
@@ -204,7 +204,7 @@ def diff(
 
 def _print_ids(sign: str, ids: Any) -> None:
     for text in ids[:_SHOWN_IDS]:
-        typer.echo(f"  {sign} {text}")
+        typer.echo(f"  {sign} {_printable(text)}")
     if len(ids) > _SHOWN_IDS:
         typer.echo(f"  {sign} and {len(ids) - _SHOWN_IDS} more; --json has them all")
 
@@ -214,7 +214,13 @@ def _to_json(version: hubs.Version) -> dict[str, Any]:
 
 
 def _attributes(attributes: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items())
+    pairs = [f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items()]
+    return _printable(", ".join(pairs))
+
+
+def _printable(text: str) -> str:
+    """Escape what a terminal would obey: a bundle may come from a stranger."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _print_table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
