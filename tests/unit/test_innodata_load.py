@@ -89,6 +89,19 @@ def test_too_many_values_are_no_attribute(tmp_path):
     assert list(load(path=packed.path).attributes) == ["m"]
 
 
+def test_records_without_a_value(tmp_path):
+    """One record with null does not cost all others their table."""
+    values = ["high", None, "", " ", "low"]
+    rows = [{"id": str(i), "messages": CHAT[1:2], "expected": "", "severity": v} for i, v in enumerate(values)]
+    packed = pack(
+        name="gaps", test=write_lines(tmp_path / "t.jsonl", rows), attributes={"severity": "mid"}, target=tmp_path
+    )
+    evalset = load(path=packed.path)
+    assert evalset.attributes == {"severity": ("high", "low")}
+    own = [instance.extra_data["helm_ext"].get("attributes") for instance in evalset.instances]
+    assert own == [{"severity": "high"}, None, None, None, {"severity": "low"}]
+
+
 def test_long_and_unprintable_names_are_no_attributes(tmp_path):
     names = {"n" * 41: "a", "line\nbreak": "b", "": "c", "n" * 40: "d", "a/b": "n/a"}
     rows = [{"id": "1", "messages": CHAT[1:2], "expected": "", **names}]

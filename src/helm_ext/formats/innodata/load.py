@@ -275,12 +275,15 @@ def find_attributes(meta_attributes: Mapping[str, Any], records: Sequence[Record
     """Return what reports can be grouped by: each attribute and the values that occur, sorted.
 
     An attribute is a key of `meta.json` or an extra key of records, short itself, whose values are all short strings,
-    whole numbers or true/false, with at most 20 different ones. A record's own value goes before the dataset's.
+    whole numbers or true/false, with at most 20 different ones. A record's own value goes before the dataset's; with
+    null or "" a record has none.
     """
     values: dict[str, set[str]] = {}
     unfit: set[str] = set()
     for record in records:
         for key, value in {**meta_attributes, **record.extra}.items():
+            if value is None or (isinstance(value, str) and not value.strip()):
+                continue
             text = _as_value(key, value)
             if text is None:
                 unfit.add(key)
