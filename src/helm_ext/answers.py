@@ -23,15 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.scenarios.scenario import Instance, Output, Reference
 
 from helm_ext import parsing
-from helm_ext.copying import copy_with
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.fast_stats import normalize_text
+from helm_ext.fast_scores import normalize_text
 
 __all__ = ["Answer", "Question", "get_options", "read_answer"]
 
@@ -120,9 +117,9 @@ class Question:
         self.distinct = list(dict.fromkeys(text.strip() for text in self.texts))
         self.tokens: dict[str, str] = {}
         if self.by_identity and options is not None:
-            every = [*(reference.output.text for reference in self.instance.references), *options.values()]
-            distinct = dict.fromkeys(text.strip() for text in every)
-            self.tokens = {text: str(_FIRST_OPTION + number) for number, text in enumerate(distinct)}
+            every = [reference.output.text for reference in self.instance.references]
+            for text in every + list(options.values()):
+                self.tokens.setdefault(text.strip(), str(_FIRST_OPTION + len(self.tokens)))
 
     @property
     def golds(self) -> list[str]:
@@ -160,20 +157,6 @@ class Question:
             return self._to_token([option for answer in answers for option in answer.options])
         return "; ".join(self.to_list(answers))
 
-    def to_instance(self) -> Instance:
-        """Return the instance with references that predictions can be compared with; the same one if they are such."""
-        if not self.by_identity and not self.takes_all:
-            return self.instance
-        texts = dict(self.tokens)
-        if self.takes_all:
-            texts.update(dict.fromkeys(self.distinct, _ALL_CORRECT if self.by_identity else self._joined))
-        references = [
-            _make_reference(texts.get(text.strip(), text), tuple(reference.tags))
-            for reference in self.instance.references
-            for text in [reference.output.text]
-        ]
-        return copy_with(self.instance, references=references)
-
     def _to_token(self, options: Sequence[str]) -> str:
         if not any(options):
             return ""
@@ -195,12 +178,6 @@ class Question:
         if any("," in gold for gold in self.distinct) or sorted(map(normalize_text, pieces)) != sorted(order):
             return text
         return _DELIMITER.join(sorted(pieces, key=lambda piece: order.index(normalize_text(piece))))
-
-
-@lru_cache(maxsize=1024)
-def _make_reference(text: str, tags: tuple[str, ...]) -> Reference:
-    """Return a reference for metrics to compare with. Tokens are few, so most rows share theirs."""
-    return Reference(Output(text), list(tags))
 
 
 _DELIMITER = ", "

@@ -29,7 +29,7 @@ from helm_ext.answers import Answer, Question, get_options, read_answer
 from helm_ext.breakdown import break_down, describe_breakdown
 from helm_ext.copying import copy_with
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, Rewrite
+from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
 from helm_ext.recorded import is_recorded
 from helm_ext.scores import Score, get_scores, lists
 
@@ -78,7 +78,7 @@ class EvalSetMetric(MetricInterface):
         unmeasured = find_unmeasured(state.adapter_spec, scored)
         metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
         if any(s.reference_index is None for s in scored):
-            metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, self._get_rewrite(state.adapter_spec)))
+            metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, self._get_reader(state.adapter_spec)))
         if any(s.reference_index is not None for s in scored):
             metrics.append(FastReferenceMetric(unmeasured, lambda s: collapse_reference(s, state.adapter_spec)))
         results = [m.evaluate(state, metric_service, eval_cache_path, parallelism) for m in metrics]
@@ -119,40 +119,27 @@ class EvalSetMetric(MetricInterface):
 
         return ultraeval.get_postprocess(**self.postprocess)
 
-    def _get_rewrite(self, adapter_spec: AdapterSpec) -> Rewrite:
-        """Return what makes a state as HELM's metrics should see it, and our own stats of it.
-
-        One state after the other: all of them at once would double a large run's memory.
-        """
+    def _get_reader(self, adapter_spec: AdapterSpec) -> Callable[[RequestState], Reading]:
+        """Return what reads a request state: the answers that its completions mean, and our own stats of it."""
         post = self._get_postprocess()
         in_order = in_helms_order if self.scoring.label_reading == "exact" else keep_order
         pattern, multi_label = adapter_spec.output_mapping_pattern, adapter_spec.multi_label
 
-        def rewrite(state: RequestState) -> tuple[RequestState, dict[str, float]]:
-            if state.result is None:
-                return state, {}
+        def read(state: RequestState) -> Reading:
+            assert state.result is not None
             completions = in_order(state.result.completions)
             texts = [completion.text for completion in completions]
             if post is not None:
                 texts = [post(text) for text in texts]
             question = Question(state, self.scoring, multi_label=multi_label)
             answers = [read_answer(text, state, self.scoring, pattern, multi_label=multi_label) for text in texts]
-            predictions = [question.to_prediction(answer) for answer in answers]
+            predictions = [question.to_prediction(answer).strip() for answer in answers]
             if self.is_list:
-                predictions[0] = question.to_list_prediction(answers)
-            completions = [
-                c if c.text == text else copy_with(c, text=text)
-                for c, text in zip(completions, predictions, strict=True)
-            ]
-            rewritten = copy_with(
-                state,
-                instance=question.to_instance(),
-                result=copy_with(state.result, completions=completions),
-                output_mapping=None,  # applied already
-            )
-            return rewritten, self._own_stats(state, question, answers)
+                predictions[0] = question.to_list_prediction(answers).strip()
+            own_stats = self._own_stats(state, question, answers)
+            return Reading(question.golds, predictions, completions[0].logprob, own_stats)
 
-        return rewrite
+        return read
 
     def _own_stats(self, state: RequestState, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""
@@ -185,16 +172,12 @@ def take_scored(scenario_state: ScenarioState) -> ScenarioState:
     return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
 
 
-def keep_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
-    """Return the completions so that HELM scores the first one first: it sorts by falling log-probability.
-
-    The sort is stable, so one and the same value keeps the order (formats.md: no reordering).
-    """
-    first = completions[0].logprob if completions else 0.0
-    return [c if c.logprob == first else copy_with(c, logprob=first) for c in completions]
+def keep_order(completions: Sequence[GeneratedOutput]) -> Sequence[GeneratedOutput]:
+    """Return the completions as they are: the first one counts (formats.md: no reordering)."""
+    return completions
 
 
-def in_helms_order(completions: Sequence[GeneratedOutput]) -> list[GeneratedOutput]:
+def in_helms_order(completions: Sequence[GeneratedOutput]) -> Sequence[GeneratedOutput]:
     """Return the completions in the order in which HELM scores them: HELM's own runs are re-scored to HELM's values."""
     return sorted(completions, key=lambda completion: -completion.logprob)
 

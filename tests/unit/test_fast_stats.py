@@ -22,7 +22,8 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, get_score, normalize_text
+from helm_ext.fast_scores import get_score, normalize_text
+from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, read_as_helm
 
 NAMES = [
     "exact_match",
@@ -272,7 +273,9 @@ def test_left_out_and_more():
     state = make_generation(6, perturbed=True)
     left_out = frozenset({"num_prompt_tokens", "max_prob"})
     metric = FastGenerationMetric(
-        ["exact_match"], left_out=left_out, rewrite=lambda s: (s, {"length": len(s.request.prompt)})
+        ["exact_match"],
+        left_out=left_out,
+        read=lambda s: read_as_helm(s, state.adapter_spec)._replace(more={"length": len(s.request.prompt)}),
     )
     ours = evaluate(metric, state)
     helms = evaluate(BasicGenerationMetric(["exact_match"]), state)
@@ -292,9 +295,12 @@ def test_left_out_and_more():
 
 
 def test_more_must_not_repeat_a_stat():
-    metric = FastGenerationMetric([], rewrite=lambda s: (s, {"logprob": 1.0}))
+    state = make_generation(1, rows=2)
+    metric = FastGenerationMetric(
+        [], read=lambda s: read_as_helm(s, state.adapter_spec)._replace(more={"logprob": 1.0})
+    )
     with pytest.raises(ValueError, match="logprob"):
-        evaluate(metric, make_generation(1, rows=2))
+        evaluate(metric, state)
 
 
 def test_equal_values_share_one_stat():
