@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from helm_ext.formats.request_states.adapter import Settings
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.rows import First, Row, RowReader
+from helm_ext.formats.request_states.strays import Strays
 from helm_ext.formats.request_states.survey import Survey
 
 __all__ = [
@@ -219,6 +220,19 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
         "",
         "unmapped",
     )
+
+
+def warn_strays(report: Report, strays: Strays) -> None:
+    """Warn of keys that nothing reads and that look like one that is read."""
+    for (place, key), (first, hint) in strays.found.items():
+        assert first.row is not None
+        report.warn(
+            (*first.row.path, *place, key),
+            f"{_count(first.count, 'row has', 'rows have')} this key, which means nothing here",
+            hint,
+            code="stray-key",
+            line=first.row.line,
+        )
 
 
 def warn_upper_case(report: Report, found: Sequence[First]) -> None:

@@ -26,6 +26,7 @@ from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.rows import CORRECT, First, Row, RowReader
 from helm_ext.formats.request_states.sampling import draw_order
 from helm_ext.formats.request_states.scoring import check_scoring, make_scoring
+from helm_ext.formats.request_states.strays import Strays
 from helm_ext.formats.request_states.survey import EVAL_SPLITS, Survey
 from helm_ext.formats.request_states.wording import describe
 from helm_ext.sources import canonical_json
@@ -74,6 +75,7 @@ class Lowering:
         self._upper = First()
         """Rows of an eval split with a correct reference that a lower-cased prediction is never equal to."""
         self._upper_train = First()
+        self._strays = Strays()
         self._demonstrations = 0
         self._can_run_live = True
 
@@ -106,6 +108,8 @@ class Lowering:
                 if row is None or (row.is_helm and not is_first_state(row, groups)):
                     continue
                 survey.add(row)
+                if not row.is_helm:
+                    self._strays.look(raw[2], row)
                 if lower and has_upper_case(row):
                     (self._upper_train if row.split == "train" else self._upper).add(row)
                 if not row.is_helm:
@@ -187,6 +191,7 @@ class Lowering:
             seed=self.seed,
         )
         findings.warn_rows(self.report, survey, self._row_reader, self._unmapped)
+        findings.warn_strays(self.report, self._strays)
         findings.warn_upper_case(
             self.report, [self._upper] if survey.is_differentiated else [self._upper, self._upper_train]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ def _finding(path: Path, items: Sequence[Mapping[str, Any]]) -> Finding:
     kind = items[0]["type"]
     got = items[0]["input"]
     if kind == "missing":
-        return path, "missing", "", "missing-key"
+        return path, "missing", _missing_key_hint(path, got), "missing-key"
     if kind == "extra_forbidden":
         return path, "unknown key", _unknown_key_hint(path), "unknown-key"
     expected = " or ".join(dict.fromkeys(_expected(item) for item in items))
@@ -111,8 +112,31 @@ def _type_hint(kind: str, items: Sequence[Mapping[str, Any]], got: Any) -> str:
     if kind in ("int_type", "float_type") and isinstance(got, str):
         return "write the number without quotes"
     if kind == "dict_type" and isinstance(got, str):
-        return f'write {{"text": {show(got)}}}' if items[0]["loc"][-1:] in (("input",), ("output",)) else ""
+        place = next((part for part in reversed(items[0]["loc"]) if isinstance(part, str)), "")
+        return _AS_OBJECT.get(place, "").format(show(got))
     return ""
+
+
+_AS_OBJECT = {
+    "input": 'write {{"text": {}}}',
+    "output": 'write {{"text": {}}}',
+    "completions": 'write {{"text": {}}}',
+    "references": 'write {{"output": {{"text": {}}}}}',
+}
+"""What a text stands for at places where an object is expected, by the last key of the path."""
+
+
+def _missing_key_hint(path: Path, given: Any) -> str:
+    """Return where the value of a missing key may be, in the object that lacks it."""
+    if not isinstance(given, Mapping):
+        return ""
+    if path[-1] == "output" and "text" in given:
+        return f'write "output": {{"text": {show(given["text"])}}}'
+    if path[-1] == "instance" and ("input" in given or "references" in given):
+        return 'put the row\'s keys into "instance": {...}'
+    by_lower = {str(key).lower(): key for key in given}
+    near = difflib.get_close_matches(str(path[-1]), by_lower, n=1, cutoff=0.8)
+    return f"{by_lower[near[0]]!r} is there: write {path[-1]!r}" if near else ""
 
 
 def _unknown_key_hint(path: Path) -> str:

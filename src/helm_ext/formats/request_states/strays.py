@@ -1,0 +1,104 @@
+"""Keys that nothing reads, where somebody may have meant one that is read.
+
+Rows may have keys of their own; they are kept (`RowExtra.data`). But a key that is spelt nearly as one of the format's,
+or that the format has at another place, was hardly meant as such: a completion under `request.completions` would never
+be scored. Such keys are warned of.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.rows import First, Row, known_keys
+from helm_ext.formats.request_states.wording import Path
+
+__all__ = ["Strays"]
+
+_REFERENCE: Path = ("instance", "references")
+_KNOWN: dict[Path, frozenset[str]] = {
+    (): known_keys(models.StateModel),
+    ("instance",): known_keys(models.InstanceModel),
+    ("instance", "input"): known_keys(models.InputModel),
+    _REFERENCE: known_keys(models.ReferenceModel),
+    ("request",): known_keys(models.RequestModel),
+    ("request", "result"): known_keys(models.ResultModel),
+    ("result",): known_keys(models.ResultModel),
+}
+
+_PLACES = {
+    "completions": "request.result",
+    "completion": "request.result.completions",
+    "success": "request.result",
+    "result": "request",
+    "input": "instance",
+    "references": "instance",
+    "split": "instance",
+    "chain_of_thought": "instance",
+    "tags": "the reference itself",
+}
+"""Keys that mean the same wherever they stand, and where they are read."""
+
+_HINTS: dict[tuple[Path, str], str] = {
+    (_REFERENCE, key): 'write "tags": ["correct"]' for key in ("correct", "is_correct")
+}
+
+_NEAR = 0.85
+"""Of difflib: `tag` and `Tags` are near `tags`, `idx` and `input_text` are near nothing."""
+
+
+class Strays:
+    """Counts them. One look at each key of each place; a key that is none is not looked at again."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[Path, str], tuple[First, str]] = {}
+        """(place in the state, key) to where it was seen, and what may have been meant."""
+        self._own: set[tuple[Path, str]] = set()
+
+    def look(self, state: Mapping[str, Any], row: Row) -> None:
+        """Look at the keys of a row. Written for speed: this runs once a row."""
+        for place, value in _objects(state):
+            if not _KNOWN[place].issuperset(value):
+                for key in value.keys() - _KNOWN[place]:
+                    self._look_at(place, key, row)
+
+    def _look_at(self, place: Path, key: str, row: Row) -> None:
+        if (place, key) in self._own:
+            return
+        if (place, key) not in self.found:
+            hint = _guess(place, key)
+            if not hint:
+                self._own.add((place, key))
+                return
+            self.found[place, key] = First(), hint
+        self.found[place, key][0].add(row)
+
+
+def _objects(state: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the objects of a valid state whose keys mean something, and their places."""
+    yield (), state
+    instance = state["instance"]
+    yield ("instance",), instance
+    yield ("instance", "input"), instance["input"]
+    for reference in instance.get("references") or ():
+        yield _REFERENCE, reference
+    request = state.get("request")
+    if request:
+        yield ("request",), request
+        if request.get("result"):
+            yield ("request", "result"), request["result"]
+    if state.get("result"):
+        yield ("result",), state["result"]
+
+
+def _guess(place: Path, key: str) -> str:
+    """Return what may have been meant, or ""."""
+    if (place, key) in _HINTS:
+        return _HINTS[place, key]
+    if key in _PLACES:
+        return f"{key} is read in {_PLACES[key]}"
+    known = sorted(_KNOWN[place])
+    near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=_NEAR)
+    return f"did you mean {near[0]!r}?" if near else ""
