@@ -21,7 +21,7 @@ Nothing read is "", which is wrong in every metric.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helm.benchmark.adaptation.request_state import RequestState
@@ -70,29 +70,18 @@ def read_answer(
     options = get_options(state)
     if options is None:
         return Answer(text)
-    labels: Sequence[str | None]
-    if scoring.label_reading == "exact":
-        # HELM's own rule, evaluate_reference_metrics.compute_reference_metrics.
-        label = parsing.apply_pattern(text.strip(), pattern) if pattern else text.strip()
-        labels = [label] if label in options else []
-    elif scoring.output_format == "list" and not _is_one_option(text, options):
-        segments = parsing.split_segments(text)
-        if multi_label and len(segments) == 1:  # "A, C" is as good as "A; C"
-            labels = parsing.map_answers(text, options, pattern)
-        else:
-            labels = [parsing.map_answer(segment, options, pattern) for segment in segments]
-    elif multi_label:
-        labels = parsing.map_answers(text, options, pattern)
-    else:
-        labels = [parsing.map_answer(text, options, pattern)]
+    is_list = scoring.output_format == "list"
+    labels = parsing.read_choice(
+        text,
+        options,
+        pattern,
+        multi_label=multi_label,
+        is_list=is_list,
+        is_exact=scoring.label_reading == "exact",
+    )
     texts = tuple("" if label is None else options[label] for label in labels)
-    joined = ("; " if scoring.output_format == "list" else ", ").join(texts)
+    joined = ("; " if is_list else ", ").join(texts)
     return Answer(joined, tuple(label for label in labels if label is not None), texts)
-
-
-def _is_one_option(text: str, options: Mapping[str, str]) -> bool:
-    """Tell whether the text is that of an option, which may hold `;`."""
-    return text.strip() in {option.strip() for option in options.values()}
 
 
 def get_options(state: RequestState) -> dict[str, str] | None:

@@ -16,8 +16,12 @@ _THRESHOLDS = 50_000, 20, 100
 
 
 def relax() -> None:
-    """Let the collector look less often, and not at what is there already: from now on, in this process."""
-    gc.freeze()
+    """Let the collector look less often, and not at what is there already: from now on, in this process.
+
+    Frozen once only: what a run leaves behind is to be found when the next one starts.
+    """
+    if not gc.get_freeze_count():
+        gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
 
 

@@ -553,6 +553,23 @@ class TestUnmapped:
         path = write(tmp_path / "x.jsonl", rows, scoring={"extract": "think: (.)"})
         assert "unmapped" not in request_states.check(path)[1]
         assert request_states.check(path, extract="no: (.)")[1]["unmapped"] == 2
+
+    @pytest.mark.parametrize(
+        ("spec", "texts", "unmapped"),
+        [
+            ({"multi_label": True}, ["A, C"], None),  # several options are an answer here
+            ({}, ["A, C"], 1),
+            ({"output_format": "list"}, ["A; nothing"], None),
+            ({"output_format": "list"}, ["nothing", "B"], None),  # each completion is an item
+            ({"output_format": "list"}, ["nothing", "no"], 1),
+        ],
+        ids=["multi_label", "single", "list", "completions", "none"],
+    )
+    def test_what_names_an_option_depends_on_what_is_asked_for(self, tmp_path, spec, texts, unmapped):
+        row = answered(choice("Which?", ["red", "blue", "green"]), "")
+        row["request"]["result"]["completions"] = [{"text": text} for text in texts]
+        path = write(tmp_path / "x.json", [row], {"max_train_instances": 0, "method": "multiple_choice_joint", **spec})
+        assert request_states.check(path)[1].get("unmapped") == unmapped
         assert codes(path, "error", extract="(") == ["regex"]
 
 

@@ -2,13 +2,14 @@
 
     completion ──clean──▶ text ──────────────────────────▶ prediction            (output_format "string")
                            │ ├────split_segments─────────▶ list of segments      (output_format "list")
-                           │ └────map_answer, read_label─▶ label of an option    (multiple choice)
+                           │ └────read_choice────────────▶ labels of options     (multiple choice)
 
 The rules are those of formats.md, section 1; what it leaves open is decided in `helm_ext.parsing.labels`.
 """
 
 from __future__ import annotations
 
+from helm_ext.parsing.choices import read_choice
 from helm_ext.parsing.labels import map_answer, map_answers, read_label, read_labels
 from helm_ext.parsing.predictions import (
     apply_pattern,
@@ -28,6 +29,7 @@ __all__ = [
     "list_prediction",
     "map_answer",
     "map_answers",
+    "read_choice",
     "read_label",
     "read_labels",
     "split_segments",

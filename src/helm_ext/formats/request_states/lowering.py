@@ -365,21 +365,27 @@ def make_label_test(settings: Settings, scoring: Mapping[str, Any]) -> Callable[
     from helm_ext import parsing
 
     pattern = settings.given.get("output_mapping_pattern")
+    multi_label = bool(settings.given.get("multi_label"))
+    is_list = settings.output_format == "list"
 
     def is_unmapped(row: Row) -> bool:
         state = row.found[0][1]
         if row.labels is None or state is None or row.split == "train":
             return False
+        options = {label: row.references[position]["output"]["text"] for label, position in row.labels.items()}
+        completions = state["result"]["completions"]
         try:
-            text = parsing.clean(
-                state["result"]["completions"][0]["text"],
-                extract=scoring.get("extract"),
-                strip=bool(scoring.get("strip")),
-                lower=bool(scoring.get("lower")),
-            )
-            options = {label: row.references[position]["output"]["text"] for label, position in row.labels.items()}
-            return parsing.map_answer(text, options, pattern) is None
+            for completion in completions if is_list else completions[:1]:
+                text = parsing.clean(
+                    completion["text"],
+                    extract=scoring.get("extract"),
+                    strip=bool(scoring.get("strip")),
+                    lower=bool(scoring.get("lower")),
+                )
+                if any(parsing.read_choice(text, options, pattern, multi_label=multi_label, is_list=is_list)):
+                    return False
         except ValueError:  # a regular expression that is none; reported by `scoring`
             return False
+        return True
 
     return is_unmapped

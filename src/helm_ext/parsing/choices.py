@@ -1,0 +1,43 @@
+"""Which options the completion of a multiple-choice row names, however many it may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from helm_ext.parsing.labels import map_answer, map_answers
+from helm_ext.parsing.predictions import apply_pattern, split_segments
+
+__all__ = ["read_choice"]
+
+
+def read_choice(
+    text: str,
+    options: Mapping[str, str],
+    pattern: str | None = None,
+    *,
+    multi_label: bool = False,
+    is_list: bool = False,
+    is_exact: bool = False,
+) -> Sequence[str | None]:
+    """Return the labels of the options that are named, None for a segment of a list that names none.
+
+    `options`: label to text, in order. `pattern`: AdapterSpec's `output_mapping_pattern`, which overrides the reading
+    of labels. `multi_label`: all right options are asked for. `is_list`: `output_format: list`. `is_exact`: HELM's own
+    rule (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label.
+    Raises ValueError for a pattern that is no regular expression.
+    """
+    if is_exact:
+        label = apply_pattern(text.strip(), pattern) if pattern else text.strip()
+        return [label] if label in options else []
+    if is_list and not _is_one_option(text, options):
+        segments = split_segments(text)
+        if not multi_label or len(segments) != 1:  # "A, C" is as good as "A; C"
+            return [map_answer(segment, options, pattern) for segment in segments]
+    if multi_label:
+        return map_answers(text, options, pattern)
+    return [map_answer(text, options, pattern)]
+
+
+def _is_one_option(text: str, options: Mapping[str, str]) -> bool:
+    """Tell whether the text is that of an option, which may hold `;`."""
+    return text.strip() in {option.strip() for option in options.values()}
