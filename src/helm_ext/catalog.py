@@ -13,7 +13,7 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError, did_you_mean
 
-__all__ = ["find_dataset", "list_datasets", "search_folders"]
+__all__ = ["datasets_in", "find_dataset", "list_datasets", "search_folders"]
 
 SUFFIXES = (".json", ".jsonl", ".json5")
 COMPRESSIONS = ("", ".gz", ".zst")
@@ -49,7 +49,7 @@ def list_datasets() -> dict[str, Path]:
     """Return every dataset that can be asked for by name, and its file."""
     found: dict[str, Path] = {}
     for folder in search_folders():
-        for name, path in _datasets_in(folder):
+        for name, path in datasets_in(folder):
             found.setdefault(name, path)
     return found
 
@@ -90,7 +90,8 @@ def _as_helm_reads(value: str) -> str | int | float:
     return value
 
 
-def _datasets_in(folder: Path) -> Iterator[tuple[str, Path]]:
+def datasets_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the file of each dataset of a folder."""
     for path in sorted(folder.iterdir()):
         name = dataset_name(path)
         if name is not None and path.is_file():

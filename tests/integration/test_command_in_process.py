@@ -58,6 +58,13 @@ def test_score_of_replies_breaks_the_main_metric_down(folder):
     assert "expected_contains@severity=high" in shown
 
 
+def test_a_dataset_by_its_name(folder):
+    assert "adapter_spec:dataset=short_answer_qa," in run("preview", "short_answer_qa", "-n", "1")
+    assert "runs/score/adapter_spec:dataset=short_answer_qa," in run("score", "short_answer_qa", "--model", "m")
+    run("convert", "short_answer_qa", "copy.jsonl", "--lossy")
+    assert (folder / "copy.jsonl").is_file()
+
+
 def test_score_all_shows_every_stat(folder):
     shown = run("score", "adapter_specs/babi_style.json", "--model", "m", "--all")
     assert "num_references" in shown

@@ -55,6 +55,17 @@ def test_all_problems_of_a_file_at_once_with_line_field_value_and_hint(folder):
     assert "2 errors" in result.stdout
 
 
+def test_a_folder_of_files_and_a_name(folder):
+    (folder / "adapter_specs").mkdir()
+    for name in ("good.json", "bad.json"):
+        (folder / name).rename(folder / "adapter_specs" / name)
+    result = run("adapter_specs")
+    assert result.exit_code == 1
+    assert "adapter_specs/bad.json: adapter_spec: 2 errors" in result.stdout
+    assert "adapter_specs/good.json: adapter_spec: 0 errors" in result.stdout
+    assert run("good").exit_code == 0
+
+
 def test_several_files_and_one_that_is_missing(folder):
     result = run("good.json", "nothing.json")
     assert result.exit_code == 1

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from helm_ext.cli.session import parse_arguments
+from helm_ext.cli.session import find_file, parse_arguments
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, did_you_mean
 from helm_ext.formats import FORMATS, Format, detect
@@ -45,6 +45,7 @@ def convert(
         raise RunEntryError("--replies: adapter_spec files hold completions themselves")
     if target.exists() and not replace:
         raise DatasetIntegrityError(f"{target}: exists\n  hint: --replace overwrites it")
+    source = find_file(source)
     format_ = FORMATS[kind.value] if kind else detect(source)
     with Console(stderr=True).status(escape(f"converting {source}")):
         converted = _convert(format_, source, target, parse_arguments(arg or []), replies, lossy=lossy)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from helm_ext.cli.session import helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.session import find_file, helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError
 from helm_ext.formats import FORMATS, detect
@@ -25,7 +25,10 @@ PREVIEW_DEPLOYMENT = "helm-ext/preview"
 
 
 def preview(
-    file: Annotated[Path, typer.Argument(help="A dataset file; any of the three formats.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE|NAME", help="A dataset file of any of the three formats, or a dataset's name."),
+    ],
     count: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 2,
     model: Annotated[
         str, typer.Option(help="Fit to this model's context window and apply HELM's rewriting for it.")
@@ -38,7 +41,7 @@ def preview(
     with Console(stderr=True).status("starting HELM"), helm_output_to_stderr():
         start_helm(local_path, verbose=False)
         _register_preview_deployment()
-        format_ = FORMATS[kind.value] if kind else detect(file)
+        format_ = FORMATS[kind.value] if kind else detect(find_file(file))
         run_spec = make_run_spec(format_, file, {"model": model}, parse_arguments(arg or []))
         states = adapt(run_spec, count)
     typer.echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from helm_ext.cli.session import helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.session import find_file, helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError
 from helm_ext.formats import FORMATS, detect
@@ -26,7 +26,13 @@ _COUNTS = ("unmapped", "num_instances", "num_left_out", "num_not_run", "num_fail
 
 
 def score(
-    file: Annotated[Path, typer.Argument(help="A dataset file that holds completions; any of the three formats.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="A dataset file of any of the three formats with completions, or a dataset's name.",
+        ),
+    ],
     model: Annotated[str, typer.Option(help="The model's name in the report: NAME or ORGANIZATION/NAME.")],
     arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
     missing: Annotated[str, typer.Option(help="Rows without a usable completion: error, or skip.")] = "error",
@@ -48,7 +54,7 @@ def score(
         arguments["missing"] = missing
     with Console(stderr=True).status("scoring"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
-        format_ = FORMATS[kind.value] if kind else detect(file)
+        format_ = FORMATS[kind.value] if kind else detect(find_file(file))
         run_spec = make_run_spec(format_, file, deployment_of(model), arguments)
         folder = run(run_spec, output_path, suite, local_path)
     for warning in _warnings(run_spec, folder):

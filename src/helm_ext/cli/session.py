@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helm_ext import catalog
 from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats import Format
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["make_run_spec", "parse_arguments", "start_helm"]
+__all__ = ["find_file", "make_run_spec", "parse_arguments", "start_helm"]
 
 
 def start_helm(local_path: Path, *, verbose: bool) -> None:
@@ -57,15 +58,21 @@ def parse_arguments(pairs: list[str]) -> dict[str, Any]:
     return arguments
 
 
+def find_file(file: Path) -> Path:
+    """Take a dataset's name, as in `adapter_spec:dataset=NAME`, for its file."""
+    return file if file.exists() else catalog.list_datasets().get(str(file), file)
+
+
 def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], arguments: Mapping[str, Any]) -> RunSpec:
-    """Return the RunSpec that `helm-run` would make of the run entry for this file.
+    """Return the RunSpec that `helm-run` would make of the run entry for this file, or dataset's name.
 
     Raises HelmExtError, also for what HELM says about unknown models.
     """
     from helm.benchmark.run_spec_factory import construct_run_specs
     from helm.common.object_spec import ObjectSpec
 
-    entry = ObjectSpec(format_.name, {**format_.arguments(file), **arguments, **model})
+    named = format_.arguments(file) if find_file(file) == file else {"dataset": str(file)}
+    entry = ObjectSpec(format_.name, {**named, **arguments, **model})
     try:
         run_specs = construct_run_specs(entry)
     except HelmExtError:

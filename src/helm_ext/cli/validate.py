@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from helm_ext import catalog
-from helm_ext.cli.session import parse_arguments
+from helm_ext.cli.session import find_file, parse_arguments
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem
 from helm_ext.formats import FORMATS, Format, detect
 from helm_ext.run_entries import parse_arguments as parse_run_arguments
@@ -40,7 +41,10 @@ class FormatName(str, Enum):
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to check; any of the three formats.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files of any of the three formats, folders of them, or names."),
+    ],
     output: Annotated[Output, typer.Option("--format", help="text, json, or github (workflow annotations).")] = (
         Output.TEXT
     ),
@@ -55,7 +59,7 @@ def validate(
     reports = []
     arguments = parse_arguments(arg or [])
     progress = Console(stderr=True)
-    for file in files:
+    for file in itertools.chain.from_iterable(map(_expand, files)):
         with progress.status(escape(f"checking {file}")):
             reports.append(check_file(file, FORMATS[kind.value] if kind else None, arguments, no_exec=no_exec))
     print_reports(reports, output)
@@ -69,7 +73,7 @@ def check_file(
     """Return `{file, format, problems, counts}` for one file. Raises RunEntryError for arguments that are none."""
     problems: list[Problem] = []
     counts: dict[str, int] = {}
-    file = _named_dataset(file)
+    file = find_file(file)
     try:
         format_ = format_ or detect(file)
     except OSError as error:
@@ -89,9 +93,11 @@ def check_file(
     return {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
 
 
-def _named_dataset(file: Path) -> Path:
-    """Take a dataset's name, as in run entries, for its file."""
-    return file if file.exists() else catalog.list_datasets().get(str(file), file)
+def _expand(file: Path) -> list[Path]:
+    """Return the dataset files of a folder such as `adapter_specs`; UltraEval's folders are datasets themselves."""
+    if not file.is_dir() or any(file.rglob("*.py")):
+        return [file]
+    return [path for _, path in catalog.datasets_in(file)] or [file]
 
 
 def _tasks(format_: Format, arguments: Mapping[str, Any]) -> list[dict[str, str]]:

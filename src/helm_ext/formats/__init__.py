@@ -50,7 +50,7 @@ FORMATS = {
     )
 }
 
-_ULTRAEVAL_KEYS = (b'"transform"', b'"transforms"', b'"target_scores"')
+_ULTRAEVAL_KEYS = (b'"transform"', b'"transforms"', b'"target_scores"', b'"raw_outputs"')
 _LOOKED_AT = 65_536
 """Bytes at the start of a file that decide its format."""
 
@@ -58,8 +58,8 @@ _LOOKED_AT = 65_536
 def detect(path: str | Path) -> Format:
     """Return the format that a file most likely is of. Content errors are the format's own business to report.
 
-    A ZIP is a bundle; a Python script, a folder, a config that names a `transform`, and rows with `target_scores` are
-    UltraEval; all else is `adapter_spec`.
+    A ZIP is a bundle; a Python script, a folder, a config that names a `transform`, rows with `target_scores`, and the
+    log of an UltraEval run are UltraEval; all else is `adapter_spec`.
     """
     path = Path(path)
     if path.suffix.lower() == ".zip" or (path.is_file() and zipfile.is_zipfile(path)):
