@@ -14,7 +14,11 @@ from helm_ext.formats import FORMATS, detect
         ("task.json", '[{"task_name": "x", "transform": "t.py"}]', "ultraeval"),
         ("task.json", '{"transforms": "t.py"}', "ultraeval"),
         ("rows.jsonl", '{"question": "?", "target_scores": {"a": 1}}', "ultraeval"),
-        ("instance.jsonl", '{"data": {}, "ground_truth": "a", "prompt_inputs": "?", "raw_outputs": ["a"]}', "ultraeval"),
+        (
+            "instance.jsonl",
+            '{"data": {}, "ground_truth": "a", "prompt_inputs": "?", "raw_outputs": ["a"]}',
+            "ultraeval",
+        ),
         ("transform_gen_v0.py", "def transform(): ...", "ultraeval"),
         ("a.zip", "no zip at all", "innodata"),
     ],
