@@ -111,7 +111,7 @@ def make_run_spec(
 
     Raises RunEntryError when HELM could not write files of that name.
     """
-    _log_findings(evalset)
+    _log_findings(evalset, skips_missing=scenario_arguments.get("missing") == "skip")
     arguments = {
         **scenario_arguments,
         "digest": evalset.digest[:DIGEST_LENGTH],
@@ -173,8 +173,9 @@ def _require_writable_names(name: str, group: str, arguments: Mapping[str, Any])
         )
 
 
-def _log_findings(evalset: EvalSet) -> None:
+def _log_findings(evalset: EvalSet, *, skips_missing: bool) -> None:
     for problem in evalset.warnings:
-        hwarn(str(problem))
+        if not (skips_missing and problem.code in ("not-run", "failed")):  # its hint has been followed; counted below
+            hwarn(str(problem))
     counted = ", ".join(f"{count} {what}" for what, count in evalset.counts.items())
     hlog(f"{evalset.name}: {counted}; SHA-256 {evalset.digest}")

@@ -166,6 +166,15 @@ def test_metadata_needs_no_file(write, tmp_path):
     assert create_scenario(spec.scenario_spec).get_metadata().name == spec.groups[0]
 
 
+@pytest.mark.parametrize(("missing", "warned"), [("", True), (",missing=skip", False)])
+def test_missing_rows_are_warned_of_unless_they_are_to_be_skipped(write, caplog, missing, warned):
+    write(states=[state("1+1?", "2", "2", id="a"), state("2+2?", "4", id="b")])
+    with caplog.at_level("INFO", logger="helm"):
+        make("adapter_spec:dataset=sums" + missing)
+    assert ("a recorded run refuses the file" in caplog.text) == warned
+    assert "1 not_run" in caplog.text
+
+
 def test_missing_skip_marks_only_rows_without_a_recording(write):
     write(states=[state("1+1?", "2", "2", id="a"), state("2+2?", "4", id="b")])
     scenario = create_scenario(make("adapter_spec:dataset=sums,missing=skip").scenario_spec)
