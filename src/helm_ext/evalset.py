@@ -151,6 +151,9 @@ class EvalSet:
     """`adapter_spec`, `ultraeval` or `innodata`."""
     digest: str
     """SHA-256 of the bytes that were read, lower-case hex, all 64 digits."""
+    question_digest: str = field(default="", kw_only=True)
+    """SHA-256 of what is asked and what is right, recorded completions aside: two models' recordings of one dataset
+    agree in it, and are reported in one column. "" where `digest` says it."""
     instances: Sequence[Instance]
     adapter_spec: AdapterSpec
     scoring: Scoring

@@ -44,7 +44,9 @@ def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
     path = str(catalog.find_dataset(given)) if where == "dataset" else given
     found = {where: (catalog.dataset_name(Path(path)) or Path(path).name) if where == "dataset" else path}
     evalset = request_states.load(path, **options)
-    return make_run_spec("adapter_spec", AdapterSpecScenario, evalset, found | options)
+    # The file's own name, if it has one: files of several models may hold the completions of one dataset.
+    named = {} if evalset.name == AdapterSpecScenario.default_name(found) else {"name": evalset.name}
+    return make_run_spec("adapter_spec", AdapterSpecScenario, evalset, found | options | named, found | options)
 
 
 def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
@@ -117,6 +119,8 @@ def make_run_spec(
         "digest": evalset.digest[:DIGEST_LENGTH],
         "main_metric": evalset.scoring.main_metric,
     }
+    if evalset.question_digest:
+        arguments["questions"] = evalset.question_digest[:DIGEST_LENGTH]
     if evalset.display_name and evalset.display_name != evalset.name:
         arguments["display_name"] = evalset.display_name
     splits = {instance.split for instance in evalset.instances if instance.split != TRAIN_SPLIT}

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, ScenarioMetadata
@@ -35,10 +36,11 @@ GROUP_LENGTH = 40
 
 
 def group_name(dataset: str, digest: str, variant: str = "") -> str:
-    """Return the group under which HELM reports a dataset: its name, and six digits for its bytes and arguments.
+    """Return the group under which HELM reports a dataset: its name, and six digits for its questions and arguments.
 
-    HELM averages all runs of a group in one cell. The digits keep apart two versions of a dataset, and two ways of
-    running it (`variant`: other demonstrations, another extraction, ...).
+    HELM averages all runs of a model and a group in one cell. The digits keep apart two versions of a dataset
+    (`digest`: of the questions, not of what models answered), and two ways of running it (`variant`: other
+    demonstrations, another extraction, ...).
     `helm-summarize` hides every run of a group with "babi" in its name unless the run's name has "task=all"
     (`Summarizer.create_group_table`), so the name is written as its authors do.
     """
@@ -64,15 +66,25 @@ class EvalSetScenario(Scenario):
     description = "A dataset read by helm-ext"
     format_title = ""
 
-    def __init__(self, *, digest: str, main_metric: str, display_name: str | None = None, **arguments: Any) -> None:
+    def __init__(
+        self,
+        *,
+        digest: str,
+        main_metric: str,
+        questions: str | None = None,
+        display_name: str | None = None,
+        **arguments: Any,
+    ) -> None:
         super().__init__()
         self.digest = digest
+        self.questions = questions or digest
+        """`EvalSet.question_digest`: which runs are comparable."""
         self.main_metric = main_metric
         self.arguments = arguments
         self.display_name = display_name or self.dataset_name()
         chosen = {key: value for key, value in arguments.items() if key not in _NAMES_FILES}
-        self.variant = ", ".join(f"{key}={value}" for key, value in sorted(chosen.items()))
-        self.name = group_name(self.dataset_name(), digest, self.variant)
+        self.variant = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
+        self.name = group_name(self.dataset_name(), self.questions, self.variant)
 
     @abstractmethod
     def dataset_name(self) -> str:
@@ -98,13 +110,13 @@ class EvalSetScenario(Scenario):
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
-        title = f"{self.display_name} ({', '.join(filter(None, [self.digest[:6], self.variant]))})"
+        title = f"{self.display_name} ({', '.join(filter(None, [self.questions[:6], self.variant]))})"
         return ScenarioMetadata(
             name=self.name,
             display_name=title,
             short_display_name=title,
             description=f"{self.display_name}: {self.format_title} `{self.dataset_name()}`, "
-            f"SHA-256 {self.digest}…, main metric {self.main_metric}.",
+            f"SHA-256 {self.questions}…, main metric {self.main_metric}.",
             main_metric=self.main_metric,
             main_split=self.main_split(),
         )
@@ -116,6 +128,11 @@ class EvalSetScenario(Scenario):
     def main_split(self) -> str:
         """Return the split that the leaderboard shows."""
         return str(self.arguments.get("main_split", "test"))
+
+
+def _show(value: Any) -> str:
+    """Return an argument as it is written in a run entry."""
+    return "+".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def require_same_digest(evalset: EvalSet, planned: str) -> None:
@@ -150,14 +167,18 @@ class AdapterSpecScenario(EvalSetScenario):
     format_title = "adapter_spec file"
 
     def dataset_name(self) -> str:
+        return str(self.arguments.get("name") or self.default_name(self.arguments))
+
+    @staticmethod
+    def default_name(arguments: Mapping[str, Any]) -> str:
+        """Return the name of a dataset that has none of its own: the file's."""
         from pathlib import Path
 
         from helm_ext import catalog
 
-        given = self.arguments.get("dataset")
-        if given is not None:
-            return str(given)
-        path = Path(self.arguments["path"])
+        if arguments.get("dataset") is not None:
+            return str(arguments["dataset"])
+        path = Path(arguments["path"])
         return catalog.dataset_name(path) or path.stem
 
     def load(self) -> EvalSet:

@@ -153,7 +153,7 @@ def test_helm_server_shows_the_value_and_the_mapped_answer(suite, tmp_path):
     babi = stat_means(find(suite, "babi_style", "recorded_first"))
     assert "recorded/first" in board
     assert EXPECTED["babi_style"]["exact_match"] == pytest.approx(babi["exact_match"])
-    digest = load(find(suite, "babi_style", "recorded_first") / "run_spec.json")["scenario_spec"]["args"]["digest"]
+    digest = load(find(suite, "babi_style", "recorded_first") / "run_spec.json")["scenario_spec"]["args"]["questions"]
     assert f"({digest[:6]})" in board
     assert re.search(r"0\.\d", board)
     # A completion that is exactly a label is mapped by HELM; any other one is shown as we read it.

@@ -52,8 +52,36 @@ def test_a_run_names_its_data(write):
     assert spec.name == f"adapter_spec:dataset=sums,digest={args['digest']}"
     assert args["dataset"] == "sums"
     assert len(args["digest"]) == 12
-    assert spec.groups == [group_name("sums", args["digest"])]
+    assert spec.groups == [group_name("sums", args["questions"])]
     assert spec.adapter_spec.max_eval_instances is None
+
+
+def test_recordings_of_two_models_are_one_column(write):
+    asked = [("1+1?", "2", "a"), ("2+2?", "4", "b")]
+
+    def record(file, answers, step=1, /, **top):
+        rows = [state(text, gold, answer, id=i) for (text, gold, i), answer in zip(asked, answers, strict=True)]
+        path = write(file)
+        path.write_text(json.dumps({**json.loads(path.read_text()), "request_states": rows[::step], **top}))
+        return make(f"adapter_spec:dataset={file}")
+
+    one, two = record("one", "25", name="sums"), record("two", "44", name="sums")
+    assert one.groups == two.groups
+    assert one.scenario_spec.args["digest"] != two.scenario_spec.args["digest"]
+    assert "name=" not in one.name  # names files, and the file is named
+    assert [create_scenario(s.scenario_spec).get_metadata().display_name for s in (one, two)] == [
+        f"sums ({one.scenario_spec.args['questions'][:6]})"
+    ] * 2
+    assert record("turned", "52", -1, name="sums").groups == one.groups
+    spec = {"max_train_instances": 0, "model": "a/b", "model_deployment": "a/b"}
+    assert record("said", "25", name="sums", adapter_spec=spec).groups == one.groups
+    # Another name, another prompt, another score, other questions: other columns.
+    assert record("three", "25").groups != one.groups
+    spec = {"max_train_instances": 0, "instructions": "Add."}
+    assert record("prompt", "25", name="sums", adapter_spec=spec).groups != one.groups
+    assert record("lower", "25", name="sums", scoring={"lower": True}).groups != one.groups
+    asked[1] = ("2+2?", "5", "b")
+    assert record("wrong", "25", name="sums").groups != one.groups
 
 
 def test_changed_bytes_change_the_name(write):
@@ -155,7 +183,7 @@ def test_the_scenario_hands_over_the_instances_and_describes_them(write):
     assert scenario.description == "Adding a number to itself."
     metadata = scenario.get_metadata()
     assert metadata.name in spec.groups
-    assert metadata.display_name == f"Sums ({spec.scenario_spec.args['digest'][:6]})"
+    assert metadata.display_name == f"Sums ({spec.scenario_spec.args['questions'][:6]})"
     assert (metadata.main_metric, metadata.main_split) == (spec.scenario_spec.args["main_metric"], "test")
 
 

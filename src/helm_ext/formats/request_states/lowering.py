@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,8 @@ class Lowering:
         """Rows of an eval split with a correct reference that a lower-cased prediction is never equal to."""
         self._upper_train = First()
         self._strays = Strays()
+        self._questions = 0
+        """Sum of the rows' digests: their order does not count."""
         self._demonstrations = 0
         self._can_run_live = True
 
@@ -121,6 +124,7 @@ class Lowering:
                         self._unmapped.add(row)
                 if keep_rows:
                     self._rows.append(row)
+                    self._questions += digest_question(row)
         except DatasetError as error:  # what ends reading half-way: limits, truncated compression
             self.report.extend(error.problems)
         for row in groups.values():
@@ -270,6 +274,7 @@ class Lowering:
             name=self._name or self._header.get("name") or file_stem(self.path),
             format="adapter_spec",
             digest=self._reader.digest,
+            question_digest=digest_questions(self._header, self._questions),
             instances=instances,
             adapter_spec=spec,
             scoring=self._scoring,
@@ -319,6 +324,19 @@ class Lowering:
                 row.only = "recorded"
             result.append(row)
         return result
+
+
+def digest_question(row: Row) -> int:
+    """Return a number for what a row asks and what is right."""
+    content = canonical_json([row.instance, row.labels if row.own_labels else None])
+    return int.from_bytes(blake2b(content, digest_size=32).digest(), "big")
+
+
+def digest_questions(header: Mapping[str, Any], rows: int) -> str:
+    """Return the digest of a file without its completions and without whose they are."""
+    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
+    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
+    return sha256(content).hexdigest()
 
 
 def without_places(header: Mapping[str, Any], places: Sequence[tuple[str | int, ...]]) -> dict[str, Any]:
