@@ -204,7 +204,14 @@ class _Sample:
     """
 
     def __init__(self, instance_ids: Iterable[str], size: int | None) -> None:
+        """`instance_ids`: those that are known beforehand; `takes` may meet more (rows that were left out)."""
+        self._size = size
         self._limit: int | None = None
+        self._taken: set[int] = set()
+        self._highest: list[int] = []
+        """The heap of the numbers taken, negated."""
+        self.shrank = False
+        """Whether `takes` was true of an instance that `in` is false of, because lower numbers came later."""
         if size is not None:
             lowest = heapq.nsmallest(size + 1, set(map(self._number, instance_ids)))
             if len(lowest) > size:
@@ -213,9 +220,29 @@ class _Sample:
     def __contains__(self, instance_id: str) -> bool:
         return self._limit is None or self._number(instance_id) < self._limit
 
+    def takes(self, instance_id: str) -> bool:
+        """Take the instance into the sample, if it is not full of lower numbers."""
+        if self._size is None:
+            return True
+        number = self._number(instance_id)
+        if self._limit is not None and number >= self._limit:
+            return False
+        if number not in self._taken:
+            self._taken.add(number)
+            heapq.heappush(self._highest, -number)
+            if len(self._highest) > self._size:
+                self._limit = -heapq.heappop(self._highest)
+                self._taken.remove(self._limit)
+                if number == self._limit:
+                    return False
+                self.shrank = True
+        return True
+
     @staticmethod
     def _number(instance_id: str) -> int:
-        return int.from_bytes(hashlib.blake2b(instance_id.encode(), digest_size=8).digest(), "big")
+        return int.from_bytes(
+            hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big"
+        )
 
 
 # The files
@@ -259,16 +286,31 @@ def write_display_files(
                 output.close()
         if rows.replaced:
             _replace_instances(files, rows.replaced)
+        if sample.shrank:
+            rows.forget_unsampled()
+            for name in DISPLAY_FILES:
+                _keep_sampled(files, name, sample)
     if rows.skipped:
         hlog(f"{run_spec.name}: pages show {len(rows.shown)} instances; {len(rows.skipped)} are in the tables only")
 
 
 def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> None:
     """Write `instances.json` again: HELM shows the last instance of an id, at the place of the first."""
-    first = files.part(DISPLAY_FILES[0])
-    written = first.rename(first.with_suffix(".first"))
+    written = _set_aside(files, DISPLAY_FILES[0])
     with files.open(DISPLAY_FILES[0]) as output:
         write_array(output, (replaced.get(i, instance) for i, instance in enumerate(read_array(written))))
+
+
+def _keep_sampled(files: StagedFiles, name: str, sample: _Sample) -> None:
+    """Write a file again, without the instances that had to leave the sample."""
+    written = _set_aside(files, name)
+    with files.open(name) as output:
+        write_array(output, (row for row in read_array(written) if row.get("instance_id", row.get("id")) in sample))
+
+
+def _set_aside(files: StagedFiles, name: str) -> Path:
+    first = files.part(name)
+    return first.rename(first.with_suffix(".first"))
 
 
 class _DisplayRows:
@@ -298,7 +340,7 @@ class _DisplayRows:
             if state.get("result") is None or (calibrated and state.get("request_mode") == "calibration"):
                 continue
             instance_id, trial = str(state["instance"]["id"]), int(state["train_trial_index"])
-            if instance_id not in self._sample:
+            if not self._sample.takes(instance_id):
                 self.skipped.add(instance_id)
                 continue
             self.shown.add(instance_id)
@@ -317,6 +359,12 @@ class _DisplayRows:
                 {**about, **self._predict(state, reference_index, stats)},
                 {**about, "request": write_request(state["request"])},
             )
+
+    def forget_unsampled(self) -> None:
+        """Count as skipped what left the sample after it was shown."""
+        left = {instance_id for instance_id in self.shown if instance_id not in self._sample}
+        self.shown -= left
+        self.skipped |= left
 
     def _if_new(self, key: tuple[str, bytes | None], instance: JSONObject) -> JSONObject | None:
         content = hash(repr(instance))

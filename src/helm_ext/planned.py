@@ -23,20 +23,23 @@ __all__ = ["keep", "take"]
 MAX_WAITING = 50_000
 """Rows that may wait, the first dataset's aside."""
 
-_waiting: dict[bytes, EvalSet] = {}
+_waiting: dict[bytes, EvalSet | None] = {}
+"""In the order in which the runs were planned; None for what was not kept."""
 
 
 def keep(arguments: Mapping[str, Any], evalset: EvalSet) -> None:
     """Keep what was read for the scenario of these arguments (its digest among them)."""
-    rows = sum(len(waiting.instances) for waiting in _waiting.values()) + len(evalset.instances)
-    if not _waiting or rows <= MAX_WAITING:
-        _waiting[canonical_json(arguments)] = evalset
+    key = canonical_json(arguments)
+    others = [waiting for other, waiting in _waiting.items() if waiting is not None and other != key]
+    rows = sum(len(waiting.instances) for waiting in others) + len(evalset.instances)
+    _waiting[key] = evalset if not others or rows <= MAX_WAITING else None
 
 
 def take(arguments: Mapping[str, Any]) -> EvalSet | None:
     """Return what was kept for these arguments, once; None if nothing was.
 
-    What was planned before is dropped: runs start in the order in which they were planned, so it was skipped.
+    What was planned before is dropped, large or small: runs start in the order in which they were planned, so it was
+    skipped.
     """
     key = canonical_json(arguments)
     if key not in _waiting:

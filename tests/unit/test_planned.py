@@ -78,3 +78,19 @@ def test_the_first_may_be_large(plan, loaded, monkeypatch):
     monkeypatch.setattr(planned, "MAX_WAITING", 1)
     get_inputs(plan("a", 4))
     assert loaded == ["a.json"]
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_what_was_skipped_does_not_wait_longer(plan, monkeypatch, most):
+    """A large first dataset whose run was complete already; the next one's own was not kept, or was."""
+    monkeypatch.setattr(planned, "MAX_WAITING", most)
+    plan("a", 4)
+    get_inputs(plan("b", 4))
+    assert not planned._waiting
+
+
+def test_planned_twice_waits_once(plan, loaded, monkeypatch):
+    monkeypatch.setattr(planned, "MAX_WAITING", 5)
+    first, other, second = plan("a", 4), plan("b", 1), plan("a", 4)
+    assert [get_inputs(spec)[0] for spec in (first, other, second)] == ["a 0?", "b 0?", "a 0?"]
+    assert loaded == ["a.json", "b.json", "a.json", "a.json"]

@@ -261,11 +261,38 @@ def test_a_sample_is_shown(tmp_path, size):
     assert some == read_shown(tmp_path / "again")
     assert len({frozenset(ids) for ids in some.values()}) == 1
     assert everything == {f"id{n}" for n in (*range(7), 91)}
-    shown = some["instances.json"] - {"id91"}  # without stats: shown by chance
-    assert len(shown) == min(size, 7)
+    shown = some["instances.json"]
+    assert len(shown) == min(size, 8)
     for name in DISPLAY_FILES[1:]:  # what is shown of a row does not depend on the others
         full = [r for r in json.loads((tmp_path / "all" / name).read_text()) if r["instance_id"] in shown]
         assert [r for r in json.loads((tmp_path / "again" / name).read_text()) if r["instance_id"] in shown] == full
+
+
+def test_rows_without_stats_are_in_the_sample(tmp_path, caplog):
+    """Rows that were left out have none: the sample is of all rows, and not larger for them."""
+    states = [make_state(n, trial=t) for t in range(2) for n in range(60)]
+    shown = []
+    for scored in (60, 20, 3, 0):
+        folder = tmp_path / str(scored)
+        stats = [make_stats(s) for s in states if int(s.instance.id[2:]) < scored]
+        spec = write_run(folder, "generation", states, stats)
+        with caplog.at_level("INFO"):
+            write_display_files(folder, spec, SCHEMA, skip_completed=False, max_instances=5)
+        shown.append(read_shown(folder))
+        assert {row["train_trial_index"] for row in json.loads((folder / DISPLAY_FILES[1]).read_text())} == {0, 1}
+        assert len(json.loads((folder / DISPLAY_FILES[1]).read_text())) == 10
+        assert "pages show 5 instances; 55 are in the tables only" in caplog.text
+        caplog.clear()
+    assert all(files == shown[0] for files in shown)
+    assert {len(ids) for files in shown for ids in files.values()} == {5}
+
+
+def test_any_id_can_be_in_a_sample(tmp_path):
+    state = make_state(1)
+    state = replace(state, instance=replace(state.instance, id="\ud800"))
+    spec = write_run(tmp_path / "run", "generation", [state], [])
+    write_display_files(tmp_path / "run", spec, SCHEMA, skip_completed=False, max_instances=5)
+    assert read_shown(tmp_path / "run")["instances.json"] == {"\ud800"}
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "１"])
