@@ -57,7 +57,7 @@ def describe_breakdown(
         MetricMetadata(
             name=_stat_name(main_metric, attribute, value),
             display_name=f"{title}, {attribute} {value}",
-            short_display_name=f"{attribute}={value}",
+            short_display_name=f"{attribute}={value} ({main_metric})",  # a suite may have several main metrics
             description=f"{title} over the rows whose {attribute} is {value}.",
             lower_is_better=main.lower_is_better if main else None,
             group="by_" + re.sub(r"[^\w.-]+", "_", attribute),  # helm-summarize makes file names of groups

@@ -119,7 +119,7 @@ def make_run_spec(
         "digest": evalset.digest[:DIGEST_LENGTH],
         "main_metric": evalset.scoring.main_metric,
     }
-    if evalset.question_digest:
+    if evalset.question_digest not in ("", evalset.digest):
         arguments["questions"] = evalset.question_digest[:DIGEST_LENGTH]
     if evalset.display_name and evalset.display_name != evalset.name:
         arguments["display_name"] = evalset.display_name

@@ -215,6 +215,7 @@ def test_replies(tmp_path, bundle):
     plain = load(path=bundle)
     both = f"{plain.digest}\n{hashlib.sha256(replies.read_bytes()).hexdigest()}\n"
     assert evalset.digest == hashlib.sha256(both.encode()).hexdigest()
+    assert evalset.question_digest == plain.question_digest == plain.digest  # one column, whoever replied
     assert [instance.id for instance in load(path=bundle, replies=replies, limit=1).instances] == ["a"]
 
 

@@ -6,11 +6,12 @@ text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import (
+    DatasetError,
     DatasetIntegrityError,
     Location,
     Problem,
@@ -23,13 +24,15 @@ from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
 from helm_ext.formats.innodata.bundle import Bundle, check_records, open_bundle
 from helm_ext.formats.innodata.meta import Meta, Split
 from helm_ext.formats.innodata.records import Message, ProblemList, Record
-from helm_ext.formats.innodata.replies import read_replies
+from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.parsing import compile_pattern
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["METRICS", "load", "render_text"]
+    from helm_ext.formats.innodata.archive import Limits
+
+__all__ = ["METRICS", "check", "load", "render_text"]
 
 METRICS = (
     "expected_exact",
@@ -83,7 +86,7 @@ def load(
 
     Raises DatasetError with all problems, HubError, RunEntryError.
     """
-    _check_options(dataset, path, version, split, render, limit, max_tokens)
+    _check_options(dataset, path, version, hub, split, render, limit, max_tokens)
     chosen = _make_scoring(metrics, main_metric, extract, strip, lower)
     warnings: list[Problem] = []
     if dataset is not None:
@@ -111,23 +114,98 @@ def load(
     if limit is not None:
         records = records[:limit]
     answers: dict[str, Recorded] | None = None
+    question_digest = digest  # whoever's replies: one column
     if replies is not None:
-        answers, digest = read_replies(Path(replies), ids, len(records), f"the {split} split of {meta.name}", digest)
+        answers, digest = read_replies(Path(replies), ids, len(records), _title(split, meta), digest)
         counts["recorded"] = len(answers)
         counts["not_run"] = len(records) - len(answers)
     counts["eval"] = len(records)
     return _make_evalset(
         records, meta, number, digest, split, render, answers, counts, warnings,
+        question_digest=question_digest,
         scoring=chosen,
         decoding={"max_tokens": max_tokens, "temperature": temperature,
                   "stop_sequences": list(stop if stop is not None else [TEXT_STOP] if render == "text" else [])},
     )  # fmt: skip
 
 
+def check(
+    path: str | Path,
+    *,
+    expected_name: str | None = None,
+    limits: Limits | None = None,
+    dataset: str | None = None,
+    version: int | str | None = None,
+    split: Split = "test",
+    hub: str | None = None,
+    render: Literal["chat", "text"] = "chat",
+    replies: str | Path | None = None,
+    metrics: Sequence[str] | None = None,
+    main_metric: str | None = None,
+    max_tokens: int = 512,
+    limit: int | None = None,
+    extract: str | None = None,
+    strip: bool = False,
+    lower: bool = False,
+    missing: Literal["error", "skip"] = "error",  # noqa: ARG001 - decided by the run, see helm_ext.adaptation
+) -> tuple[list[Problem], dict[str, int]]:
+    """Check every rule of a bundle; return all problems and what was counted (`test`, `train`, `rows`).
+
+    The other arguments are those of the run entry. A file of `replies` is checked too (`recorded`, `not_run`).
+    Memory is constant but for eight bytes a record, with `replies` the records of the split. Raises nothing for bad
+    data, nor for bad arguments.
+    """
+    found = _argument_problems(
+        path, lambda: _check_options(dataset, path, version, hub, split, render, limit, max_tokens)
+    ) + _argument_problems(path, lambda: _make_scoring(metrics, main_metric, extract, strip, lower))
+    counts: dict[str, int] = {}
+    problems = ProblemList()
+    records: list[Record] = []
+    of = f"the {split} split"
+    try:
+        with open_bundle(path, expected_name=expected_name, limits=limits) as bundle:
+            problems.kept.extend(bundle.warnings)
+            of = _title(split, bundle.meta)
+            records = check_records(bundle, problems, counts, keep=None if replies is None else split)
+    except DatasetError as error:
+        message = error.message.removeprefix(f"{path}: ")
+        found += error.problems or [Problem(message, Location(str(path)), code="unreadable", kind=type(error))]
+    else:
+        if split == "train" and not counts["train"]:
+            problems.add("the train split is empty", Location(str(path)), code="empty-train",
+                         kind=DatasetIntegrityError, hint="split=test is evaluated by default")  # fmt: skip
+        found += problems.all(str(path))
+    if replies is not None:
+        damaged = not records or problems.has_errors
+        ids = None if damaged else [record.id for record in records]
+        count = len(records) if limit is None else min(max(limit, 0), len(records))
+        wrong, recorded = check_replies(Path(replies), ids, count, of)
+        found += wrong
+        if not damaged:
+            counts |= {"recorded": recorded, "not_run": count - recorded}
+            if 0 < recorded < count:
+                found.append(not_run_warning(Location(str(replies)), count - recorded, count))
+    return found, counts
+
+
+def _argument_problems(path: str | Path, check_them: Callable[[], object]) -> list[Problem]:
+    try:
+        check_them()
+    except RunEntryError as error:
+        message, _, hint = str(error).partition("\n  hint: ")
+        return [Problem(message, Location(str(path)), hint, code="argument")]
+    return []
+
+
+def _title(split: Split, meta: Meta) -> str:
+    return f"the {split} split of {meta.name}"
+
+
 def _check_options(
     dataset: str | None,
     path: str | Path | None,
     version: int | str | None,
+    hub: str | None,
     split: str,
     render: str,
     limit: int | None,
@@ -139,6 +217,8 @@ def _check_options(
         raise RunEntryError(
             f"version={version}: a file has no versions\n  hint: dataset=NAME,version={version} reads from the hub"
         )
+    if path is not None and hub is not None:
+        raise RunEntryError(f"hub={hub}: a file is in no hub\n  hint: dataset=NAME,hub={hub} reads from the hub")
     if split not in ("test", "train"):
         raise RunEntryError(f"split={split}: expected test or train")
     if render not in ("chat", "text"):
@@ -197,6 +277,7 @@ def _make_evalset(
     counts: dict[str, int],
     warnings: Sequence[Problem],
     *,
+    question_digest: str,
     scoring: Scoring,
     decoding: dict[str, Any],
 ) -> EvalSet:
@@ -221,6 +302,7 @@ def _make_evalset(
         name=meta.name,
         format="innodata",
         digest=digest,
+        question_digest=question_digest,
         instances=[_to_instance(record, meta, attributes, render, answers) for record in records],
         adapter_spec=adapter_spec,
         scoring=scoring,
