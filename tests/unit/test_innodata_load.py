@@ -232,7 +232,7 @@ def test_replies(tmp_path, bundle):
         ({"id": "d", "reply": "x"}, '1: id: "d" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
         ({"id": "a", "reply": "x", "request_time": -5}, "1: request_time: must not be negative, got -5"),
         ({"id": "a", "reply": "x", "request_datetime": -0.5}, "1: request_datetime: must not be negative, got -0.5"),
-        (["a"], '1: expected a JSON object, got ["a"]'),
+        (["a"], "1: a JSON array, expected one object a line\n  hint: JSON Lines: jq -c '.[]' FILE writes an array so"),
     ],
 )  # fmt: skip
 def test_bad_replies(tmp_path, bundle, line, message):

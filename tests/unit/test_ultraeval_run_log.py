@@ -166,3 +166,17 @@ def test_a_log_with_a_checkouts_postprocessing(write, tmp_path):
     evalset = ultraeval.load(data=path, postprocess="shout", root=root)
     assert f"root={root}" in evalset.tags
     assert evalset.digest != ultraeval.load(data=path).digest
+
+
+@pytest.mark.parametrize("method", ["gen", "ppl"])
+def test_rows_that_were_not_run_are_counted_as_such(write, method):
+    outputs = ["2"] if method == "gen" else [[[-1.0, -5.0], [-1.0, -2.0]]]
+    path = write([line(1, outputs), line(2, []), line(3, [])])
+    problems, counts = ultraeval.check(data=path, missing="error", limit=2)
+    assert (counts["eval"], counts["recorded"], counts["not_run"]) == (2, 1, 1)
+    assert counts == ultraeval.load(data=path, limit=2).counts
+    (warning,) = [problem for problem in problems if problem.code == "not-run"]
+    assert str(warning) == (
+        f"{path}: 1 of 2 rows were not run; a recorded run refuses the file\n"
+        "  hint: missing=skip scores the rest and reports how many were left out"
+    )

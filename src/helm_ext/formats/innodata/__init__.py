@@ -6,12 +6,13 @@ archive.py   a ZIP from a stranger
 bundle.py    the three together, streamed and checked
 pack.py      make a bundle, reproducibly
 load.py      bundle ──▶ EvalSet
+replies.py   replies recorded earlier
 """
 
 from __future__ import annotations
 
-from helm_ext.formats.innodata.bundle import check, open_bundle
-from helm_ext.formats.innodata.load import load, render_text
+from helm_ext.formats.innodata.bundle import open_bundle
+from helm_ext.formats.innodata.load import check, load, render_text
 from helm_ext.formats.innodata.pack import pack
 from helm_ext.formats.innodata.schema import json_schema
 

@@ -18,7 +18,6 @@ from typing import IO, BinaryIO, cast
 
 from helm_ext.errors import (
     DatasetChangedError,
-    DatasetError,
     DatasetIntegrityError,
     DatasetNotFoundError,
     DatasetSyntaxError,
@@ -36,7 +35,6 @@ __all__ = [
     "MEMBERS",
     "Bundle",
     "SplitCheck",
-    "check",
     "check_ids",
     "check_records",
     "check_split",
@@ -217,27 +215,6 @@ def _check_name(meta: Meta, path: str, stem: str, expected: str | None, problems
         problems.add(f"{show(meta.name)}, but the file is named {show(stem + '.zip')}", location,
                      code="name-mismatch", severity="warning", kind=DatasetIntegrityError,
                      hint=f"the hub takes it only as {meta.name}.zip")  # fmt: skip
-
-
-def check(
-    path: str | Path, *, expected_name: str | None = None, limits: Limits | None = None
-) -> tuple[list[Problem], dict[str, int]]:
-    """Check every rule of a bundle; return all problems and what was counted (`test`, `train`, `rows`).
-
-    Memory is constant but for eight bytes a record. Raises nothing for bad data.
-    """
-    counts: dict[str, int] = {}
-    problems = ProblemList()
-    try:
-        with open_bundle(path, expected_name=expected_name, limits=limits) as bundle:
-            problems.kept.extend(bundle.warnings)
-            check_records(bundle, problems, counts)
-    except DatasetError as error:
-        if error.problems:
-            return list(error.problems), counts
-        message = error.message.removeprefix(f"{path}: ")
-        return [Problem(message, Location(str(path)), code="unreadable", kind=type(error))], counts
-    return problems.all(str(path)), counts
 
 
 def check_records(

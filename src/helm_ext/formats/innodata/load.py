@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from helm_ext.errors import (
     DatasetError,
     DatasetIntegrityError,
+    HelmExtError,
     Location,
     Problem,
     RunEntryError,
@@ -184,14 +185,16 @@ def check(
         if not damaged:
             counts |= {"recorded": recorded, "not_run": count - recorded}
             if 0 < recorded < count:
-                found.append(not_run_warning(Location(str(replies)), count - recorded, count))
+                message = f"{count - recorded} of {count} records of {of} have no reply; a run refuses the file"
+                hint = "missing=skip scores the rest and reports how many were left out"
+                found.append(Problem(message, Location(str(replies)), hint, "warning", "not-run"))
     return found, counts
 
 
 def _argument_problems(path: str | Path, check_them: Callable[[], object]) -> list[Problem]:
     try:
         check_them()
-    except RunEntryError as error:
+    except HelmExtError as error:
         message, _, hint = str(error).partition("\n  hint: ")
         return [Problem(message, Location(str(path)), hint, code="argument")]
     return []

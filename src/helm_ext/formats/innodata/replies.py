@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext.errors import (
+    DatasetError,
     DatasetIntegrityError,
     DatasetNotFoundError,
     DatasetSchemaError,
     Location,
+    Problem,
     raise_for,
     show,
 )
 from helm_ext.evalset import Recorded
 from helm_ext.formats.innodata.records import ProblemList, read_json_object, read_rows
 
-__all__ = ["read_replies"]
+__all__ = ["check_replies", "read_replies"]
 
 
 def read_replies(
@@ -30,8 +32,31 @@ def read_replies(
     where no record has a reply.
     """
     problems = ProblemList()
-    known, wanted = set(ids), set(ids[:count])
     hashes = hashlib.sha256()
+    replies = _collect(path, ids, count, split, problems, hashes)
+    raise_for(problems.all(str(path)))
+    digest = hashlib.sha256(f"{bundle_digest}\n{hashes.hexdigest()}\n".encode()).hexdigest()
+    return replies, digest
+
+
+def check_replies(path: Path, ids: Sequence[str] | None, count: int, split: str) -> tuple[list[Problem], int]:
+    """Return all problems of a file of replies, and how many of the first `count` ids have one.
+
+    Ids of None are not compared: where records are damaged nobody knows which there are.
+    """
+    problems = ProblemList()
+    try:
+        replies = _collect(path, ids, count, split, problems, hashlib.sha256())
+    except DatasetError as error:
+        message = error.message.removeprefix(f"{path}: ")
+        return [Problem(message, Location(str(path)), code="unreadable", kind=type(error))], 0
+    return problems.all(str(path)), len(replies)
+
+
+def _collect(
+    path: Path, ids: Sequence[str] | None, count: int, split: str, problems: ProblemList, hashes: Any
+) -> dict[str, Recorded]:
+    known, wanted = set(ids or ()), set((ids or ())[:count])
     replies: dict[str, Recorded] = {}
     lines: dict[str, int] = {}
     for location, value in _read_objects(path, hashes, problems):
@@ -47,24 +72,28 @@ def read_replies(
         if record_id in wanted:
             if value["reply"] is not None:
                 replies[record_id] = _to_recorded(value)
-        elif record_id not in known:
+        elif ids is not None and record_id not in known:
             problems.add(f"{show(record_id)} is no record of {split}",
                          Location(location.path, location.line, "id"), code="unknown-id",
                          kind=DatasetIntegrityError, hint="replies belong to one split of one dataset")  # fmt: skip
-    if not replies and not problems.has_errors:
+    if ids is not None and not replies and not problems.has_errors:
         nulls = len(wanted & lines.keys())
         problems.add(f"holds no reply to any of the {count} records of {split}" + (f", {nulls} are null" * (nulls > 0)),
                      Location(str(path)), code="no-replies", kind=DatasetIntegrityError,
                      hint='one {"id": ..., "reply": ...} a line; null says that a record was not run')  # fmt: skip
-    raise_for(problems.all(str(path)))
-    digest = hashlib.sha256(f"{bundle_digest}\n{hashes.hexdigest()}\n".encode()).hexdigest()
-    return replies, digest
+    return replies
 
 
 def _read_objects(path: Path, hashes: Any, problems: ProblemList) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
         with path.open("rb") as file:
             for location, line in read_rows(file, str(path), problems, hashes):
+                if location.line == 1 and line is not None and line.lstrip().startswith(b"["):
+                    # Else every line of a long array would be a problem of its own.
+                    problems.add("a JSON array, expected one object a line", location, code="json-array",
+                                 kind=DatasetSchemaError,
+                                 hint="JSON Lines: jq -c '.[]' FILE writes an array so")  # fmt: skip
+                    return
                 value = None if line is None else read_json_object(line, location, problems)
                 if value is not None:
                     yield location, value

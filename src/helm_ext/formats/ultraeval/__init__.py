@@ -25,7 +25,7 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
-from helm_ext.evalset import EvalSet, Scoring
+from helm_ext.evalset import EvalSet, Scoring, row_extra
 from helm_ext.formats.ultraeval import config as task_config
 from helm_ext.formats.ultraeval import run_log
 from helm_ext.formats.ultraeval.checkout import open_checkout
@@ -154,8 +154,9 @@ def tasks(config: str | Path, *, method: str | None = None) -> list[str]:
 def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
     """Return every problem of a task and its counts, running the script on all rows unless `execute` is false.
 
-    The arguments are those of `load`. Raises RunEntryError where they are wrong or name no task.
+    The arguments are those of `load`, and `missing`. Raises RunEntryError where they are wrong or name no task.
     """
+    arguments.pop("missing", None)  # decided by the run, see helm_ext.adaptation
     known = list(inspect.signature(load).parameters)
     for key in arguments:
         if key not in known:
@@ -242,7 +243,13 @@ def _check_log(rows: Rows, arguments: dict[str, Any], *, execute: bool) -> tuple
         evalset = _load_run_log(rows, execute=execute, **options)
     except DatasetError as error:
         return list(error.problems), {"rows": len(rows.rows)}
-    return list(evalset.warnings), evalset.counts
+    counts = evalset.counts
+    problems = list(evalset.warnings)
+    if counts["not_run"]:
+        message = f"{counts['not_run']} of {counts['eval']} rows were not run; a recorded run refuses the file"
+        hint = "missing=skip scores the rest and reports how many were left out" if counts["recorded"] else ""
+        problems.append(Problem(message, Location(str(rows.path)), hint, "warning", "not-run"))
+    return problems, counts
 
 
 def _load_run_log(
@@ -267,6 +274,7 @@ def _load_run_log(
     from_checkout = kind == "gen" and execute and comes_from_checkout(post, checkout)
     used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
     instances = run_log.to_recorded_instances(rows, kind, needs_row=_needs_row(metrics))[:limit]
+    recorded = sum(row_extra(instance)["recorded"]["status"] == "ok" for instance in instances)
     title = str(dataset_name) if dataset_name is not None else run_log.name_of(rows.path, kind)
     script = (rows.path.stem, "none")
     return EvalSet(
@@ -288,7 +296,13 @@ def _load_run_log(
             checkout.root if checkout and from_checkout else None,
         ),
         warnings=tuple(warnings),
-        counts={"rows": len(rows.rows), "train": 0, "eval": len(instances), "recorded": len(instances)},
+        counts={
+            "rows": len(rows.rows),
+            "train": 0,
+            "eval": len(instances),
+            "recorded": recorded,
+            "not_run": len(instances) - recorded,
+        },
     )
 
 
