@@ -13,26 +13,26 @@ from contextlib import contextmanager
 __all__ = ["paused", "relax", "relaxed"]
 
 _THRESHOLDS = 50_000, 20, 100
+_runs: dict[str, bool] = {"begun": False}
+"""Whether this process has frozen anything for a run; `gc.get_freeze_count` walks through all that is frozen."""
 
 
 def relax() -> None:
-    """Let the collector look less often, and not at what is there already: from now on, in this process.
-
-    Frozen once only: what a run leaves behind is found when the next one starts.
-    """
-    if gc.get_freeze_count():
-        _find_left_behind()
-    else:
-        gc.freeze()
+    """Let the collector look less often, and not at what is there already: from now on, in this process."""
+    _free_left_behind()
+    gc.freeze()
+    _runs["begun"] = True
     gc.set_threshold(*_THRESHOLDS)
 
 
-def _find_left_behind() -> None:
-    """Free what runs left in cycles: a failed one can leave all of its rows, in the frames of its exception.
+def _free_left_behind() -> None:
+    """Free what earlier runs left in cycles: a failed one can leave all of its rows, in the frames of its exception.
 
-    Nobody else would look in time, and what is frozen stays for good. It is quick: the frozen objects are left alone.
+    What is frozen is never looked at again, so this comes before. It is quick: only what is new since the last time is
+    looked at. The first time there was no run.
     """
-    gc.collect()
+    if _runs["begun"]:
+        gc.collect()
 
 
 @contextmanager
@@ -49,15 +49,15 @@ def relaxed() -> Iterator[None]:
 @contextmanager
 def paused() -> Iterator[None]:
     """Look for nothing at all, where nothing has cycles; what was made meanwhile counts as old afterwards."""
-    was_enabled, frozen = gc.isenabled(), gc.get_freeze_count()
-    if was_enabled and frozen:
-        _find_left_behind()
+    was_enabled = gc.isenabled()
+    if was_enabled:
+        _free_left_behind()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
             gc.freeze()
-            if not frozen:
+            if not _runs["begun"]:
                 gc.unfreeze()  # into the oldest generation: the youngest would be looked through at once
             gc.enable()

@@ -391,7 +391,6 @@ def test_what_a_failed_run_left_is_freed_by_the_next_one(reads):
         return weakref.ref(rows)
 
     thresholds = gc.get_threshold()
-    gc.freeze()
     try:
         with garbage.relaxed():
             left = fail()
