@@ -117,7 +117,7 @@ class TestForms:
         (warning,) = [problem for problem in problems(path) if problem.code == "json5"]
         assert str(warning) == (
             f"{path}:1: not strict JSON (not JSON: a value is expected here (column 1)); read as JSON5\n"
-            "  hint: remove comments and trailing commas"
+            "  hint: remove comments and trailing commas; keys and strings stand in double quotes"
         )
         assert load(path).warnings[0] == warning
 
@@ -314,7 +314,7 @@ class TestBadFiles:
         path = tmp_path / "x.jsonl"
         path.write_text(json.dumps(state()) + "\n" + json.dumps(state(split="tset")))
         assert errors(path) == [
-            '1: the first line must be {"adapter_spec": ...}, and is a row',
+            '1: there is no header: the first line must be {"adapter_spec": ...}, and is a row\n  hint: put {"adapter_spec": {...}} on a line above it',
             "2: instance.split: unknown split \"tset\"\n  hint: did you mean 'test'?",
         ]
         path.write_text("3\n" + json.dumps(state()))
@@ -468,7 +468,10 @@ class TestWrongValues:
             ),
             (
                 {"instance": {"input": {"text": "x"}}},
-                'request_states[0].instance.references: no reference is tagged correct\n  hint: add "tags": ["correct"] to the right one',
+                (
+                    "request_states[0].instance.references: missing, so there is nothing to compare an answer with\n"
+                    '  hint: write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
+                ),
             ),
         ],
     )

@@ -369,7 +369,10 @@ class TestIds:
         kept = [row_extra(instance).get("id", "-") for instance in evalset.instances]
         assert kept == ["-", "a", 7, "", None, "-", "a", "7", "-", "-"]
         (warning,) = [problem for problem in problems(path) if problem.code == "ids"]
-        assert str(warning).endswith("request_states[1].instance.id: 6 rows have no id of its own; made unique")
+        assert str(warning).endswith(
+            "request_states[1].instance.id: 6 rows have no id of their own; made unique: "
+            '"a" is also the id of request_states[0] (line 21)'
+        )
         assert evalset.counts["renamed_ids"] == 6
 
     def test_one_id_for_all_rows(self, tmp_path):
@@ -420,7 +423,8 @@ class TestReferences:
         ]
         path = write(tmp_path / "x.jsonl", rows)
         assert errors(path) == [
-            f'{line}: instance.references: no reference is tagged correct\n  hint: add "tags": ["correct"] to the right one'
+            f"{line}: instance.references: missing, so there is nothing to compare an answer with\n"
+            '  hint: write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
             for line in (3, 4)
         ]
 

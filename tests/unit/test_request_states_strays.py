@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
+import zipfile
 
 import pytest
-from tests.request_states_files import answered, problems, state, write
+from tests.request_states_files import answered, problems, reference, state, write
 
 ROW = state("Capital?", "Paris", id="a", split="test")
 RECORDED = answered(ROW, "Paris")
 PATH = "request_states[0]."
+A_COMPLETION = 'a completion is read in request.result.completions: [{"text": ...}]'
 
 
 def changed(row, place, key, value):
@@ -47,8 +50,19 @@ def find(path, code):
             "completion",
             "x",
             "request.result.completion",
-            "completion is read in request.result.completions",
+            "did you mean 'completions', a list of {\"text\": ...}?",
         ),
+        (("request",), "completion", "x", "request.completion", A_COMPLETION),
+        (
+            ("request", "result", "completions", 0),
+            "Text",
+            "x",
+            "request.result.completions.Text",
+            "did you mean 'text'?",
+        ),
+        (("request", "result", "completions", 0), "output", "x", "", ""),
+        (("request", "result"), "text", "x", "", ""),
+        ((), "output", "x", "", ""),
         (("request", "result"), "embedding", [], "", ""),
     ],
 )
@@ -64,6 +78,32 @@ def test_stray_keys(tmp_path, name, place, key, value, field, hint):
 def test_helms_own_states_are_not_looked_at(tmp_path):
     row = changed({**RECORDED, "train_trial_index": 0}, ("request",), "completions", [])
     assert find(write(tmp_path / "f.json", [row]), "stray-key") == []
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "hint"),
+    [
+        ({"output": "Paris"}, "output", A_COMPLETION),
+        ({"response": "Paris"}, "response", A_COMPLETION),
+        ({"request": {"prediction": "Paris"}}, "request.prediction", A_COMPLETION),
+        ({"request": {"result": {"text": "Paris"}}}, "request.result.text", A_COMPLETION),
+        ({"result": {"text": "Paris"}}, "result.text", A_COMPLETION),
+        (
+            {"request": {"result": {"completions": [{"txt": "Paris"}]}}},
+            "request.result.completions.txt",
+            "did you mean 'text'?",
+        ),
+        (
+            {"result": {"completions": [{"content": "Paris"}]}},
+            "result.completions.content",
+            "the text of a completion is read in 'text'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["f.json", "f.jsonl"])
+def test_completions_where_nothing_reads_them(tmp_path, name, more, field, hint):
+    found = find(write(tmp_path / name, [{**ROW, **more}]), "stray-key")
+    assert found == [((PATH if name == "f.json" else "") + field, "1 row has this key, which means nothing here", hint)]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +126,173 @@ def test_helms_own_states_are_not_looked_at(tmp_path):
             "request.result.completions[0]",
             'write {"text": "Paris"}',
         ),
+        (
+            {**ROW, "request": {"result": {"completions": {"text": "Paris"}}}},
+            "request.result.completions",
+            'write [{"text": "Paris"}]',
+        ),
+        (
+            {**ROW, "request": {"result": {"completions": "Paris"}}},
+            "request.result.completions",
+            'write [{"text": "Paris"}]',
+        ),
+        (
+            {"instance": {"input": {"text": "?"}, "references": "Paris"}},
+            "instance.references",
+            'write [{"output": {"text": "Paris"}, "tags": ["correct"]}]',
+        ),
+        (
+            {"instance": {"input": {"text": "?"}, "references": {"output": {"text": "Paris"}}}},
+            "instance.references",
+            'write [{"output": {"text": "Paris"}}]',
+        ),
+        (changed(ROW, ("instance",), "split", 1), "instance.split", "write train, test or valid"),
+        (
+            changed(ROW, ("instance",), "split", "eval"),
+            "instance.split",
+            "known: train, test, valid (validation, dev)",
+        ),
+        (changed(ROW, ("instance",), "input", {"txt": "?"}), "instance.input.text", "'txt' is there: write 'text'"),
+        (
+            changed(ROW, ("instance",), "input", {"question": "?"}),
+            "instance.input.text",
+            "'question' is there: write 'text'",
+        ),
+        (changed(ROW, ("instance",), "input", {"a": "?", "b": "?"}), "instance.input.text", ""),
     ],
 )
 def test_hints_for_the_shape_of_a_row(tmp_path, row, field, hint):
     [problem] = [p for p in problems(write(tmp_path / "f.json", [row])) if p.severity == "error"]
     assert (problem.location.field, problem.hint) == (PATH + field, hint)
+
+
+CORRECTLY = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "hint"),
+    [
+        (
+            {"references": [reference("Paris", tags=["Correct"])]},
+            'no reference is tagged correct; there is "Correct"',
+            'the tag is spelt exactly "correct"',
+        ),
+        (
+            {"references": [reference("a", tags=["b", "d"]), reference("b", tags=["wrong", "c"])]},
+            'no reference is tagged correct; there are "b", "d", "wrong", ...',
+            'add "tags": ["correct"] to the right one',
+        ),
+        (
+            {"references": [reference("a"), reference("b")]},
+            "no reference is tagged correct",
+            'add "tags": ["correct"] to the right one',
+        ),
+        ({"references": []}, "empty, so there is nothing to compare an answer with", CORRECTLY),
+        ({}, "missing, so there is nothing to compare an answer with", CORRECTLY),
+        (
+            {"reference": []},
+            "missing, so there is nothing to compare an answer with",
+            "'reference' is there: write 'references'",
+        ),
+    ],
+)
+def test_rows_without_a_correct_reference(tmp_path, more, message, hint):
+    row = {"instance": {"input": {"text": "?"}, "split": "test", **more}}
+    path = write(tmp_path / "f.json", [row, ROW])
+    assert find(path, "no-correct-reference") == [(PATH + "instance.references", message, hint)]
+
+
+def test_a_row_of_the_wrong_shape_with_an_unknown_split(tmp_path):
+    path = write(tmp_path / "f.jsonl", [{"instance": {"split": "testt", "input": "x", "references": ["a"]}}])
+    assert [(p.location.field, p.hint) for p in problems(path) if p.severity == "error"] == [
+        ("instance.input", 'write {"text": "x"}'),
+        ("instance.references[0]", 'write {"output": {"text": "a"}}'),
+        ("instance.split", "did you mean 'test'?"),
+    ]
+
+
+def test_the_first_id_that_is_taken(tmp_path):
+    rows = [state(f"{name}?", id=name) for name in ("b", 7, "a", "7", "a")]
+    message = "2 rows have no id of their own; made unique"
+    [(field, said, _)] = find(write(tmp_path / "f.jsonl", rows), "ids")
+    assert (field, said) == ("instance.id", f'{message}: "7" is also the id of line 3')
+    path = write(tmp_path / "f.json", rows)
+    line = next(number for number, line in enumerate(path.read_text().splitlines(), 1) if '"id": 7' in line)
+    [(field, said, _)] = find(path, "ids")
+    assert (field, said) == (
+        "request_states[3].instance.id",
+        f'{message}: "7" is also the id of request_states[1] (line {line})',
+    )
+    [(_, said, _)] = find(write(tmp_path / "f.jsonl", [state("?"), *rows]), "ids")
+    assert said == "3 rows have no id of their own; made unique"
+
+
+def chat(content, split, text):
+    messages = [{"role": "user", "content": content}]
+    return {
+        "instance": {**ROW["instance"], "input": {"text": text, "messages": messages}, "split": split, "id": content}
+    }
+
+
+@pytest.mark.parametrize("text", ["", None, "As above."])
+def test_chat_rows_are_compared_by_their_messages(tmp_path, text):
+    train, same = chat("a", "train", text), chat("a", "test", text)
+    others = [chat(content, "test", text) for content in "bc"]
+    spec = {"method": "chat", "max_train_instances": 0}
+    assert find(write(tmp_path / "f.json", [train, *others], spec), "overlap") == []
+    [(_, message, _)] = find(write(tmp_path / "f.json", [train, same, *others], spec), "overlap")
+    assert message == "1 input is both in the train split and in an evaluated one"
+
+
+def test_an_unknown_metric_gets_examples(tmp_path):
+    path = write(tmp_path / "f.json", [ROW], scoring={"metrics": ["accuracy"]})
+    [(_, message, hint)] = find(path, "metrics")
+    assert message == 'unknown metric "accuracy"'
+    assert hint.startswith("for example exact_match, ")
+
+
+HEADER = json.dumps({"adapter_spec": {"max_train_instances": 0}})
+
+
+def found_in(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [(p.location.line, p.message, p.hint) for p in problems(path) if p.severity == "error"]
+
+
+def test_lines_that_end_in_a_comma(tmp_path):
+    row = json.dumps(ROW)
+    message = "not JSON: there is more after the end of the JSON value"
+    comma = "remove the comma at the end of the line"
+    assert found_in(tmp_path / "f.jsonl", f"{HEADER}\n{row},\n{row}\n") == [
+        (2, f"{message} (column {len(row) + 1})", comma)
+    ]
+    # The first line is reported once: it is no JSON, and the row after it is not taken for a header.
+    assert found_in(tmp_path / "f.jsonl", f"{HEADER},\n{row}\n") == [
+        (1, f"{message} (column {len(HEADER) + 1})", comma)
+    ]
+    [(_, _, hint)] = found_in(tmp_path / "f.json", f"{HEADER},\n{row},\n{row}\n")
+    assert hint == "one record per line is JSON Lines: remove the commas between them and name the file .jsonl"
+
+
+def test_single_quotes_in_json_lines(tmp_path):
+    [(line, _, hint)] = found_in(tmp_path / "f.jsonl", f"{HEADER}\n{ROW!r}\n")
+    assert (line, hint) == (2, "keys and strings stand in double quotes")
+
+
+@pytest.mark.parametrize(
+    ("name", "compression"), [("f.json.gz", "gzip"), ("f.jsonl.gz", "gzip"), ("f.json.zst", "zstd")]
+)
+def test_a_name_that_promises_compression(tmp_path, name, compression):
+    content = f"{HEADER}\n{json.dumps(ROW)}\n"
+    hint = f"it is not compressed: rename it to {name.rpartition('.')[0]}"
+    assert found_in(tmp_path / name, content) == [(None, f"this is no valid {compression} file", hint)]
+    assert found_in(tmp_path / name, b"\x00\x01" * 99) == [(None, f"this is no valid {compression} file", "")]
+
+
+@pytest.mark.parametrize("name", ["f.json", "f.jsonl"])
+def test_a_zip_file(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / "f.zip", "w") as archive:
+        archive.writestr("é", b"\xff")
+    [(line, message, hint), *_] = found_in(tmp_path / name, (tmp_path / "f.zip").read_bytes())
+    assert (line, hint) == (1, "a ZIP is an Innodata bundle: innodata:path=FILE")
+    assert message.startswith("not UTF-8")

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from helm_ext.errors import DatasetError, DatasetSchemaError
-from helm_ext.sources.opening import make_error
+from helm_ext.sources.opening import ZIP_MAGIC, make_error
 from helm_ext.sources.places import COMMENT, KEY_END, STRING, TOKEN
 
 __all__ = ["canonical_json", "decode", "is_faithful", "parse_json", "parse_relaxed_json"]
@@ -32,7 +32,9 @@ def decode(data: bytes, path: str, line: int = 1) -> str:
         raise make_error(
             path,
             f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}",
-            "save the file as UTF-8",
+            "a ZIP is an Innodata bundle: innodata:path=FILE"
+            if data.startswith(ZIP_MAGIC)
+            else "save the file as UTF-8",
             line + data.count(b"\n", 0, error.start),
             code="not-utf-8",
         ) from error
@@ -229,8 +231,16 @@ def _json_message(error: json.JSONDecodeError) -> str:
 
 
 def _json_hint(error: json.JSONDecodeError) -> str:
-    if error.msg == "Extra data" and error.doc[error.pos : error.pos + 1] == "{":
-        return "one record per line is JSON Lines: name the file .jsonl"
+    rest = error.doc[error.pos : error.pos + 1_000]
+    if error.msg == "Extra data":
+        if rest.startswith("{"):
+            return "one record per line is JSON Lines: name the file .jsonl"
+        if rest.strip() == ",":
+            return "remove the comma at the end of the line"
+        if re.match(r",\s*\n\s*\{", rest):
+            return "one record per line is JSON Lines: remove the commas between them and name the file .jsonl"
+    if rest.startswith("'"):
+        return "keys and strings stand in double quotes"
     if error.msg == "Invalid control character at":
         return "write \\n for a line break inside a string"
     return ""

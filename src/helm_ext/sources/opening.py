@@ -25,6 +25,7 @@ _ZSTD_CHUNK = 1 << 11
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZIP_MAGIC = b"PK\x03\x04"
 _SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
@@ -148,6 +149,7 @@ class Reader:
         self.compression = (
             "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else _SUFFIXES.get(suffix)
         )
+        self._is_text = start.isascii() and start.lstrip()[:1] in (b"{", b"[")
         make = {"gzip": _gzip_chunks, "zstd": _zstd_chunks, None: _plain_chunks}[self.compression]
         self._next = make(self._raw)
 
@@ -161,11 +163,12 @@ class Reader:
             ) from error
         except OSError as error:
             if isinstance(error, gzip.BadGzipFile):
-                raise self._broken(f"this is no valid {self.compression} file") from error
+                raise self._broken(f"this is no valid {self.compression} file", self._suffix_hint()) from error
             raise make_error(self.path, f"the file cannot be read: {error.strerror}", code="unreadable") from error
         except Exception as error:
             if isinstance(error, zlib.error) or type(error).__name__ == "ZstdError":
-                hint = "compress it with a window of 128 MiB or less" if "memory" in str(error) else ""
+                is_window = "memory" in str(error)
+                hint = "compress it with a window of 128 MiB or less" if is_window else self._suffix_hint()
                 raise self._broken(f"this is no valid {self.compression} file", hint) from error
             raise
         self.size += len(data)
@@ -176,6 +179,10 @@ class Reader:
                 code="too-large",
             )
         return data
+
+    def _suffix_hint(self) -> str:
+        path = Path(self.path)
+        return f"it is not compressed: rename it to {path.stem}" if self._is_text else ""
 
     def _broken(self, message: str, hint: str = "", code: str = "compression") -> DatasetError:
         return make_error(self.path, message, hint, code=code)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from helm_ext.errors import show
 from helm_ext.formats.request_states.adapter import Settings
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.rows import First, Row, RowReader
 from helm_ext.formats.request_states.strays import Strays
 from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.wording import Path, format_path
 
 __all__ = [
     "report_none_selected",
@@ -66,23 +68,24 @@ def report_without_correct(report: Report, survey: Survey, reader: RowReader) ->
     """Report rows without a correct reference. In train rows of a differentiated file it is only odd."""
     shown = []
     for place in reader.without_correct:
-        if survey.is_differentiated and place[2] == "train":
+        path, line, split, lacks = place
+        if survey.is_differentiated and split == "train":
             shown.append(place)
             continue
         report.add(
-            (*place[0], "instance", "references"),
-            "no reference is tagged correct",
-            'add "tags": ["correct"] to the right one',
+            (*path, "instance", "references"),
+            lacks.message,
+            lacks.hint,
             code="no-correct-reference",
-            line=place[1],
+            line=line,
             kind=INTEGRITY,
         )
     if shown:
-        path, line, _ = shown[0]
+        path, line, _, lacks = shown[0]
         report.warn(
             (*path, "instance", "references"),
             f"{_count(len(shown), 'train row has', 'train rows have')} no correct reference: the answer shown is n/a",
-            'add "tags": ["correct"] to the right one',
+            lacks.hint,
             code="no-correct-reference",
             line=line,
         )
@@ -185,13 +188,7 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
         "write null",
         "not-finite",
     )
-    at(
-        survey.unclear_ids.row,
-        ("instance", "id"),
-        f"{_count(survey.unclear_ids.count, 'row has', 'rows have')} no id of its own; made unique",
-        "",
-        "ids",
-    )
+    _warn_ids(report, survey)
     if survey.is_recorded:
         for first, one, many, code in (
             (survey.not_run, "row was not run", "rows were not run", "not-run"),
@@ -220,6 +217,23 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
         "",
         "unmapped",
     )
+
+
+def _warn_ids(report: Report, survey: Survey) -> None:
+    row = survey.unclear_ids.row
+    if row is None:
+        return
+    message = f"{_count(survey.unclear_ids.count, 'row has no id of its', 'rows have no id of their')} own; made unique"
+    given = row.instance.get("id")
+    other: Path = ()
+    if given is not None and given != "":
+        message += f": {show(given)} is also the id of "
+        if row.line is None:
+            other = (*ALL, survey.first_with_id, "instance", "id")
+            message += format_path(other[:2])
+        else:
+            message += f"line {survey.first_with_id}"
+    report.warn((*row.path, "instance", "id"), message, code="ids", line=row.line, other=other)
 
 
 def warn_strays(report: Report, strays: Strays) -> None:

@@ -102,7 +102,7 @@ class _Document(Reader):
             report.warn(
                 (),
                 f"not strict JSON ({strict.problems[0].message}); read as JSON5",
-                "remove comments and trailing commas",
+                "remove comments and trailing commas; keys and strings stand in double quotes",
                 code="json5",
                 line=line,
             )
@@ -147,7 +147,14 @@ class _Lines(Reader):
             return
         line, value = first
         if isinstance(value, dict) and "instance" in value and "adapter_spec" not in value:
-            report.add((), 'the first line must be {"adapter_spec": ...}, and is a row', code="missing-key", line=line)
+            if not self._problems:  # a line that cannot be read was meant as the header
+                report.add(
+                    (),
+                    'there is no header: the first line must be {"adapter_spec": ...}, and is a row',
+                    'put {"adapter_spec": {...}} on a line above it',
+                    code="missing-key",
+                    line=line,
+                )
             self._first_state.append((line, sources.canonical_json(value)))
         elif not isinstance(value, dict) or not _is_header(value):
             message = f'the first line must be {{"adapter_spec": ...}}, got {show(value)}'

@@ -25,6 +25,7 @@ class _Entry:
     code: str
     kind: type[DatasetError]
     severity: Severity
+    other: Path
 
 
 class Report:
@@ -45,13 +46,19 @@ class Report:
         line: int | None = None,
         kind: type[DatasetError] = DatasetSchemaError,
         severity: Severity = "error",
+        other: Path = (),
     ) -> None:
-        """Add a problem at `path` in the document; `line` where it is known (JSON Lines)."""
-        self._keep(_Entry(path, line, message, hint, code, kind, severity), severity)
+        """Add a problem at `path` in the document; `line` where it is known (JSON Lines).
 
-    def warn(self, path: Path, message: str, hint: str = "", *, code: str, line: int | None = None) -> None:
+        `other` is a second place, the last that the message names: its line is added there.
+        """
+        self._keep(_Entry(path, line, message, hint, code, kind, severity, other), severity)
+
+    def warn(
+        self, path: Path, message: str, hint: str = "", *, code: str, line: int | None = None, other: Path = ()
+    ) -> None:
         """Add a warning."""
-        self.add(path, message, hint, code=code, line=line, severity="warning")
+        self.add(path, message, hint, code=code, line=line, severity="warning", other=other)
 
     def extend(self, problems: Sequence[Problem]) -> None:
         """Add problems that were found elsewhere, with their places."""
@@ -70,6 +77,7 @@ class Report:
         paths = [
             entry.path for entry in self._entries if isinstance(entry, _Entry) and entry.line is None and entry.path
         ]
+        paths += [entry.other for entry in self._entries if isinstance(entry, _Entry) and entry.other]
         lines = locate(paths) if paths else {}
         problems = [entry if isinstance(entry, Problem) else self._to_problem(entry, lines) for entry in self._entries]
         if self.errors > MAX_PROBLEMS:
@@ -84,7 +92,7 @@ class Report:
     def _to_problem(self, entry: _Entry, lines: dict[Path, int]) -> Problem:
         line = entry.line if entry.line is not None else lines.get(entry.path)
         return Problem(
-            entry.message,
+            f"{entry.message} (line {lines[entry.other]})" if entry.other else entry.message,
             Location(self.path, line, format_path(entry.path)),
             entry.hint,
             entry.severity,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from helm_ext.errors import did_you_mean, show
+from helm_ext.errors import show
 from helm_ext.evalset import RecordedState
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
 from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
 from helm_ext.formats.request_states.report import INTEGRITY, Report
-from helm_ext.formats.request_states.wording import Path, describe
+from helm_ext.formats.request_states.wording import Path, describe, near_key
 
 __all__ = ["CORRECT", "SPLITS", "Context", "First", "Row", "RowReader", "known_keys", "read_split"]
 
@@ -35,6 +36,10 @@ SPLITS = {
 """Names of splits as files write them, and HELM's."""
 
 HELM_SPLITS = frozenset(SPLITS.values())
+
+_SPLIT_NAMES = "known: train, test, valid (validation, dev)"
+_NEAR_NAME = 0.75
+"""Of difflib, so that a guess is a slip of the fingers: `tset` is near `test`, `eval` is not near `valid`."""
 
 JOINT_METHODS = ("multiple_choice_joint", "multiple_choice_joint_chain_of_thought")
 LABELLED_METHODS = (None, "generation", "chat", *JOINT_METHODS)
@@ -83,6 +88,33 @@ class First:
         self.count += 1
 
 
+class Lack(NamedTuple):
+    """Why a row has no correct reference, in words."""
+
+    message: str
+    hint: str
+
+
+_NO_TAG = Lack("no reference is tagged correct", 'add "tags": ["correct"] to the right one')
+_A_REFERENCE = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
+
+
+def _find_lack(instance: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -> Lack:
+    if not references:
+        near = near_key("references", instance)
+        state = "missing" if instance.get("references") is None else "empty"
+        return Lack(f"{state}, so there is nothing to compare an answer with", near or _A_REFERENCE)
+    tags = dict.fromkeys(tag for reference in references for tag in reference.get("tags") or ())
+    if not tags:
+        return _NO_TAG
+    near_tags = difflib.get_close_matches(CORRECT, [tag.strip().lower() for tag in tags], n=1, cutoff=_NEAR_NAME)
+    found = ", ".join(show(tag) for tag in list(tags)[:3]) + (", ..." if len(tags) > 3 else "")
+    return Lack(
+        f"{_NO_TAG.message}; there {'is' if len(tags) == 1 else 'are'} {found}",
+        'the tag is spelt exactly "correct"' if near_tags else _NO_TAG.hint,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a row needs to know of the file."""
@@ -93,6 +125,12 @@ class Context:
     prefix_characters: Sequence[str] | None
     mapping: Mapping[str, str | int] | None
     """The answer mapping of the whole file."""
+
+
+def _text_hint(given: Mapping[str, Any]) -> str:
+    """Return where the text of an input may be that has none."""
+    texts = [key for key, value in given.items() if isinstance(value, str)]
+    return near_key("text", given) or (f"{texts[0]!r} is there: write 'text'" if len(texts) == 1 else "")
 
 
 def read_split(name: str) -> str | None:
@@ -120,7 +158,7 @@ class RowReader:
         self.nonfinite = First()
         """Rows with numbers that are NaN or infinite."""
         self.nonfinite_numbers = 0
-        self.without_correct: list[tuple[Path, int | None, str | None]] = []
+        self.without_correct: list[tuple[Path, int | None, str | None, Lack]] = []
         self.mapping_labels_used: set[str] = set()
         self._made_labels: dict[int, dict[str, int]] = {}
         self._always_asks_labels = context.mapping is not None or context.method in JOINT_METHODS
@@ -152,7 +190,7 @@ class RowReader:
                 tags = [True]
                 untagged = True
             else:
-                self.without_correct.append((path, line, split))
+                self.without_correct.append((path, line, split, _find_lack(instance, references)))
         is_choice = len(tags) > 1 and False in tags and not is_helm
         labels, own = None, False
         if (
@@ -192,6 +230,9 @@ class RowReader:
                 failure = error
         for where, message, hint, code in describe(failure, value):
             self.report.add((*path, *where), message, hint, code=code, line=line)
+        instance = value.get("instance") if isinstance(value, dict) else None
+        if isinstance(instance, dict) and isinstance(instance.get("split"), str):
+            self._split(instance, (), path, line)
         return None
 
     def _split(
@@ -212,7 +253,8 @@ class RowReader:
         for where, name in names.items():
             known = read_split(name)
             if known is None:
-                hint = did_you_mean(name, SPLITS) or "known: train, test, valid (validation, dev)"
+                near = difflib.get_close_matches(name.strip().lower(), SPLITS, n=1, cutoff=_NEAR_NAME)
+                hint = f"did you mean {near[0]!r}?" if near else _SPLIT_NAMES
                 self.report.add(
                     (*path, "instance", *where), f"unknown split {show(name)}", hint, code="unknown-split", line=line
                 )
@@ -241,7 +283,7 @@ class RowReader:
                     line=line,
                 )
         elif given.get("text") is None and (method is not None or not given.get("messages")):
-            hint = 'messages are sent by "method": "chat"' if given.get("messages") else ""
+            hint = 'messages are sent by "method": "chat"' if given.get("messages") else _text_hint(given)
             self.report.add((*path, "instance", "input", "text"), "missing", hint, code="missing-key", line=line)
 
     def _labels(

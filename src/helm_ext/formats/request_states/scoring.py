@@ -63,6 +63,8 @@ UNUSABLE_METRICS = {
 LIST_METRICS = ("exact_match", "set_exact_match", "list_f1")
 """For `output_format: "list"`."""
 
+_EXAMPLES = "for example exact_match, quasi_exact_match, f1_score, rouge_l; leave the key out for the defaults"
+
 _GENERATION = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
 
@@ -171,7 +173,7 @@ def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, 
         if name in UNUSABLE_METRICS:
             report.add(path, f"{show(name)} cannot be measured here: {UNUSABLE_METRICS[name]}", code="metrics")
         elif not _is_known(name, output_format):
-            hint = did_you_mean(name, _known_names(output_format))
+            hint = did_you_mean(name, _known_names(output_format)) or _EXAMPLES
             if name in LIST_METRICS:
                 hint = f'{name} is for "output_format": "list"'
             report.add(path, f"unknown metric {show(name)}", hint, code="metrics")

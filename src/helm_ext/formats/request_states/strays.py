@@ -18,19 +18,22 @@ from helm_ext.formats.request_states.wording import Path
 __all__ = ["Strays"]
 
 _REFERENCE: Path = ("instance", "references")
+_RESULT: Path = ("request", "result")
+_COMPLETION: Path = ("request", "result", "completions")
 _KNOWN: dict[Path, frozenset[str]] = {
     (): known_keys(models.StateModel),
     ("instance",): known_keys(models.InstanceModel),
     ("instance", "input"): known_keys(models.InputModel),
     _REFERENCE: known_keys(models.ReferenceModel),
     ("request",): known_keys(models.RequestModel),
-    ("request", "result"): known_keys(models.ResultModel),
+    _RESULT: known_keys(models.ResultModel),
+    _COMPLETION: known_keys(models.CompletionModel),
     ("result",): known_keys(models.ResultModel),
+    ("result", "completions"): known_keys(models.CompletionModel),
 }
 
 _PLACES = {
     "completions": "request.result",
-    "completion": "request.result.completions",
     "success": "request.result",
     "result": "request",
     "input": "instance",
@@ -41,9 +44,30 @@ _PLACES = {
 }
 """Keys that mean the same wherever they stand, and where they are read."""
 
+_A_COMPLETION = 'a completion is read in request.result.completions: [{"text": ...}]'
+
 _HINTS: dict[tuple[Path, str], str] = {
-    (_REFERENCE, key): 'write "tags": ["correct"]' for key in ("correct", "is_correct")
+    **{(_REFERENCE, key): 'write "tags": ["correct"]' for key in ("correct", "is_correct")},
+    **{
+        (place, "completion"): "did you mean 'completions', a list of {\"text\": ...}?"
+        for place in (_RESULT, ("result",))
+    },
+    **{(place, "completion"): _A_COMPLETION for place in ((), ("instance",), ("request",))},
 }
+
+_ANSWERS: dict[tuple[Path, str], str] = {
+    **{
+        (place, key): _A_COMPLETION
+        for place in ((), ("request",), _RESULT, ("result",))
+        for key in ("text", "output", "response", "prediction")
+    },
+    **{
+        (place, key): "the text of a completion is read in 'text'"
+        for place in (_COMPLETION, ("result", "completions"))
+        for key in ("output", "response", "prediction", "completion", "content", "message")
+    },
+}
+"""Keys that may be a row's own, and are taken for a completion only where none is recorded."""
 
 _NEAR = 0.85
 """Of difflib: `tag` and `Tags` are near `tags`, `idx` and `input_text` are near nothing."""
@@ -65,7 +89,7 @@ class Strays:
                     self._look_at(place, key, row)
 
     def _look_at(self, place: Path, key: str, row: Row) -> None:
-        if (place, key) in self._own:
+        if (place, key) in self._own or ((place, key) in _ANSWERS and row.found[0][0] == "ok"):
             return
         if (place, key) not in self.found:
             hint = _guess(place, key)
@@ -87,16 +111,23 @@ def _objects(state: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]
     request = state.get("request")
     if request:
         yield ("request",), request
-        if request.get("result"):
-            yield ("request", "result"), request["result"]
-    if state.get("result"):
-        yield ("result",), state["result"]
+        result = request.get("result")
+        if result:
+            yield _RESULT, result
+            for completion in result.get("completions") or ():
+                yield _COMPLETION, completion
+    result = state.get("result")
+    if result:
+        yield ("result",), result
+        for completion in result.get("completions") or ():
+            yield ("result", "completions"), completion
 
 
 def _guess(place: Path, key: str) -> str:
     """Return what may have been meant, or ""."""
-    if (place, key) in _HINTS:
-        return _HINTS[place, key]
+    hint = _HINTS.get((place, key)) or _ANSWERS.get((place, key))
+    if hint:
+        return hint
     if key in _PLACES:
         return f"{key} is read in {_PLACES[key]}"
     known = sorted(_KNOWN[place])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -81,8 +82,13 @@ class Survey:
         self.label_sets: dict[tuple[str, ...], Row] = {}
         self.unlabelled_option = First()
         self._ids: set[Any] = set()
+        self._id_order = array("q")
+        self._id_places = array("q")
+        """Of each new id, its hash and where it stands (line or index): in few bytes."""
         self.unclear_ids = First()
         """Rows whose id is missing, empty, or taken by an earlier row."""
+        self.first_with_id = 0
+        """Line, or index in a document, of the row whose id the first of them has; 0 or unused where it has none."""
         self._inputs: tuple[set[int], set[int]] = (set(), set())
 
     def add(self, row: Row) -> None:
@@ -97,11 +103,13 @@ class Survey:
             self.choice.add(row)
         if len(row.references) < 2:
             self.few_options.add(row)
+        sent: Any = text
+        if (not text or self.context.method == "chat") and given.get("messages"):
+            sent = canonical_json(given["messages"])
+        self._inputs[split == "train"].add(hash(sent))
         if text is None:
             self.chat_only.add(row)
-            self._inputs[split == "train"].add(hash(canonical_json(given.get("messages"))))
         else:
-            self._inputs[split == "train"].add(hash(text))
             if self._input_prefix and text.lstrip().startswith(self._input_prefix):
                 self.starts_doubled.add(row)
             if self._output_prefix and text.rstrip().endswith(self._output_prefix):
@@ -177,9 +185,15 @@ class Survey:
         perturbation = row.instance.get("perturbation")
         key: Any = str(given) if not perturbation else (str(given), canonical_json(perturbation))
         before = len(self._ids)
-        self._ids.add(hash(key))
+        hashed = hash(key)
+        self._ids.add(hashed)
         if len(self._ids) == before:
+            if not self.unclear_ids.count:
+                self.first_with_id = self._id_places[self._id_order.index(hashed)]
             self.unclear_ids.add(row)
+        elif not self.unclear_ids.count:  # only the first one is told where its twin is
+            self._id_order.append(hashed)
+            self._id_places.append(row.index if row.line is None else row.line)
 
     @property
     def overlap(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from typing_extensions import get_type_hints, is_typeddict
 from helm_ext.errors import did_you_mean, show
 from helm_ext.formats.request_states import models
 
-__all__ = ["Finding", "describe"]
+__all__ = ["Finding", "describe", "format_path", "near_key"]
 
 Path = tuple[str | int, ...]
 Finding = tuple[Path, str, str, str]
@@ -105,14 +105,16 @@ def _type_hint(kind: str, items: Sequence[Mapping[str, Any]], got: Any) -> str:
         return did_you_mean(got, [word.strip("'") for word in str(items[0]["ctx"]["expected"]).split(" or ")])
     if len(items) > 1:
         return ""
+    place = next((part for part in reversed(items[0]["loc"]) if isinstance(part, str)), "")
+    if kind == "string_type" and place == "split":
+        return "write train, test or valid"
     if kind == "string_type" and isinstance(got, (int, float)) and not isinstance(got, bool):
         return f'write "{got}" in quotes'
-    if kind == "list_type" and isinstance(got, str):
-        return f"write [{show(got)}]"
+    if kind == "list_type" and (isinstance(got, str) or (place in _AS_LIST and isinstance(got, Mapping))):
+        return f"write [{_AS_LIST.get(place, _as_it_is)(got)}]"
     if kind in ("int_type", "float_type") and isinstance(got, str):
         return "write the number without quotes"
     if kind == "dict_type" and isinstance(got, str):
-        place = next((part for part in reversed(items[0]["loc"]) if isinstance(part, str)), "")
         return _AS_OBJECT.get(place, "").format(show(got))
     return ""
 
@@ -126,6 +128,23 @@ _AS_OBJECT = {
 """What a text stands for at places where an object is expected, by the last key of the path."""
 
 
+def _as_it_is(got: Any) -> str:
+    return show(got)
+
+
+def _as_completion(got: Any) -> str:
+    return show({"text": got} if isinstance(got, str) else got)
+
+
+def _as_reference(got: Any) -> str:
+    text = got if isinstance(got, str) else got.get("text")
+    return show({"output": {"text": text}, "tags": ["correct"]} if isinstance(text, str) else got)
+
+
+_AS_LIST: dict[str, Callable[[Any], str]] = {"completions": _as_completion, "references": _as_reference}
+"""How an element of a list is written of which only the element is there, or its text."""
+
+
 def _missing_key_hint(path: Path, given: Any) -> str:
     """Return where the value of a missing key may be, in the object that lacks it."""
     if not isinstance(given, Mapping):
@@ -134,9 +153,14 @@ def _missing_key_hint(path: Path, given: Any) -> str:
         return f'write "output": {{"text": {show(given["text"])}}}'
     if path[-1] == "instance" and ("input" in given or "references" in given):
         return 'put the row\'s keys into "instance": {...}'
-    by_lower = {str(key).lower(): key for key in given}
-    near = difflib.get_close_matches(str(path[-1]), by_lower, n=1, cutoff=0.8)
-    return f"{by_lower[near[0]]!r} is there: write {path[-1]!r}" if near else ""
+    return near_key(str(path[-1]), given)
+
+
+def near_key(missing: str, given: Mapping[str, Any]) -> str:
+    """Return a hint to a key that is spelt nearly as the missing one, or ""."""
+    by_lower = {str(key).lower(): key for key in given if key != missing}
+    near = difflib.get_close_matches(missing, by_lower, n=1, cutoff=0.8)
+    return f"{by_lower[near[0]]!r} is there: write {missing!r}" if near else ""
 
 
 def _unknown_key_hint(path: Path) -> str:
