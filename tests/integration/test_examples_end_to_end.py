@@ -59,7 +59,7 @@ def test_every_run_stands_on_the_leaderboard_with_its_main_metric(suite):
         run = find(suite, name, "recorded_first")
         spec = load(run / "run_spec.json")
         main_metric = spec["scenario_spec"]["args"]["main_metric"]
-        digest = spec["scenario_spec"]["args"]["digest"][:6]
+        digest = spec["scenario_spec"]["args"]["questions"][:6]
         (value,) = [value for column, value in shown.items() if f"({digest})" in column]
         assert value == pytest.approx(stat_means(run)[main_metric]), name
 
