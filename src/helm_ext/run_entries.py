@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from helm_ext import catalog
 from helm_ext.errors import RunEntryError, did_you_mean
 
-__all__ = ["parse_arguments", "require_one"]
+__all__ = ["known_arguments", "parse_arguments", "require_one"]
 
 
 def parse_arguments(entry: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,6 +29,11 @@ def parse_arguments(entry: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             raise RunEntryError(f"{entry}: unknown argument {name!r}\n  hint: {hint}")
     return {name: known[name](name, value) for name, value in arguments.items()}
+
+
+def known_arguments(entry: str) -> list[str]:
+    """Return the names of the arguments of one run entry."""
+    return list(_ARGUMENTS[entry])
 
 
 def require_one(entry: str, arguments: Mapping[str, Any], *names: str) -> str:
@@ -83,6 +90,17 @@ def _path(_name: str, value: Any) -> str:
     return path
 
 
+def _dataset_path(name: str, value: Any) -> str:
+    """Return a path; where there is no such file, but a dataset of that name, say so."""
+    path = _path(name, value)
+    if os.path.basename(path) == path and not os.path.exists(path):  # noqa: PTH110, PTH119
+        dataset = catalog.dataset_name(Path(path)) or path
+        file = catalog.list_datasets().get(dataset)
+        if file is not None:
+            raise RunEntryError(f"{path}: no such file\n  hint: dataset={dataset} reads {file}")
+    return path
+
+
 def _one_of(*choices: str) -> Callable[[str, Any], str]:
     def choose(name: str, value: Any) -> str:
         if value not in choices:
@@ -104,7 +122,7 @@ _SCORING: dict[str, Callable[[str, Any], Any]] = {
 _ARGUMENTS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
     "adapter_spec": {
         "dataset": _as_given,
-        "path": _path,
+        "path": _dataset_path,
         "method": _text,
         "seed": _whole_number,
         "missing": _MISSING,

@@ -78,6 +78,41 @@ def test_an_unknown_model_is_a_message(folder, monkeypatch, capsys):
     assert "error: no/such: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "argument", "message"),
+    [
+        ("preview", "instructions=Hello", "error: helm-ext/preview instructions=Hello: Unknown value\n"),
+        ("preview", "stop=x", "error: helm-ext/preview stop=x: Unknown value: x\n"),
+        ("preview", "temperature=abc", "error: temperature=abc: expected a number\n"),
+        ("preview", "model=foo", "error: --arg model=foo: the model is no such argument\n  hint: --model NAME\n"),
+        ("preview", "path=b.json", "error: --arg path=b.json: the dataset is named already, "),
+        ("score", "model=foo", "error: --arg model=foo: the model is no such argument\n  hint: --model NAME\n"),
+        ("score", "model_deployment=foo", "error: --arg model_deployment=foo: recorded completions are scored\n"),
+    ],
+)
+def test_arguments_that_are_helms_own(folder, monkeypatch, capsys, command, argument, message):
+    model = ["--model", "m"] if command == "score" else []
+    file = "adapter_specs/babi_style.json"
+    monkeypatch.setattr("sys.argv", ["helm-ext", command, file, *model, "--arg", argument])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_temperature_is_a_number_as_in_helm_run(folder):
+    shown = run("preview", "adapter_specs/babi_style.json", "-n", "1", "--arg", "temperature=0.1")
+    assert "temperature=0.1," in shown
+
+
+def test_a_file_name_where_a_dataset_has_it(folder, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["helm-ext", "preview", "babi_style.json"])
+    with pytest.raises(SystemExit):
+        main()
+    expected = "error: babi_style.json: no such file\n  hint: dataset=babi_style reads adapter_specs/babi_style.json"
+    assert expected in capsys.readouterr().err
+
+
 def test_an_output_folder_that_is_a_file_is_a_message(folder, monkeypatch, capsys):
     (folder / "taken").write_text("")
     command = ["helm-ext", "score", "adapter_specs/babi_style.json", "--model", "m", "-o", "taken"]

@@ -1,7 +1,8 @@
 import pytest
+from helm.common.object_spec import parse_object_spec
 
 from helm_ext.cli.score import deployment_of
-from helm_ext.cli.session import parse_arguments
+from helm_ext.cli.session import parse_arguments, require_unnamed
 from helm_ext.errors import RunEntryError
 
 
@@ -13,5 +14,22 @@ def test_model_names():
 
 def test_arguments_may_hold_commas():
     assert parse_arguments(["extract=a,b", "seed=-3", "name=x=y"]) == {"extract": "a,b", "seed": -3, "name": "x=y"}
-    with pytest.raises(RunEntryError, match="--arg seed: expected KEY=VALUE"):
-        parse_arguments(["seed"])
+    for pair in ("seed", "=1"):
+        with pytest.raises(RunEntryError, match=f"--arg {pair}: expected KEY=VALUE"):
+            parse_arguments([pair])
+    with pytest.raises(RunEntryError, match="--arg seed=2: seed is given twice"):
+        parse_arguments(["seed=1", "seed=2"])
+
+
+@pytest.mark.parametrize("value", ["0.1", "1e-3", "7", "-7", "007", "1_0", "--3", "1.10", "nan", "abc", "", "true"])
+def test_values_are_those_that_helm_run_reads(value):
+    expected = parse_object_spec(f"x:key={value}").args
+    assert repr(parse_arguments([f"key={value}"])) == repr(expected)
+
+
+def test_a_file_is_named_once():
+    with pytest.raises(RunEntryError, match=r"--arg path=b.json: the dataset is named already, a.json"):
+        require_unnamed({"path": "a.json"}, {"path": "b.json"})
+    with pytest.raises(RunEntryError, match=r"--arg dataset=b: the dataset is named already, a.json"):
+        require_unnamed({"path": "a.json"}, {"dataset": "b"})
+    require_unnamed({"transform": "a.py"}, {"data": "a.jsonl"})

@@ -1,10 +1,13 @@
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from helm_ext.cli import app, main
 from helm_ext.cli.validate import NOT_CHECKED
+from helm_ext.formats.innodata import pack
+from helm_ext.run_entries import known_arguments
 
 GOOD = {
     "adapter_spec": {"max_train_instances": 0},
@@ -86,6 +89,7 @@ def test_github_output_is_one_workflow_command_a_problem(folder):
     lines = [line for line in result.stdout.splitlines() if line]
     assert all(line.startswith(("::error file=bad.json", "::warning file=bad.json")) for line in lines)
     assert any("expected a string, got 42" in line for line in lines)
+    assert any("unknown key%0Ahint: did you mean 'instructions'" in line for line in lines)
 
 
 def test_a_forced_format(folder):
@@ -117,6 +121,8 @@ def test_arguments_are_those_of_the_run_entry(folder):
     [
         ("foo=1", "adapter_spec: unknown argument 'foo'"),
         ("model=x", "adapter_spec: unknown argument 'model'"),
+        ("path=other.json", "--arg path=other.json: the dataset is named already, good.json"),
+        ("dataset=good", "--arg dataset=good: the dataset is named already, good.json"),
         ("seed=x", "seed=x: expected a whole number"),
         ("lower=maybe", "lower=maybe: expected true or false"),
         ("foo", "--arg foo: expected KEY=VALUE"),
@@ -128,3 +134,95 @@ def test_wrong_arguments_are_wrong_usage(folder, monkeypatch, capsys, argument, 
         main()
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_same_mistake_in_every_row_is_shown_some_times_and_counted(folder):
+    row = {"instance": {**GOOD["request_states"][0]["instance"], "input": {"txt": "?"}, "id": 4.5}}
+    (folder / "many.json").write_text(json.dumps({**GOOD, "request_states": [row] * 1500}))
+    result = run("many.json")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert len(lines) < 120
+    problems = json.loads(run("many.json", "--format", "json").stdout)[0]["problems"]
+    errors = [problem for problem in problems if problem["severity"] == "error"]
+    assert len(errors) == 1001
+    total = 1000 + int(errors[-1]["message"].split()[2])
+    assert total % 1500 == 0
+    assert f"many.json: adapter_spec: {total} errors, " in result.stdout
+    assert "more like these; --format json lists them" in result.stdout
+
+
+def test_more_problems_of_a_bundle_than_are_listed(folder):
+    bundle = pack_bundle(folder)
+    (folder / "replies.jsonl").write_text('{"id": "z", "reply": 1}\n' * 1500)
+    result = run(str(bundle), "--arg", "replies=replies.jsonl")
+    assert "front-desk.zip: innodata: 1500 errors, 0 warnings; " in result.stdout
+
+
+def pack_bundle(folder):
+    examples = Path(__file__).resolve().parents[2] / "examples" / "innodata"
+    return pack(name="front-desk", test=examples / "test.jsonl", target=folder).path
+
+
+VALUES = {
+    "method": "generation", "seed": 1, "missing": "skip", "output_format": "string", "metrics": "exact_match+f1_score",
+    "main_metric": "exact_match", "extract": "(.)", "strip": "true", "lower": "no", "split": "test", "render": "text",
+    "max_tokens": 5, "limit": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ["adapter_spec", "innodata"])
+def test_every_argument_of_the_run_entry_is_taken(folder, entry):
+    file = "good.json" if entry == "adapter_spec" else pack_bundle(folder)
+    others = {"dataset", "path"} if entry == "adapter_spec" else {"dataset", "path", "version", "hub", "replies"}
+    names = set(known_arguments(entry)) - others
+    arguments = [part for name in sorted(names) for part in ("--arg", f"{name}={VALUES[name]}")]
+    result = run(str(file), *arguments)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("version=1", "version=1: a file has no versions\n  hint: dataset=NAME,version=1 reads from the hub"),
+        ("hub=there", "hub=there: a file is in no hub\n"),
+        ("metrics=expected_exat", 'no such metric: "expected_exat"\n  hint: did you mean'),
+        ("extract=(", "extract=(: "),
+        ("replies=none.jsonl", "none.jsonl: replies cannot be read: No such file"),
+    ],
+)
+def test_wrong_arguments_of_a_bundle_are_problems(folder, argument, message):
+    result = run(str(pack_bundle(folder)), "--arg", argument)
+    assert result.exit_code == 1
+    assert message in result.stdout
+    assert "1 error, " in result.stdout
+
+
+def test_missing_skip_takes_its_own_advice(folder):
+    state = {**GOOD["request_states"][0], "request": {"result": {"success": True, "completions": [{"text": "0"}]}}}
+    (folder / "half.json").write_text(json.dumps({**GOOD, "request_states": [state, *GOOD["request_states"][1:]]}))
+    assert "missing=skip scores the rest" in run("half.json").stdout
+    assert "missing=skip scores the rest" not in run("half.json", "--arg", "missing=skip").stdout
+
+
+def test_an_ultraeval_log_takes_missing(folder):
+    row = {"data": {"question": "1+1?"}, "ground_truth": "2", "prompt_inputs": ["1+1?"]}
+    lines = [{**row, "raw_outputs": ["2"]}, {**row, "raw_outputs": []}]
+    (folder / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = run("instance.jsonl", "--arg", "missing=skip", "--arg", "metric=exact_match")
+    assert result.exit_code == 0, result.output
+    assert "2 rows, 0 train, 2 eval, 1 recorded, 1 not_run" in result.stdout
+
+
+def test_one_row_is_a_row(folder):
+    (folder / "one.json").write_text(json.dumps({**GOOD, "request_states": GOOD["request_states"][:1]}))
+    assert "; 1 row, " in run("one.json").stdout
+
+
+def test_the_file_name_of_a_dataset(folder):
+    (folder / "adapter_specs").mkdir()
+    (folder / "good.json").rename(folder / "adapter_specs" / "good.json")
+    result = run("good.json")
+    assert result.exit_code == 1
+    expected = "error: good.json: no such file\n  hint: dataset=good reads adapter_specs/good.json\n"
+    assert result.stdout.startswith(expected)

@@ -286,4 +286,4 @@ def test_usage(tmp_path, run, arguments, error, message):
 def test_an_empty_train_split(tmp_path, run):
     (tmp_path / "t").write_text(json.dumps({"id": "a", "messages": CHAT, "expected": "4"}) + "\n")
     path = innodata.pack(name="sums", test=tmp_path / "t", target=tmp_path).path
-    assert run(path, "x.jsonl").stdout == "x.jsonl: 1 rows\n"
+    assert run(path, "x.jsonl").stdout == "x.jsonl: 1 row\n"

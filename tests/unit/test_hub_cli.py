@@ -59,8 +59,8 @@ def test_the_way_of_a_dataset(run, tmp_path):
     shown = run("show", "sums").stdout
     assert digest[:12] in shown
     assert "level=2, severity=high" in shown
-    assert run("verify").stdout == "1 datasets verified, 0 problems\n"
-    assert run("verify", "sums").stdout == "1 datasets verified, 0 problems\n"
+    assert run("verify").stdout == "1 dataset verified, 0 problems\n"
+    assert run("verify", "sums").stdout == "1 dataset verified, 0 problems\n"
     assert run("diff", "sums", 1, 2).stdout == (
         "meta.json: level: 2 -> null\n"
         "test: 1 added, 0 removed, 1 changed\n  + 2\n  ~ 1: expected\n"
@@ -105,7 +105,7 @@ def test_damage_is_an_exit_code(run, tmp_path):
     blob.write_bytes(b"")
     done = run("verify", code=1)
     assert done.stdout.startswith("error: sums@1: the bundle hub/blobs/")
-    assert done.stdout.endswith("1 datasets verified, 1 problems\n")
+    assert done.stdout.endswith("1 dataset verified, 1 problem\n")
 
 
 @pytest.mark.parametrize(

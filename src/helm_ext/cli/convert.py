@@ -10,10 +10,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from helm_ext.cli.session import find_file, parse_arguments
+from helm_ext.cli.session import count, find_file, parse_arguments, require_unnamed
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, did_you_mean
 from helm_ext.formats import FORMATS, Format, detect
+from helm_ext.run_entries import known_arguments
+from helm_ext.run_entries import parse_arguments as parse_run_arguments
 
 if TYPE_CHECKING:
     from helm_ext.conversion import Converted
@@ -52,7 +54,7 @@ def convert(
     for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
         for text, rows in found.items():
             typer.echo(f"{kind_of}: {text}" + (f" ({rows} rows)" if rows > 1 else ""), err=True)
-    typer.echo(f"{converted.path}: {converted.rows} rows")
+    typer.echo(f"{converted.path}: {count(converted.rows, 'row')}")
     if converted.replies is not None:
         typer.echo(f"{converted.replies}: recorded completions")
 
@@ -62,8 +64,8 @@ def _convert(
 ) -> Converted:
     from helm_ext import conversion
 
-    arguments = {key: str(value).split("+") if key == "metrics" else value for key, value in arguments.items()}
-    evalset = _load(format_, source, arguments)
+    arguments = _with_types(format_, source, arguments)
+    evalset = format_.module.load(**format_.arguments(source), **arguments)
     if target.suffix in _JSON_LINES:
         train = None
         if format_.name == "innodata" and arguments.get("split", "test") == "test":
@@ -74,14 +76,16 @@ def _convert(
     return conversion.to_bundle(evalset, target, replies=replies, lossy=lossy, replace=True)
 
 
-def _load(format_: Format, source: Path, arguments: dict[str, Any]) -> EvalSet:
-    load = format_.module.load
-    known = inspect.signature(load).parameters
+def _with_types(format_: Format, source: Path, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return `load`'s arguments, with the types of the run entry for those that it has too."""
+    known = inspect.signature(format_.module.load).parameters
+    require_unnamed(format_.arguments(source), arguments)
     for name in arguments:
         if name not in known:
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             raise RunEntryError(f"--arg {name}: {format_.name} has no such argument\n  hint: {hint}")
-    return load(**format_.arguments(source), **arguments)
+    shared = {name: value for name, value in arguments.items() if name in known_arguments(format_.name)}
+    return arguments | parse_run_arguments(format_.name, shared)
 
 
 def _train_split(source: Path, arguments: dict[str, Any]) -> EvalSet | None:

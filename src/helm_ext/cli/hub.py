@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import helm_ext.hub as hubs
+from helm_ext.cli.session import count
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, RunEntryError, raise_for, show
 from helm_ext.formats.innodata import pack as pack_bundle
 from helm_ext.formats.innodata.records import ProblemList, read_json_object
@@ -159,7 +160,7 @@ def verify(
     for problem in problems:
         typer.echo(f"{problem.severity}: {problem}")
     checked = [name] if name else hubs.names(hub)
-    typer.echo(f"{len(checked)} datasets verified, {len(problems)} problems")
+    typer.echo(f"{count(len(checked), 'dataset')} verified, {count(len(problems), 'problem')}")
     if problems:
         raise typer.Exit(1)
 

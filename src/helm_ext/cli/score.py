@@ -12,7 +12,7 @@ from rich.table import Table
 
 from helm_ext.cli.session import find_file, helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
 from helm_ext.cli.validate import FormatName
-from helm_ext.errors import HelmExtError
+from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats import FORMATS, detect
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ def score(
     The run is the one that `helm-run` makes of the same file; helm-summarize and helm-server work on it.
     """
     arguments = parse_arguments(arg or [])
+    if "model_deployment" in arguments:  # it would ask a model
+        value = arguments["model_deployment"]
+        raise RunEntryError(f"--arg model_deployment={value}: recorded completions are scored\n  hint: --model NAME")
     if missing != "error":
         arguments["missing"] = missing
     with Console(stderr=True).status("scoring"), helm_output_to_stderr():

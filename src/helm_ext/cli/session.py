@@ -16,7 +16,7 @@ from helm_ext.formats import Format
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["find_file", "make_run_spec", "parse_arguments", "start_helm"]
+__all__ = ["count", "find_file", "make_run_spec", "parse_arguments", "require_unnamed", "start_helm"]
 
 
 def start_helm(local_path: Path, *, verbose: bool) -> None:
@@ -47,15 +47,40 @@ def helm_output_to_stderr() -> contextlib.AbstractContextManager[Any]:
 def parse_arguments(pairs: list[str]) -> dict[str, Any]:
     """Turn `KEY=VALUE` options into run entry arguments; unlike in a run entry, values may hold commas.
 
-    Raises RunEntryError for one without `=`.
+    Raises RunEntryError for one without `=`, and for a key that is given twice.
     """
     arguments: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals:
+        if not equals or not key:
             raise RunEntryError(f"--arg {pair}: expected KEY=VALUE")
-        arguments[key] = int(value) if value.lstrip("-").isdigit() else value
+        if key in arguments:
+            raise RunEntryError(f"--arg {pair}: {key} is given twice")
+        arguments[key] = _convert(value)
     return arguments
+
+
+def _convert(value: str) -> int | float | str:
+    """Convert as `helm.common.object_spec.parse_object_spec` does: the run must be the one that `helm-run` makes."""
+    for convert in (int, float):
+        try:
+            return convert(value)
+        except ValueError:
+            continue
+    return value
+
+
+def require_unnamed(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Raise RunEntryError for an argument that would name the file, which the command was given already."""
+    for name, value in arguments.items():
+        if name in named or {name, *named} <= {"dataset", "path"}:
+            given = next(iter(named.values()))
+            raise RunEntryError(f"--arg {name}={value}: the dataset is named already, {given}")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return `1 row`, `2 rows`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def find_file(file: Path) -> Path:
@@ -66,20 +91,43 @@ def find_file(file: Path) -> Path:
 def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], arguments: Mapping[str, Any]) -> RunSpec:
     """Return the RunSpec that `helm-run` would make of the run entry for this file, or dataset's name.
 
-    Raises HelmExtError, also for what HELM says about unknown models.
+    Raises HelmExtError, also for what HELM says about unknown models and about arguments of its own.
     """
+    from helm.benchmark.run_expander import RUN_EXPANDERS
     from helm.benchmark.run_spec_factory import construct_run_specs
     from helm.common.object_spec import ObjectSpec
 
     named = format_.arguments(file) if find_file(file) == file else {"dataset": str(file)}
+    require_unnamed(named, arguments)
+    for name in ("model", *model):
+        if name in arguments:
+            raise RunEntryError(f"--arg {name}={arguments[name]}: the model is no such argument\n  hint: --model NAME")
     entry = ObjectSpec(format_.name, {**named, **arguments, **model})
+    # What HELM takes off the arguments and applies to the run that we make: its refusals are about these.
+    helms = [*model.values(), *(f"{name}={value}" for name, value in arguments.items() if name in RUN_EXPANDERS)]
     try:
         run_specs = construct_run_specs(entry)
     except HelmExtError:
         raise
-    except ValueError as error:  # HELM's way to refuse a model or a deployment
-        raise RunEntryError(f"{' '.join(model.values())}: {error}") from error
+    except Exception as error:
+        # ValueError is HELM's way to refuse a model or a deployment, Exception itself that of its run expanders.
+        kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
+        said = str(error).replace(": {self.value}", "")  # HELM forgot the f of an f-string
+        raise RunEntryError(f"{' '.join(helms)}: {kind}{said}") from error
+    for run_spec in run_specs:
+        _require_numbers(run_spec)
     if len(run_specs) != 1:
         names = ", ".join(run_spec.name for run_spec in run_specs)
         raise RunEntryError(f"{file} holds {len(run_specs)} runs ({names})\n  hint: choose one, --arg task=NAME")
     return run_specs[0]
+
+
+_NUMBERS = ("temperature", "max_train_instances", "max_eval_instances", "num_outputs", "num_trials", "num_train_trials")
+
+
+def _require_numbers(run_spec: RunSpec) -> None:
+    """Raise RunEntryError for words where HELM's own arguments are numbers: it passes them on to the model."""
+    for name in _NUMBERS:
+        value = getattr(run_spec.adapter_spec, name)
+        if isinstance(value, str):
+            raise RunEntryError(f"{name}={value}: expected a number")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -14,8 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from helm_ext import catalog
-from helm_ext.cli.session import find_file, parse_arguments
-from helm_ext.errors import DatasetError, HelmExtError, Location, Problem
+from helm_ext.cli.session import count, find_file, parse_arguments, require_unnamed
+from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError
 from helm_ext.formats import FORMATS, Format, detect
 from helm_ext.run_entries import parse_arguments as parse_run_arguments
 
@@ -79,18 +81,31 @@ def check_file(
     except OSError as error:
         unreadable = Problem(f"cannot be read: {error.strerror}", Location(str(file)))
         return {"file": str(file), "format": "", "problems": [unreadable], "counts": {}}
+    require_unnamed(format_.arguments(file), arguments)
+    if not file.exists():
+        try:
+            parse_run_arguments(format_.name, format_.arguments(file))
+        except RunEntryError as error:  # it says which dataset has that file name
+            return {"file": str(file), "format": format_.name, "problems": [_to_problem(error, file)], "counts": {}}
     named = format_.arguments(file) | parse_run_arguments(format_.name, arguments)
     try:
         options = {"execute": False} if no_exec and format_.name == "ultraeval" else {}
         for task in _tasks(format_, named):
             found, counted = format_.module.check(**named, **task, **options)
-            problems += [problem for problem in found if problem not in problems]
+            problems = list(dict.fromkeys([*problems, *found]))
             counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
     except DatasetError as error:
-        problems += error.problems or [Problem(str(error), Location(str(file)))]
+        problems += error.problems or [_to_problem(error, file)]
     except (HelmExtError, OSError) as error:
-        problems.append(Problem(str(error), Location(str(file))))
+        problems.append(_to_problem(error, file))
+    if named.get("missing") == "skip":  # what these warnings propose
+        problems = [problem for problem in problems if problem.code not in ("not-run", "failed")]
     return {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
+
+
+def _to_problem(error: Exception, file: Path) -> Problem:
+    message, _, hint = str(error).removeprefix(f"{file}: ").partition("\n  hint: ")
+    return Problem(message, Location(str(file)), hint)
 
 
 def _expand(file: Path) -> list[Path]:
@@ -114,22 +129,66 @@ def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
         typer.echo(json.dumps([{**r, "problems": [_to_json(p) for p in r["problems"]]} for r in reports], indent=2))
         return
     for report in reports:
-        for problem in report["problems"]:
-            typer.echo(_to_github(problem) if output is Output.GITHUB else f"{problem.severity}: {problem}")
-        if output is Output.TEXT:
-            errors = sum(problem.severity == "error" for problem in report["problems"])
-            counts = ", ".join(f"{count} {what}" for what, count in report["counts"].items())
-            warnings = len(report["problems"]) - errors
-            typer.echo(
-                f"{report['file']}: {report['format']}: {_count(errors, 'error')}, {_count(warnings, 'warning')}"
-                + (f"; {counts}" if counts else "")
-            )
+        if output is Output.GITHUB:
+            for problem in report["problems"]:
+                typer.echo(_to_github(problem))
+        else:
+            _print_text(report)
     if output is Output.TEXT:
         typer.echo(NOT_CHECKED)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+SHOWN_PROBLEMS = 20
+"""Of one kind. Thousands of rows with the same mistake would hide the others."""
+
+
+def _print_text(report: Mapping[str, Any]) -> None:
+    problems: list[Problem] = report["problems"]
+    seen: Counter[tuple[str, ...]] = Counter()
+    last = [problem for problem in problems if problem.code in _COUNTS_OTHERS]
+    for problem in problems:
+        kind = _kind(problem)
+        seen[kind] += 1
+        if seen[kind] <= SHOWN_PROBLEMS and problem not in last:
+            typer.echo(f"{problem.severity}: {problem}")
+    for (severity, path, field, *_), number in seen.items():
+        if number > SHOWN_PROBLEMS:
+            place = Location(path, None, field)
+            typer.echo(f"{severity}: {place}: {number - SHOWN_PROBLEMS} more like these; --format json lists them")
+    for problem in last:
+        typer.echo(f"{problem.severity}: {problem}")
+    found = Counter[str]()
+    for problem in problems:
+        found[problem.severity] += _stands_for(problem)
+    counts = ", ".join(
+        count(number, _SINGULAR[what], what) if what in _SINGULAR else f"{number} {what}"
+        for what, number in report["counts"].items()
+    )
+    typer.echo(
+        f"{report['file']}: {report['format']}: {count(found['error'], 'error')}, {count(found['warning'], 'warning')}"
+        + (f"; {counts}" if counts else "")
+    )
+
+
+_SINGULAR = {"rows": "row", "demonstrations": "demonstration"}
+
+
+_COUNTS_OTHERS = ("more", "more-problems")
+"""Codes of a format's last problem: the first thousand are listed, and this one counts the others."""
+
+
+def _kind(problem: Problem) -> tuple[str, ...]:
+    """The same mistake: one code at one field, in whatever row."""
+    field = re.sub(r"\d+", "*", problem.location.field)
+    return problem.severity, problem.location.path, field, problem.code or problem.message
+
+
+def _stands_for(problem: Problem) -> int:
+    """Return how many problems this one is."""
+    if problem.code not in _COUNTS_OTHERS:
+        return 1
+    number = re.search(r"\d+", problem.message)
+    return int(number[0]) if number else 1
 
 
 def _to_json(problem: Problem) -> dict[str, Any]:
@@ -148,7 +207,9 @@ def _to_json(problem: Problem) -> dict[str, Any]:
 def _to_github(problem: Problem) -> str:
     """One workflow command, escaped as GitHub asks: %, CR and LF everywhere, `:` and `,` in properties."""
     location = problem.location
-    text = " ".join(part for part in (location.field and f"{location.field}:", problem.message, problem.hint) if part)
+    text = f"{location.field}: {problem.message}" if location.field else problem.message
+    if problem.hint:
+        text += f"\nhint: {problem.hint}"
     properties = [f"file={_escape_property(location.path)}"]
     if location.line is not None:
         properties.append(f"line={location.line}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
 import zipfile
@@ -210,7 +211,7 @@ def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, comp
 
 def _folder(path: Path) -> Path:
     if not path.parent.is_dir():
-        raise DatasetNotFoundError(f"{path.parent}: no such folder")
+        raise DatasetNotFoundError(f"{path.parent}: no such folder\n  hint: mkdir -p {shlex.quote(str(path.parent))}")
     return path.parent
 
 
