@@ -20,17 +20,19 @@ __all__ = ["Strays"]
 _REFERENCE: Path = ("instance", "references")
 _RESULT: Path = ("request", "result")
 _COMPLETION: Path = ("request", "result", "completions")
-_KNOWN: dict[Path, frozenset[str]] = {
-    (): known_keys(models.StateModel),
-    ("instance",): known_keys(models.InstanceModel),
-    ("instance", "input"): known_keys(models.InputModel),
-    _REFERENCE: known_keys(models.ReferenceModel),
-    ("request",): known_keys(models.RequestModel),
-    _RESULT: known_keys(models.ResultModel),
-    _COMPLETION: known_keys(models.CompletionModel),
-    ("result",): known_keys(models.ResultModel),
-    ("result", "completions"): known_keys(models.CompletionModel),
-}
+
+_Place = tuple[Path, frozenset[str]]
+"""A place in a state, and the keys that are read there."""
+
+_IN_STATE: _Place = (), known_keys(models.StateModel)
+_IN_INSTANCE: _Place = ("instance",), known_keys(models.InstanceModel)
+_IN_INPUT: _Place = ("instance", "input"), known_keys(models.InputModel)
+_IN_REFERENCE: _Place = _REFERENCE, known_keys(models.ReferenceModel)
+_IN_REQUEST: _Place = ("request",), known_keys(models.RequestModel)
+_IN_RESULT: _Place = _RESULT, known_keys(models.ResultModel)
+_IN_COMPLETION: _Place = _COMPLETION, known_keys(models.CompletionModel)
+_IN_HELMS_RESULT: _Place = ("result",), known_keys(models.ResultModel)
+_IN_HELMS_COMPLETION: _Place = ("result", "completions"), known_keys(models.CompletionModel)
 
 _PLACES = {
     "completions": "request.result",
@@ -83,16 +85,16 @@ class Strays:
 
     def look(self, state: Mapping[str, Any], row: Row) -> None:
         """Look at the keys of a row. Written for speed: this runs once a row."""
-        for place, value in _objects(state):
-            if not _KNOWN[place].issuperset(value):
-                for key in value.keys() - _KNOWN[place]:
-                    self._look_at(place, key, row)
+        for (place, known), value in _objects(state):
+            if not known.issuperset(value):
+                for key in value.keys() - known:
+                    self._look_at(place, key, known, row)
 
-    def _look_at(self, place: Path, key: str, row: Row) -> None:
+    def _look_at(self, place: Path, key: str, known: frozenset[str], row: Row) -> None:
         if (place, key) in self._own or ((place, key) in _ANSWERS and row.found[0][0] == "ok"):
             return
         if (place, key) not in self.found:
-            hint = _guess(place, key)
+            hint = _guess(place, key, known)
             if not hint:
                 self._own.add((place, key))
                 return
@@ -100,36 +102,35 @@ class Strays:
         self.found[place, key][0].add(row)
 
 
-def _objects(state: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _objects(state: Mapping[str, Any]) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
     """Yield the objects of a valid state whose keys mean something, and their places."""
-    yield (), state
+    yield _IN_STATE, state
     instance = state["instance"]
-    yield ("instance",), instance
-    yield ("instance", "input"), instance["input"]
+    yield _IN_INSTANCE, instance
+    yield _IN_INPUT, instance["input"]
     for reference in instance.get("references") or ():
-        yield _REFERENCE, reference
+        yield _IN_REFERENCE, reference
     request = state.get("request")
     if request:
-        yield ("request",), request
+        yield _IN_REQUEST, request
         result = request.get("result")
         if result:
-            yield _RESULT, result
+            yield _IN_RESULT, result
             for completion in result.get("completions") or ():
-                yield _COMPLETION, completion
+                yield _IN_COMPLETION, completion
     result = state.get("result")
     if result:
-        yield ("result",), result
+        yield _IN_HELMS_RESULT, result
         for completion in result.get("completions") or ():
-            yield ("result", "completions"), completion
+            yield _IN_HELMS_COMPLETION, completion
 
 
-def _guess(place: Path, key: str) -> str:
+def _guess(place: Path, key: str, known: frozenset[str]) -> str:
     """Return what may have been meant, or ""."""
     hint = _HINTS.get((place, key)) or _ANSWERS.get((place, key))
     if hint:
         return hint
     if key in _PLACES:
         return f"{key} is read in {_PLACES[key]}"
-    known = sorted(_KNOWN[place])
-    near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=_NEAR)
+    near = difflib.get_close_matches(key.lower(), sorted(known), n=1, cutoff=_NEAR)
     return f"did you mean {near[0]!r}?" if near else ""

@@ -17,6 +17,9 @@ __all__ = ["EVAL_SPLITS", "Survey", "options_in_text"]
 EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
 
+HASH_MASK = (1 << 60) - 1
+"""A whole number of 60 bits takes 32 bytes, one of 64 bits 48; two are kept for each row."""
+
 
 def options_in_text(row: Row, text: str) -> bool:
     """Whether every option stands in the text already, each after its label or on a line of its own."""
@@ -106,7 +109,7 @@ class Survey:
         sent: Any = text
         if (not text or self.context.method == "chat") and given.get("messages"):
             sent = canonical_json(given["messages"])
-        self._inputs[split == "train"].add(hash(sent))
+        self._inputs[split == "train"].add(hash(sent) & HASH_MASK)
         if text is None:
             self.chat_only.add(row)
         else:
@@ -185,7 +188,7 @@ class Survey:
         perturbation = row.instance.get("perturbation")
         key: Any = str(given) if not perturbation else (str(given), canonical_json(perturbation))
         before = len(self._ids)
-        hashed = hash(key)
+        hashed = hash(key) & HASH_MASK
         self._ids.add(hashed)
         if len(self._ids) == before:
             if not self.unclear_ids.count:
