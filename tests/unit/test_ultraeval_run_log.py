@@ -57,6 +57,16 @@ def rescore(evalset, postprocess=None):
     return {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
 
 
+def test_logs_of_two_models_are_one_column(write):
+    one = ultraeval.load(data=write([line(1, ["a"]), line(2, ["b"])], folder="one_sums_gen"))
+    two = ultraeval.load(data=write([line(1, ["c"]), line(2, ["b"])], folder="two_sums_gen"))
+    other = ultraeval.load(data=write([line(1, ["a"]), line(3, ["b"])], folder="three_sums_gen"))
+    assert one.digest != two.digest
+    assert one.question_digest == two.question_digest != other.question_digest
+    scored = ultraeval.load(data=write([line(1, ["a"]), line(2, ["b"])]), metric="f1_score")
+    assert scored.question_digest != one.question_digest
+
+
 def test_gen(write):
     config = {
         "metrics": {"accuracy": {"evaluation": {"type": "exact_match"}}},

@@ -281,6 +281,9 @@ def _load_run_log(
         name=name or title,
         format=FORMAT,
         digest=_digest([("log", rows.sha256), *used]),
+        question_digest=_digest(
+            [("questions", run_log.digest_questions(rows)), ("scored", f"{metrics} {post}"), *used]
+        ),
         instances=instances,
         adapter_spec=to_adapter_spec(kind, Sampling()),
         scoring=_scoring(kind, metrics),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,6 +20,7 @@ from helm_ext.formats.ultraeval.config import Metric, read_json
 from helm_ext.formats.ultraeval.lowering import check_options, to_gen_instance, to_ppl_instance
 from helm_ext.formats.ultraeval.sampling import Sampling
 from helm_ext.formats.ultraeval.task import FULL_NAME
+from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from helm_ext.formats.ultraeval.rows import Rows
 
-__all__ = ["RunLog", "is_run_log", "read_run_log_config", "to_recorded_instances"]
+__all__ = ["RunLog", "digest_questions", "is_run_log", "read_run_log_config", "to_recorded_instances"]
 
 KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
 
@@ -60,6 +62,14 @@ def read_run_log_config(path: Path) -> RunLog:
         problem = Problem("not the metrics of an UltraEval run", place, hint, code="config", kind=DatasetSchemaError)
         raise DatasetSchemaError([problem]) from None
     return RunLog(metrics, str(content.get("task_postprocess") or ""))
+
+
+def digest_questions(rows: Rows) -> str:
+    """Return a digest of a log without its outputs: logs of several models agree in it."""
+    asked = sha256()
+    for row in rows.rows:
+        asked.update(canonical_json([row.get(key) for key in sorted(KEYS - {"raw_outputs"})]) + b"\n")
+    return asked.hexdigest()
 
 
 def name_of(path: Path, method: str) -> str:
