@@ -80,7 +80,7 @@ def test_raise_for_lets_warnings_pass():
 def test_many_problems_are_counted_in_the_text_and_kept_in_problems():
     error = DatasetError([problem(f"number {i}") for i in range(25)])
     assert len(error.problems) == 25
-    assert str(error).endswith("... and 5 more; `helm-ext validate FILE` lists them all")
+    assert str(error).endswith("... and 5 more; `helm-ext validate FILE --format json` lists them")
     assert "number 19" in str(error)
     assert "number 20" not in str(error)
 
