@@ -203,6 +203,11 @@ class TestNumbersThatAreNone:
         assert found["result"]["completions"][0]["text"] == "NaN, null, Infinity"
 
 
+LAYOUT = (
+    '  hint: write {"adapter_spec": {...}} on the first line, and {"instance": {...}} for a row on each further line'
+)
+
+
 class TestBadFiles:
     @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
     def test_nested_too_deeply(self, tmp_path, name):
@@ -235,7 +240,7 @@ class TestBadFiles:
             "\n  hint: records with messages and expected are an Innodata dataset: pack them with `helm-ext hub pack`"
         )
         path.write_text('{"question": "a"}\n{"question": "b"}\n')
-        assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got {"question": "a"}']
+        assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got {"question": "a"}\n' + LAYOUT]
         path.write_text('{"adaptor_spec": {}}\n{"question": "b"}\n')
         assert "1: adaptor_spec: unknown key\n  hint: did you mean 'adapter_spec' or 'annotator_specs'?" in errors(path)
 
@@ -318,7 +323,7 @@ class TestBadFiles:
             "2: instance.split: unknown split \"tset\"\n  hint: did you mean 'test'?",
         ]
         path.write_text("3\n" + json.dumps(state()))
-        assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got 3']
+        assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got 3\n' + LAYOUT]
         path.write_text("x\n" + json.dumps(state()))
         assert errors(path)[0] == "1: not JSON: a value is expected here (column 1)"
 
@@ -506,7 +511,9 @@ class TestWrongValues:
         found = problems(path)
         assert len(found) == 1_001
         assert str(found[-1]) == f"{path}: ... and 200 more errors"
-        with pytest.raises(DatasetError, match=r"\.\.\. and 981 more; `helm-ext validate FILE` lists them all"):
+        with pytest.raises(
+            DatasetError, match=r"\.\.\. and 981 more; `helm-ext validate FILE --format json` lists them"
+        ):
             load(path)
 
     def test_an_integer_of_more_than_64_bits_is_an_id(self, tmp_path):
