@@ -146,6 +146,11 @@ def test_completions_where_nothing_reads_them(tmp_path, name, more, field, hint)
             "instance.references",
             'write [{"output": {"text": "Paris"}}]',
         ),
+        (
+            {"instance": {"input": {"text": "?"}, "references": [4]}},
+            "instance.references[0]",
+            'write {"output": {"text": "4"}}',
+        ),
         (changed(ROW, ("instance",), "split", 1), "instance.split", "write train, test or valid"),
         (
             changed(ROW, ("instance",), "split", "eval"),
@@ -244,11 +249,15 @@ def test_chat_rows_are_compared_by_their_messages(tmp_path, text):
     assert message == "1 input is both in the train split and in an evaluated one"
 
 
-def test_an_unknown_metric_gets_examples(tmp_path):
-    path = write(tmp_path / "f.json", [ROW], scoring={"metrics": ["accuracy"]})
-    [(_, message, hint)] = find(path, "metrics")
-    assert message == 'unknown metric "accuracy"'
-    assert hint.startswith("for example exact_match, ")
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("accuracy", "for example exact_match (accuracy), "), ("F1", "did you mean 'f1_score'?"), ("f", "for example ")],
+)
+def test_an_unknown_metric_gets_examples(tmp_path, name, hint):
+    path = write(tmp_path / "f.json", [ROW], scoring={"metrics": [name]})
+    [(_, message, given)] = find(path, "metrics")
+    assert message == f'unknown metric "{name}"'
+    assert given.startswith(hint)
 
 
 HEADER = json.dumps({"adapter_spec": {"max_train_instances": 0}})
@@ -294,5 +303,5 @@ def test_a_zip_file(tmp_path, name):
     with zipfile.ZipFile(tmp_path / "f.zip", "w") as archive:
         archive.writestr("é", b"\xff")
     [(line, message, hint), *_] = found_in(tmp_path / name, (tmp_path / "f.zip").read_bytes())
-    assert (line, hint) == (1, "a ZIP is an Innodata bundle: innodata:path=FILE")
+    assert (line, hint) == (1, "this is a ZIP file, as Innodata bundles are: innodata:path=FILE")
     assert message.startswith("not UTF-8")

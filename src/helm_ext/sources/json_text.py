@@ -32,7 +32,7 @@ def decode(data: bytes, path: str, line: int = 1) -> str:
         raise make_error(
             path,
             f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}",
-            "a ZIP is an Innodata bundle: innodata:path=FILE"
+            "this is a ZIP file, as Innodata bundles are: innodata:path=FILE"
             if data.startswith(ZIP_MAGIC)
             else "save the file as UTF-8",
             line + data.count(b"\n", 0, error.start),

@@ -234,7 +234,7 @@ def _is_header(value: dict[str, Any]) -> bool:
 def _header_hint(value: Any) -> str:
     if isinstance(value, dict) and {"messages", "expected"} <= set(value):
         return "records with messages and expected are an Innodata dataset: pack them with `helm-ext hub pack`"
-    return ""
+    return 'write {"adapter_spec": {...}} on the first line, and {"instance": {...}} for a row on each further line'
 
 
 def open_file(path: str | FilePath, report: Report) -> Reader:

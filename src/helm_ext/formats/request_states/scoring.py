@@ -63,7 +63,9 @@ UNUSABLE_METRICS = {
 LIST_METRICS = ("exact_match", "set_exact_match", "list_f1")
 """For `output_format: "list"`."""
 
-_EXAMPLES = "for example exact_match, quasi_exact_match, f1_score, rouge_l; leave the key out for the defaults"
+_EXAMPLES = (
+    "for example exact_match (accuracy), quasi_exact_match, f1_score, rouge_l; leave the key out for the defaults"
+)
 
 _GENERATION = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
@@ -166,6 +168,11 @@ def _is_known(name: str, output_format: str) -> bool:
     )
 
 
+def _metric_hint(name: str, known: Sequence[str]) -> str:
+    longer = [one for one in known if len(name) > 1 and one.startswith(f"{name.lower()}_")]
+    return did_you_mean(name, known) or (f"did you mean {longer[0]!r}?" if longer else _EXAMPLES)
+
+
 def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Report) -> None:
     if not metrics:
         report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
@@ -173,7 +180,7 @@ def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, 
         if name in UNUSABLE_METRICS:
             report.add(path, f"{show(name)} cannot be measured here: {UNUSABLE_METRICS[name]}", code="metrics")
         elif not _is_known(name, output_format):
-            hint = did_you_mean(name, _known_names(output_format)) or _EXAMPLES
+            hint = _metric_hint(name, _known_names(output_format))
             if name in LIST_METRICS:
                 hint = f'{name} is for "output_format": "list"'
             report.add(path, f"unknown metric {show(name)}", hint, code="metrics")

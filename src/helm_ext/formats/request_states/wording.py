@@ -110,6 +110,8 @@ def _type_hint(kind: str, items: Sequence[Mapping[str, Any]], got: Any) -> str:
         return "write train, test or valid"
     if kind == "string_type" and isinstance(got, (int, float)) and not isinstance(got, bool):
         return f'write "{got}" in quotes'
+    if place in ("references", "completions") and isinstance(got, (int, float)) and not isinstance(got, bool):
+        got = str(got)
     if kind == "list_type" and (isinstance(got, str) or (place in _AS_LIST and isinstance(got, Mapping))):
         return f"write [{_AS_LIST.get(place, _as_it_is)(got)}]"
     if kind in ("int_type", "float_type") and isinstance(got, str):
