@@ -124,7 +124,8 @@ class DatasetError(HelmExtError, ValueError):
         errors = [problem for problem in self.problems if problem.severity == "error"]
         lines = [str(problem) for problem in errors[:SHOWN_PROBLEMS]]
         if len(errors) > SHOWN_PROBLEMS:
-            lines.append(f"... and {len(errors) - SHOWN_PROBLEMS} more; `helm-ext validate FILE --format json` lists them")
+            more = len(errors) - SHOWN_PROBLEMS
+            lines.append(f"... and {more} more; `helm-ext validate FILE --format json` lists them")
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Sequence[Problem] | str]]:
