@@ -9,7 +9,7 @@ request itself, so there is no lookup table, and no second copy of it in HELM's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,12 @@ from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment
 from helm.clients.client import Client
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
 
+from helm_ext.copying import copy_with
 from helm_ext.errors import RecordedError
 
 if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+
     from helm_ext.evalset import RecordedState
 
 __all__ = ["RecordedClient", "RecordedRequest", "get_recorded_model_deployment", "is_recorded"]
@@ -90,6 +93,17 @@ class RecordedClient(Client):
                 "none\n  hint: recorded deployments work with the run entries adapter_spec:, ultraeval: and innodata:"
             )
         return result
+
+
+def hand_back(states: Sequence[RequestState]) -> list[RequestState] | None:
+    """Return the states with the results that their requests carry; None unless all of them do.
+
+    HELM's executor would hand each request to `RecordedClient`, which does no more.
+    """
+    results = [getattr(state.request, "result", None) for state in states]
+    if not all(results):
+        return None
+    return [copy_with(state, result=result) for state, result in zip(states, results, strict=True)]
 
 
 def get_recorded_model_deployment(name: str) -> ModelDeployment:

@@ -45,7 +45,7 @@ from helm.common.cache import cache_stats
 from helm.common.general import ensure_directory_exists
 from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
-from helm_ext import garbage
+from helm_ext import garbage, recorded
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.serialise import StatRenderer, consume, dumps, write_array, write_object
 from helm_ext.staged import staged
@@ -142,11 +142,11 @@ class StreamingRunner(Runner):
         remember_token_counts(adapter.window_service, token_counts)
         waits_for_nothing = get_model_deployment(adapter_spec.model_deployment).tokenizer_name is None
         request_states = adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
+        answered = None if self.dry_run else recorded.hand_back(request_states)
         scenario_state = ScenarioState(
-            adapter_spec=adapter_spec, request_states=request_states, annotator_specs=run_spec.annotators
+            adapter_spec=adapter_spec, request_states=answered or request_states, annotator_specs=run_spec.annotators
         )
-        recorded = adapter_spec.model_deployment.startswith("recorded/")
-        with _one_thread(self.executor) if recorded else nullcontext():
+        if answered is None:
             scenario_state = self.executor.execute(scenario_state)
         # HELM's annotators ask models; ours compute.
         ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
