@@ -10,10 +10,14 @@ a sample of 1,000 instances of each run into them. The tables are always about a
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.presentation.summarize import Summarizer
+from helm.benchmark.run_spec import RunSpec
+from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.display import write_display_files
 from helm_ext.errors import HelmExtError, show
@@ -36,12 +40,36 @@ def read_display_rows() -> int | None:
     return int(given)
 
 
+def find_averaged(run_specs: Iterable[RunSpec]) -> Iterator[str]:
+    """Yield a warning for each cell of a table that HELM makes of runs of ours with different data.
+
+    Such runs are two recordings of one model: the group's name is that of the questions (`scenarios.group_name`).
+    """
+    cells: dict[tuple[str, AdapterSpec], dict[str, None]] = {}
+    for run_spec in run_specs:
+        digest = run_spec.scenario_spec.args.get("digest")
+        if run_spec.scenario_spec.class_name.startswith("helm_ext.") and digest is not None:
+            cells.setdefault((run_spec.groups[0], run_spec.adapter_spec), {})[digest] = None
+    for (group, adapter_spec), digests in cells.items():
+        if len(digests) > 1:
+            yield (
+                f"{adapter_spec.model} on {group}: the tables show the mean of {len(digests)} runs with different data "
+                f"({', '.join(digests)})\n  hint: give each recording a model's name of its own, or a suite"
+            )
+
+
 class StreamingSummarizer(Summarizer):
     """HELM's Summarizer: same arguments, same files, less time and memory."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.display_rows = read_display_rows()
         super().__init__(*arguments, **options)
+
+    def group_runs(self) -> None:
+        """Group as HELM does, and warn of cells that are a mean of different data."""
+        super().group_runs()
+        for message in find_averaged(run.run_spec for run in self.runs):
+            hwarn(message)
 
     def write_run_display_json(self, skip_completed: bool) -> None:
         """Write the three display files of each run."""
