@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from helm_ext.cli.session import find_file, helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.session import (
+    find_file,
+    helm_output_to_stderr,
+    make_run_spec,
+    parse_arguments,
+    start_helm,
+    without_output,
+)
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError
 from helm_ext.formats import FORMATS, detect
@@ -65,7 +72,9 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
     live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]
     wanted = (live or rows)[:count]  # without any, the adapter says why there is nothing to ask
     with tempfile.TemporaryDirectory() as folder:
-        adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(LocalContext(folder)))
+        with without_output():
+            context = LocalContext(folder)
+        adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(context))
         try:
             return adapter.adapt(train + wanted, parallelism=1)
         except HelmExtError:

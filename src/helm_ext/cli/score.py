@@ -10,7 +10,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from helm_ext.cli.session import find_file, helm_output_to_stderr, make_run_spec, parse_arguments, start_helm
+from helm_ext.cli.session import (
+    find_file,
+    helm_output_to_stderr,
+    make_run_spec,
+    parse_arguments,
+    start_helm,
+    without_output,
+)
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats import FORMATS, detect
@@ -85,16 +92,17 @@ def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> P
         output_path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
-    runner = get_class_by_name(RUNNER)(
-        execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
-        output_path=str(output_path),
-        suite=suite,
-        skip_instances=False,
-        cache_instances=False,
-        cache_instances_only=False,
-        skip_completed_runs=False,
-        exit_on_error=True,
-    )
+    with without_output():
+        runner = get_class_by_name(RUNNER)(
+            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
+            output_path=str(output_path),
+            suite=suite,
+            skip_instances=False,
+            cache_instances=False,
+            cache_instances_only=False,
+            skip_completed_runs=False,
+            exit_on_error=True,
+        )
     runner.run_one(run_spec)
     return output_path / "runs" / suite / run_spec.name
 

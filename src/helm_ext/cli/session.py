@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +35,18 @@ def start_helm(local_path: Path, *, verbose: bool) -> None:
     else:
         # Warnings of HELM's are for people who run helm-run; ours are printed from the EvalSet.
         logging.disable(logging.WARNING)
-    with helm_output_to_stderr():
+    with helm_output_to_stderr() if verbose else without_output():
         register_builtin_configs_from_helm_package()
         register_configs_from_directory(str(local_path))
+        # Asks for NLTK's data and prints that it did not get it; nothing here needs it.
+        import helm.benchmark.metrics.evaluate_reference_metrics  # noqa: F401
+
+
+@contextlib.contextmanager
+def without_output() -> Iterator[None]:
+    """Drop what HELM prints where that is about itself: the folders it looks into, downloads that it could not make."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
 
 
 def helm_output_to_stderr() -> contextlib.AbstractContextManager[Any]:
