@@ -1,6 +1,6 @@
 # make demo   a first look: environment, real runs, reports, the leaderboard
 # make test   all tests, real processes included (minutes)
-# make check  lint, types, layers, unit tests (about a minute)
+# make check  lint, types, layers, unit tests (half a minute)
 # make bench  the benchmark table (docs/speed.md)
 
 PYTHON ?= python3
