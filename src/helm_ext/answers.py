@@ -22,7 +22,7 @@ Nothing read is "", which is wrong in every metric.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from helm.benchmark.adaptation.request_state import RequestState
 
@@ -41,8 +41,7 @@ _FIRST_OPTION = 2000
 """Stands for the first option; all tokens are of one length, so that none begins with another."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What a completion of one row means."""
 
     text: str
@@ -79,9 +78,9 @@ def read_answer(
         is_list=is_list,
         is_exact=scoring.label_reading == "exact",
     )
-    texts = tuple("" if label is None else options[label] for label in labels)
+    texts = tuple(["" if label is None else options[label] for label in labels])
     joined = ("; " if is_list else ", ").join(texts)
-    return Answer(joined, tuple(label for label in labels if label is not None), texts)
+    return Answer(joined, tuple([label for label in labels if label is not None]), texts)
 
 
 def get_options(state: RequestState) -> dict[str, str] | None:
@@ -107,7 +106,7 @@ class Question:
         self.tokens: dict[str, str] = {}
         if self.by_identity and options is not None:
             every = [reference.output.text for reference in self.instance.references]
-            for text in every + list(options.values()):
+            for text in dict.fromkeys([*every, *options.values()]):
                 self.tokens.setdefault(text.strip(), str(_FIRST_OPTION + len(self.tokens)))
 
     @property
