@@ -38,7 +38,7 @@ from helm_ext.serialise import ArrayWriter, write_array
 from helm_ext.staged import staged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
@@ -191,59 +191,6 @@ class _ShownStats:
     def get(self, instance_id: str, perturbation: bytes | None, trial: int) -> Stats:
         return self._by_row.get((instance_id, perturbation, trial), {})
 
-    def instance_ids(self) -> Iterator[str]:
-        """Return the ids, those of several trials or perturbations several times."""
-        return (instance_id for instance_id, _, _ in self._by_row)
-
-
-class _Sample:
-    """Which instances are shown: the same ones for every model, whatever their order in the file.
-
-    Each id has a number that looks random; the lowest numbers are shown. An instance is shown with all its trials and
-    perturbations, or not at all.
-    """
-
-    def __init__(self, instance_ids: Iterable[str], size: int | None) -> None:
-        """`instance_ids`: those that are known beforehand; `takes` may meet more (rows that were left out)."""
-        self._size = size
-        self._limit: int | None = None
-        self._taken: set[int] = set()
-        self._highest: list[int] = []
-        """The heap of the numbers taken, negated."""
-        self.shrank = False
-        """Whether `takes` was true of an instance that `in` is false of, because lower numbers came later."""
-        if size is not None:
-            lowest = heapq.nsmallest(size + 1, set(map(self._number, instance_ids)))
-            if len(lowest) > size:
-                self._limit = lowest[size]
-
-    def __contains__(self, instance_id: str) -> bool:
-        return self._limit is None or self._number(instance_id) < self._limit
-
-    def takes(self, instance_id: str) -> bool:
-        """Take the instance into the sample, if it is not full of lower numbers."""
-        if self._size is None:
-            return True
-        number = self._number(instance_id)
-        if self._limit is not None and number >= self._limit:
-            return False
-        if number not in self._taken:
-            self._taken.add(number)
-            heapq.heappush(self._highest, -number)
-            if len(self._highest) > self._size:
-                self._limit = -heapq.heappop(self._highest)
-                self._taken.remove(self._limit)
-                if number == self._limit:
-                    return False
-                self.shrank = True
-        return True
-
-    @staticmethod
-    def _number(instance_id: str) -> int:
-        return int.from_bytes(
-            hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big"
-        )
-
 
 # The files
 
@@ -253,7 +200,7 @@ def write_display_files(
 ) -> None:
     """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run.
 
-    `max_instances`: show a sample of so many instances (see `_Sample`); None shows all, as HELM does.
+    `max_instances`: show a sample of so many instances (`_DisplayRows.sample`); None shows all, as HELM does.
     """
     state_path, stats_path = run_path / "scenario_state.json", run_path / "per_instance_stats.json"
     if skip_completed and all((run_path / name).exists() for name in DISPLAY_FILES):
@@ -273,8 +220,9 @@ def write_display_files(
     perturbations = _Perturbations()
     stats = _ShownStats(names, perturbations)
     stats.read(stats_path)
-    sample = _Sample(stats.instance_ids(), max_instances)
-    rows = _DisplayRows(run_spec, stats, perturbations, sample)
+    rows = _DisplayRows(run_spec, stats, perturbations)
+    if max_instances is not None:
+        rows.sample(state_path, max_instances)
     with staged(run_path) as files:
         with ExitStack() as stack:
             outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
@@ -286,64 +234,60 @@ def write_display_files(
                 output.close()
         if rows.replaced:
             _replace_instances(files, rows.replaced)
-        if sample.shrank:
-            rows.forget_unsampled()
-            for name in DISPLAY_FILES:
-                _keep_sampled(files, name, sample)
-    if rows.skipped:
-        hlog(f"{run_spec.name}: pages show {len(rows.shown)} instances; {len(rows.skipped)} are in the tables only")
 
 
 def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> None:
     """Write `instances.json` again: HELM shows the last instance of an id, at the place of the first."""
-    written = _set_aside(files, DISPLAY_FILES[0])
+    first = files.part(DISPLAY_FILES[0])
+    written = first.rename(first.with_suffix(".first"))
     with files.open(DISPLAY_FILES[0]) as output:
         write_array(output, (replaced.get(i, instance) for i, instance in enumerate(read_array(written))))
 
 
-def _keep_sampled(files: StagedFiles, name: str, sample: _Sample) -> None:
-    """Write a file again, without the instances that had to leave the sample."""
-    written = _set_aside(files, name)
-    with files.open(name) as output:
-        write_array(output, (row for row in read_array(written) if row.get("instance_id", row.get("id")) in sample))
-
-
-def _set_aside(files: StagedFiles, name: str) -> Path:
-    first = files.part(name)
-    return first.rename(first.with_suffix(".first"))
+def _sampling_number(instance_id: str) -> int:
+    """Return a number that looks random, and is the same in every run."""
+    return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
 
 
 class _DisplayRows:
     """What HELM shows of each request state."""
 
-    def __init__(self, run_spec: RunSpec, stats: _ShownStats, perturbations: _Perturbations, sample: _Sample) -> None:
+    def __init__(self, run_spec: RunSpec, stats: _ShownStats, perturbations: _Perturbations) -> None:
+        self._name = run_spec.name
         self._adapter_spec = run_spec.adapter_spec
         self._stats = stats
-        self._sample = sample
-        self.shown: set[str] = set()
-        """Ids of instances on the pages."""
-        self.skipped: set[str] = set()
-        """Ids of those that are not in the sample."""
         self._perturbations = perturbations
+        self._limit: int | None = None
+        """Instances with a lower sampling number are shown; None: all."""
         self._places: dict[tuple[str, bytes | None], tuple[int, int]] = {}
         """Of each (id, perturbation): its place in instances.json, and the hash of what was written there."""
         self.replaced: dict[int, JSONObject] = {}
         """Instances that came once more with other content, by place: the last one counts."""
 
+    def sample(self, path: Path, size: int) -> None:
+        """Show `size` of the instances: the same ones for every model, whatever their order in the file.
+
+        An instance is shown with all its trials and perturbations, or not at all.
+        """
+        numbers = {_sampling_number(str(state["instance"]["id"])) for state in self._states(path)}
+        if len(numbers) > size:
+            self._limit = heapq.nsmallest(size + 1, numbers)[size]
+            hlog(f"{self._name}: pages show {size} instances; {len(numbers) - size} are in the tables only")
+
+    def _states(self, path: Path) -> Iterator[JSONObject]:
+        calibrated = self._adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
+        for state in read_array(path, "request_states"):
+            if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
+                yield state
+
     def read(self, path: Path) -> Iterator[tuple[JSONObject | None, JSONObject, JSONObject]]:
         """Yield (instance if new, prediction, request)."""
-        method = self._adapter_spec.method
-        separate = method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS
-        calibrated = method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
+        separate = self._adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS
         write_instance, write_request = as_helm_writes(Instance), as_helm_writes(Request)
-        for state in read_array(path, "request_states"):
-            if state.get("result") is None or (calibrated and state.get("request_mode") == "calibration"):
-                continue
+        for state in self._states(path):
             instance_id, trial = str(state["instance"]["id"]), int(state["train_trial_index"])
-            if not self._sample.takes(instance_id):
-                self.skipped.add(instance_id)
+            if self._limit is not None and _sampling_number(instance_id) >= self._limit:
                 continue
-            self.shown.add(instance_id)
             key, perturbation = self._perturbations.read(state["instance"].get("perturbation"))
             stats = self._stats.get(instance_id, key, trial)
             reference_index = state.get("reference_index")
@@ -359,12 +303,6 @@ class _DisplayRows:
                 {**about, **self._predict(state, reference_index, stats)},
                 {**about, "request": write_request(state["request"])},
             )
-
-    def forget_unsampled(self) -> None:
-        """Count as skipped what left the sample after it was shown."""
-        left = {instance_id for instance_id in self.shown if instance_id not in self._sample}
-        self.shown -= left
-        self.skipped |= left
 
     def _if_new(self, key: tuple[str, bytes | None], instance: JSONObject) -> JSONObject | None:
         content = hash(repr(instance))
