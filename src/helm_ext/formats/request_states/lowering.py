@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from helm_ext.formats.request_states.adapter import (
     read_settings,
     request_decoding,
 )
+from helm_ext.formats.request_states.questions import digest_question, digest_questions
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.report import INTEGRITY, Report
@@ -324,19 +324,6 @@ class Lowering:
                 row.only = "recorded"
             result.append(row)
         return result
-
-
-def digest_question(row: Row) -> int:
-    """Return a number for what a row asks and what is right."""
-    content = canonical_json([row.instance, row.labels if row.own_labels else None])
-    return int.from_bytes(blake2b(content, digest_size=32).digest(), "big")
-
-
-def digest_questions(header: Mapping[str, Any], rows: int) -> str:
-    """Return the digest of a file without its completions and without whose they are."""
-    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
-    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
-    return sha256(content).hexdigest()
 
 
 def without_places(header: Mapping[str, Any], places: Sequence[tuple[str | int, ...]]) -> dict[str, Any]:
