@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from benchmarks.measuring import ROOT, Cost, measure
 
 
 @dataclass(frozen=True)
-class System:
+class System(ABC):
     """A way of evaluating a workload. `note` says where its work differs from the others'."""
 
     name: str
@@ -22,15 +23,17 @@ class System:
     def can_run(self, workload: str) -> bool:
         return workload in workloads.METRICS
 
+    @abstractmethod
     def command(self, job: Job) -> list[str]:
-        raise NotImplementedError
+        """Return the command line that evaluates the job's rows."""
 
+    @abstractmethod
     def environment(self, job: Job) -> dict[str, str]:
-        raise NotImplementedError
+        """Return the environment variables that it needs beside those that are there."""
 
+    @abstractmethod
     def accuracy(self, output: Path) -> float:
         """Return the share of exact matches that the system itself wrote down."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ class RecordedLM(LM):
         return [(-0.5, True) if is_answer else (-5.0, False) for is_answer in likely]
 
     def loglikelihood_rolling(self, requests):
+        """Refuse: `LM` wants it defined, and no task of ours asks for the likelihood of whole texts."""
         raise NotImplementedError
 
 
