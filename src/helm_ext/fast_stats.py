@@ -2,8 +2,8 @@
 
 What is done once a run instead of once a row: the window service, the ROUGE scorers (and only those asked for), the
 look-ups in HELM's efficiency tables, the normal form of repeated texts. The row functions restate
-`compute_request_state_metrics`, `compute_reference_metrics`, `compute_language_modeling_metrics` and
-`evaluate_references` of helm/benchmark/metrics; tests/contract/test_runner_sources.py fails when HELM changes them.
+`compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, those of `helm_ext.request_stats` and
+`helm_ext.fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
 """
 
 from __future__ import annotations

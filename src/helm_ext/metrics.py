@@ -1,9 +1,9 @@
-"""The metric of our runs: read completions as answers, hand rewritten request states to HELM's metrics, add ours.
+"""The metric of our runs: read completions as answers, score those with HELM's metrics, add ours.
 
-HELM's metrics compare the completion's text with the references. So every completion is first rewritten to the answer
-it means (extraction, label reading, postprocessing), and the references to what it is compared with
-(`helm_ext.answers`); HELM's metrics then score those texts as always. Score functions of our own stand beside them only
-where HELM has none.
+HELM's metrics compare the completion's text with the references. Here every completion is first read as the answer it
+means (extraction, label reading, postprocessing), and the references as what it is compared with (`helm_ext.answers`);
+HELM's score functions then compare those texts (`helm_ext.fast_stats.Reading`). Score functions of our own stand beside
+them only where HELM has none.
 """
 
 from __future__ import annotations
@@ -122,12 +122,14 @@ class EvalSetMetric(MetricInterface):
     def _get_reader(self, adapter_spec: AdapterSpec) -> Callable[[RequestState], Reading]:
         """Return what reads a request state: the answers that its completions mean, and our own stats of it."""
         post = self._get_postprocess()
-        in_order = in_helms_order if self.scoring.label_reading == "exact" else keep_order
+        is_helms = self.scoring.label_reading == "exact"
         pattern, multi_label = adapter_spec.output_mapping_pattern, adapter_spec.multi_label
 
         def read(state: RequestState) -> Reading:
             assert state.result is not None
-            completions = in_order(state.result.completions)
+            completions = state.result.completions
+            if is_helms:  # HELM's own runs are re-scored to HELM's values; elsewhere the first one counts (formats.md)
+                completions = sorted(completions, key=lambda completion: -completion.logprob)
             texts = [completion.text for completion in completions]
             if post is not None:
                 texts = [post(text) for text in texts]
@@ -170,16 +172,6 @@ def take_scored(scenario_state: ScenarioState) -> ScenarioState:
     if len(scored) == len(scenario_state.request_states):
         return scenario_state
     return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
-
-
-def keep_order(completions: Sequence[GeneratedOutput]) -> Sequence[GeneratedOutput]:
-    """Return the completions as they are: the first one counts (formats.md: no reordering)."""
-    return completions
-
-
-def in_helms_order(completions: Sequence[GeneratedOutput]) -> Sequence[GeneratedOutput]:
-    """Return the completions in the order in which HELM scores them: HELM's own runs are re-scored to HELM's values."""
-    return sorted(completions, key=lambda completion: -completion.logprob)
 
 
 def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> RequestState:
