@@ -13,7 +13,7 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError, did_you_mean
 
-__all__ = ["datasets_in", "find_dataset", "list_datasets", "search_folders"]
+__all__ = ["as_helm_reads", "datasets_in", "find_dataset", "list_datasets", "search_folders"]
 
 SUFFIXES = (".json", ".jsonl", ".json5")
 COMPRESSIONS = ("", ".gz", ".zst")
@@ -69,7 +69,7 @@ def find_dataset(name: str | float) -> Path:
         if direct is None:
             raise _not_found(name, available)
         return direct
-    matches = {known: path for known, path in available.items() if repr(_as_helm_reads(known)) == repr(name)}
+    matches = {known: path for known, path in available.items() if repr(as_helm_reads(known)) == repr(name)}
     if not matches:
         raise _not_found(str(name), available)
     if len(matches) > 1:
@@ -80,7 +80,7 @@ def find_dataset(name: str | float) -> Path:
     return next(iter(matches.values()))
 
 
-def _as_helm_reads(value: str) -> str | int | float:
+def as_helm_reads(value: str) -> str | int | float:
     """Convert a value as `helm.common.object_spec.parse_object_spec` does."""
     for convert in (int, float):
         try:

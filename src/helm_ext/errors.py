@@ -40,8 +40,10 @@ __all__ = [
     "RecordedError",
     "RunEntryError",
     "TransformError",
+    "count",
     "did_you_mean",
     "show",
+    "to_problem",
 ]
 
 SHOWN_VALUE_LENGTH = 80
@@ -62,6 +64,11 @@ def show(value: Any) -> str:
     # A lone surrogate cannot be printed on a UTF-8 terminal; an error message must always be printable.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= SHOWN_VALUE_LENGTH else text[: SHOWN_VALUE_LENGTH - 1] + "…"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return `1 row` or `2 rows`; `many` where it is not `one` with an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -100,10 +107,18 @@ class Problem:
     severity: Severity = "error"
     code: str = ""
     kind: type[DatasetError] | None = field(default=None, compare=False, repr=False)
+    number: int = 1
+    """How many problems this one stands for: the last of a long list counts those that are not listed."""
 
     def __str__(self) -> str:
         text = f"{self.location}: {self.message}"
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+def to_problem(error: Exception, path: str, code: str = "") -> Problem:
+    """Return the problem of a file that an exception's text describes, its hint apart."""
+    message, _, hint = str(error).removeprefix(f"{path}: ").partition("\n  hint: ")
+    return Problem(message, Location(path), hint, code=code)
 
 
 class HelmExtError(Exception):

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from helm_ext.cli.session import count, find_file, parse_arguments, require_unnamed
+from helm_ext.cli.session import find_file, parse_arguments, require_unnamed
 from helm_ext.cli.validate import FormatName
-from helm_ext.errors import DatasetIntegrityError, RunEntryError, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.formats import FORMATS, Format, detect
 from helm_ext.run_entries import known_arguments
 from helm_ext.run_entries import parse_arguments as parse_run_arguments

@@ -14,8 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import helm_ext.hub as hubs
-from helm_ext.cli.session import count
-from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, RunEntryError, raise_for, show
+from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, RunEntryError, count, raise_for, show
 from helm_ext.formats.innodata import pack as pack_bundle
 from helm_ext.formats.innodata.records import ProblemList, read_json_object
 

@@ -17,7 +17,7 @@ from helm_ext.formats import Format
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["count", "find_file", "make_run_spec", "parse_arguments", "require_unnamed", "start_helm"]
+__all__ = ["find_file", "make_run_spec", "parse_arguments", "require_unnamed", "start_helm", "without_output"]
 
 
 def start_helm(local_path: Path, *, verbose: bool) -> None:
@@ -66,18 +66,8 @@ def parse_arguments(pairs: list[str]) -> dict[str, Any]:
             raise RunEntryError(f"--arg {pair}: expected KEY=VALUE")
         if key in arguments:
             raise RunEntryError(f"--arg {pair}: {key} is given twice")
-        arguments[key] = _convert(value)
+        arguments[key] = catalog.as_helm_reads(value)
     return arguments
-
-
-def _convert(value: str) -> int | float | str:
-    """Convert as `helm.common.object_spec.parse_object_spec` does: the run must be the one that `helm-run` makes."""
-    for convert in (int, float):
-        try:
-            return convert(value)
-        except ValueError:
-            continue
-    return value
 
 
 def require_unnamed(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
@@ -86,11 +76,6 @@ def require_unnamed(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> N
         if name in named or {name, *named} <= {"dataset", "path"}:
             given = next(iter(named.values()))
             raise RunEntryError(f"--arg {name}={value}: the dataset is named already, {given}")
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """Return `1 row`, `2 rows`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def find_file(file: Path) -> Path:

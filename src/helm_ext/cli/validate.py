@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from helm_ext import catalog
-from helm_ext.cli.session import count, find_file, parse_arguments, require_unnamed
-from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError
+from helm_ext.cli.session import find_file, parse_arguments, require_unnamed
+from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
 from helm_ext.formats import FORMATS, Format, detect
 from helm_ext.run_entries import parse_arguments as parse_run_arguments
 
@@ -86,7 +86,7 @@ def check_file(
         try:
             parse_run_arguments(format_.name, format_.arguments(file))
         except RunEntryError as error:  # it says which dataset has that file name
-            return {"file": str(file), "format": format_.name, "problems": [_to_problem(error, file)], "counts": {}}
+            return {"file": str(file), "format": format_.name, "problems": [to_problem(error, str(file))], "counts": {}}
     named = format_.arguments(file) | parse_run_arguments(format_.name, arguments)
     try:
         options = {"execute": False} if no_exec and format_.name == "ultraeval" else {}
@@ -95,17 +95,12 @@ def check_file(
             problems = list(dict.fromkeys([*problems, *found]))
             counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
     except DatasetError as error:
-        problems += error.problems or [_to_problem(error, file)]
+        problems += error.problems or [to_problem(error, str(file))]
     except (HelmExtError, OSError) as error:
-        problems.append(_to_problem(error, file))
+        problems.append(to_problem(error, str(file)))
     if named.get("missing") == "skip":  # what these warnings propose
         problems = [problem for problem in problems if problem.code not in ("not-run", "failed")]
     return {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
-
-
-def _to_problem(error: Exception, file: Path) -> Problem:
-    message, _, hint = str(error).removeprefix(f"{file}: ").partition("\n  hint: ")
-    return Problem(message, Location(str(file)), hint)
 
 
 def _expand(file: Path) -> list[Path]:
@@ -145,7 +140,7 @@ SHOWN_PROBLEMS = 20
 def _print_text(report: Mapping[str, Any]) -> None:
     problems: list[Problem] = report["problems"]
     seen: Counter[tuple[str, ...]] = Counter()
-    last = [problem for problem in problems if problem.code in _COUNTS_OTHERS]
+    last = [problem for problem in problems if problem.number > 1]
     for problem in problems:
         kind = _kind(problem)
         seen[kind] += 1
@@ -159,7 +154,7 @@ def _print_text(report: Mapping[str, Any]) -> None:
         typer.echo(f"{problem.severity}: {problem}")
     found = Counter[str]()
     for problem in problems:
-        found[problem.severity] += _stands_for(problem)
+        found[problem.severity] += problem.number
     counts = ", ".join(
         count(number, _SINGULAR[what], what) if what in _SINGULAR else f"{number} {what}"
         for what, number in report["counts"].items()
@@ -173,22 +168,10 @@ def _print_text(report: Mapping[str, Any]) -> None:
 _SINGULAR = {"rows": "row", "demonstrations": "demonstration"}
 
 
-_COUNTS_OTHERS = ("more", "more-problems")
-"""Codes of a format's last problem: the first thousand are listed, and this one counts the others."""
-
-
 def _kind(problem: Problem) -> tuple[str, ...]:
     """The same mistake: one code at one field, in whatever row."""
     field = re.sub(r"\d+", "*", problem.location.field)
     return problem.severity, problem.location.path, field, problem.code or problem.message
-
-
-def _stands_for(problem: Problem) -> int:
-    """Return how many problems this one is."""
-    if problem.code not in _COUNTS_OTHERS:
-        return 1
-    number = re.search(r"\d+", problem.message)
-    return int(number[0]) if number else 1
 
 
 def _to_json(problem: Problem) -> dict[str, Any]:

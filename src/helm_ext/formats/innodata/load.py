@@ -20,6 +20,7 @@ from helm_ext.errors import (
     did_you_mean,
     raise_for,
     show,
+    to_problem,
 )
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
 from helm_ext.formats.innodata.bundle import Bundle, check_records, open_bundle
@@ -195,8 +196,7 @@ def _argument_problems(path: str | Path, check_them: Callable[[], object]) -> li
     try:
         check_them()
     except HelmExtError as error:
-        message, _, hint = str(error).partition("\n  hint: ")
-        return [Problem(message, Location(str(path)), hint, code="argument")]
+        return [to_problem(error, str(path), code="argument")]
     return []
 
 

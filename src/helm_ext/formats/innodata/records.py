@@ -90,7 +90,9 @@ class ProblemList:
         problems = sorted(self.kept, key=lambda problem: (problem.location.path, problem.location.line or 0))
         if self.left_out:
             message = f"{self.left_out} more problems are not listed"
-            problems.append(Problem(message, Location(path), code="more-problems", kind=DatasetSchemaError))
+            problems.append(
+                Problem(message, Location(path), code="more-problems", number=self.left_out, kind=DatasetSchemaError)
+            )
         return problems
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helm_ext.errors import show
+from helm_ext.errors import count, show
 from helm_ext.formats.request_states.adapter import Settings
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.rows import First, Row, RowReader
@@ -27,14 +27,10 @@ EXPECTED_EVAL_ROWS = 100
 ALL = ("request_states",)
 
 
-def _count(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
-
-
 def report_too_few(report: Report, survey: Survey, demonstrations: int) -> None:
     """Report a file with too few rows to draw demonstrations and leave one to evaluate."""
     message = (
-        f"{_count(survey.rows, 'row is', 'rows are')} too few: {demonstrations} would be demonstrations, and at least "
+        f"{count(survey.rows, 'row is', 'rows are')} too few: {demonstrations} would be demonstrations, and at least "
         "one must be left to evaluate"
     )
     hint = "add rows, or lower adapter_spec.max_train_instances"
@@ -60,7 +56,7 @@ def report_none_selected(report: Report, survey: Survey, settings: Settings) -> 
     train = survey.splits["train"] if survey.is_differentiated else 0
     others = survey.rows - train - survey.selected
     if others:
-        message = f"{_count(others, 'row is', 'rows are')} of other splits and not evaluated"
+        message = f"{count(others, 'row is', 'rows are')} of other splits and not evaluated"
         report.warn(where, message, code="eval-splits")
 
 
@@ -84,7 +80,7 @@ def report_without_correct(report: Report, survey: Survey, reader: RowReader) ->
         path, line, _, lacks = shown[0]
         report.warn(
             (*path, "instance", "references"),
-            f"{_count(len(shown), 'train row has', 'train rows have')} no correct reference: the answer shown is n/a",
+            f"{count(len(shown), 'train row has', 'train rows have')} no correct reference: the answer shown is n/a",
             lacks.hint,
             code="no-correct-reference",
             line=line,
@@ -103,12 +99,12 @@ def warn(report: Report, survey: Survey, settings: Settings, *, method: str, dem
 
 def _warn_differentiated(report: Report, survey: Survey) -> None:
     if survey.splits[None]:
-        message = f"{_count(survey.splits[None], 'row has', 'rows have')} no split; evaluated, as others are train rows"
+        message = f"{count(survey.splits[None], 'row has', 'rows have')} no split; evaluated, as others are train rows"
         report.warn(ALL, message, code="split-missing")
     if survey.overlap:
         report.warn(
             ALL,
-            f"{_count(survey.overlap, 'input is', 'inputs are')} both in the train split and in an evaluated one",
+            f"{count(survey.overlap, 'input is', 'inputs are')} both in the train split and in an evaluated one",
             "a model is shown the answer to rows that it is scored on",
             code="overlap",
         )
@@ -116,7 +112,7 @@ def _warn_differentiated(report: Report, survey: Survey) -> None:
     if row is not None:
         report.warn(
             (*row.path, "request"),
-            f"{_count(survey.recorded_train.count, 'train row has', 'train rows have')} recorded completions, "
+            f"{count(survey.recorded_train.count, 'train row has', 'train rows have')} recorded completions, "
             "which are not scored",
             code="recorded-train",
             line=row.line,
@@ -134,7 +130,7 @@ def _warn_sampled(report: Report, survey: Survey, settings: Settings, demonstrat
     if survey.rows < settings.max_train_instances * settings.num_train_trials + EXPECTED_EVAL_ROWS:
         report.warn(
             ALL,
-            f"{_count(survey.rows, 'row', 'rows')}, fewer than the {settings.max_train_instances} demonstrations + "
+            f"{count(survey.rows, 'row', 'rows')}, fewer than the {settings.max_train_instances} demonstrations + "
             f"{EXPECTED_EVAL_ROWS} test examples that the format asks for",
             code="few-rows",
         )
@@ -175,7 +171,7 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
     at(
         reader.untagged.row,
         ("instance", "references", 0, "tags"),
-        f"{_count(reader.untagged.count, 'row has', 'rows have')} a single reference without tags, taken as correct",
+        f"{count(reader.untagged.count, 'row has', 'rows have')} a single reference without tags, taken as correct",
         'add "tags": ["correct"]',
         "untagged-reference",
     )
@@ -183,7 +179,7 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
     at(
         reader.nonfinite.row,
         (),
-        f"{numbers} {'number' if numbers == 1 else 'numbers'} in {_count(reader.nonfinite.count, 'row', 'rows')} "
+        f"{count(numbers, 'number')} in {count(reader.nonfinite.count, 'row')} "
         f"{'is' if numbers == 1 else 'are'} NaN or infinite; treated as not recorded",
         "write null",
         "not-finite",
@@ -197,14 +193,14 @@ def warn_rows(report: Report, survey: Survey, reader: RowReader, unmapped: First
             at(
                 first.row,
                 ("request",) if first.row is not None and not first.row.is_helm else (),
-                f"{_count(first.count, one, many)} of {survey.evaluated_if_recorded}; a recorded run refuses the file",
+                f"{count(first.count, one, many)} of {survey.evaluated_if_recorded}; a recorded run refuses the file",
                 "missing=skip scores the rest and reports how many were left out",
                 code,
             )
     at(
         survey.incomplete.row,
         ("request",),
-        f"{_count(survey.incomplete.count, 'row has', 'rows have')} completions that the method cannot be scored with: "
+        f"{count(survey.incomplete.count, 'row has', 'rows have')} completions that the method cannot be scored with: "
         "it needs one request per option, with log-probabilities; here "
         f"{survey.incomplete_requests[0]} of {survey.incomplete_requests[1]} are recorded",
         "completions that name an option are scored with method generation or multiple_choice_joint",
@@ -223,7 +219,7 @@ def _warn_ids(report: Report, survey: Survey) -> None:
     row = survey.unclear_ids.row
     if row is None:
         return
-    message = f"{_count(survey.unclear_ids.count, 'row has no id of its', 'rows have no id of their')} own; made unique"
+    message = f"{count(survey.unclear_ids.count, 'row has no id of its', 'rows have no id of their')} own; made unique"
     given = row.instance.get("id")
     other: Path = ()
     if given is not None and given != "":
@@ -242,7 +238,7 @@ def warn_strays(report: Report, strays: Strays) -> None:
         assert first.row is not None
         report.warn(
             (*first.row.path, *place, key),
-            f"{_count(first.count, 'row has', 'rows have')} this key, which means nothing here",
+            f"{count(first.count, 'row has', 'rows have')} this key, which means nothing here",
             hint,
             code="stray-key",
             line=first.row.line,
@@ -254,10 +250,10 @@ def warn_upper_case(report: Report, found: Sequence[First]) -> None:
     rows = [first.row for first in found if first.row is not None]
     if rows:
         row = min(rows, key=lambda row: row.index)
-        count = sum(first.count for first in found)
+        number = sum(first.count for first in found)
         report.warn(
             (*row.path, "instance", "references"),
-            f"{_count(count, 'row has', 'rows have')} a correct reference with upper-case letters, and lower makes "
+            f"{count(number, 'row has', 'rows have')} a correct reference with upper-case letters, and lower makes "
             "every prediction lower-case: they are never exactly equal",
             "write the references in lower case, or leave lower out and score with quasi_exact_match: it ignores case",
             code="lower",

@@ -81,9 +81,8 @@ class Report:
         lines = locate(paths) if paths else {}
         problems = [entry if isinstance(entry, Problem) else self._to_problem(entry, lines) for entry in self._entries]
         if self.errors > MAX_PROBLEMS:
-            problems.append(
-                Problem(f"... and {self.errors - MAX_PROBLEMS} more errors", Location(self.path), code="more")
-            )
+            more = self.errors - MAX_PROBLEMS
+            problems.append(Problem(f"... and {more} more errors", Location(self.path), code="more", number=more))
         return sorted(
             problems,
             key=lambda problem: (problem.severity != "error", problem.code == "more", problem.location.line or 0),
