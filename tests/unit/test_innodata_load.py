@@ -16,6 +16,7 @@ from helm_ext.breakdown import describe_breakdown
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
 from helm_ext.formats.innodata import load, pack, render_text
 from helm_ext.run_entries import parse_arguments
+from helm_ext.run_specs import get_innodata_run_spec
 from helm_ext.scores import get_scores
 from helm_ext.scores.refusal import REFUSALS_ENV
 from helm_ext.scores.ultraeval import EXECUTING
@@ -199,6 +200,18 @@ def test_from_the_hub(tmp_path, bundle):
 
 
 # Recorded replies
+
+
+def test_replies_and_live_runs_are_one_column(tmp_path, bundle, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        write_lines(tmp_path / f"{name}.jsonl", [{"id": i, "reply": name} for i in "abc"])
+    path = bundle.name
+    live = get_innodata_run_spec(path=path)
+    recorded = [get_innodata_run_spec(path=path, replies=f"{name}.jsonl") for name in ("one", "two")]
+    assert [spec.groups[0] for spec in recorded] == [live.groups[0]] * 2
+    assert len({spec.scenario_spec.args["digest"] for spec in (live, *recorded)}) == 3
+    assert get_innodata_run_spec(path=path, render="text").groups[0] != live.groups[0]
 
 
 def test_replies(tmp_path, bundle):
