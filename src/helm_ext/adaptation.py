@@ -23,9 +23,8 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Instance
 from helm.common.hierarchical_logger import hwarn
-from helm.common.request import Request
 
-from helm_ext import recorded
+from helm_ext import garbage, recorded
 from helm_ext.chat_clients import ignores_messages
 from helm_ext.copying import copy_with
 from helm_ext.errors import RecordedError, RunEntryError
@@ -245,19 +244,18 @@ def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -
 
 def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
     """Send the request to no model and mark the row, so that metrics leave it out of the score and count it."""
+    request = recorded.make_recorded_request(state.request, recorded.empty_request_result())
     return copy_with(
         state,
         instance=_with_extra(state.instance, {**row_extra(state.instance), "left_out": reason}),
-        request=recorded.make_recorded_request(
-            state.request, {"model_deployment": recorded.LEFT_OUT_DEPLOYMENT}, recorded.empty_request_result()
-        ),
+        request=copy_with(request, model_deployment=recorded.LEFT_OUT_DEPLOYMENT),
     )
 
 
 def without_recording(instance: Instance) -> Instance:
     """Return the instance without its recorded completions, which belong into the result, once; nor its position."""
     extra = row_extra(instance)
-    if not _OURS_ALONE & extra.keys():
+    if _OURS_ALONE.isdisjoint(extra):
         return instance
     return _with_extra(instance, cast("RowExtra", {k: value for k, value in extra.items() if k not in _OURS_ALONE}))
 
@@ -312,44 +310,41 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
     rows = [row for row in select(instances, adapter_spec, "recorded") if row.split != TRAIN_SPLIT]
     _require_recordings(rows, adapter_spec)
     # What the file says of all its requests; a prompt that was not recorded stays empty: nobody knows what was sent.
-    request = Request(
+    request = recorded.RecordedRequest(
         model=adapter_spec.model,
         model_deployment=adapter_spec.model_deployment,
         temperature=adapter_spec.temperature,
         max_tokens=adapter_spec.max_tokens,
         stop_sequences=adapter_spec.stop_sequences,
     )
-    return [state for instance in rows for state in _rebuild_row(instance, request)]
-
-
-def _rebuild_row(instance: Instance, request: Request) -> list[RequestState]:
-    kept = without_recording(instance)
-    found = row_extra(instance).get("recorded")
-    if found is None or found["status"] != "ok":
-        reason: LeftOut = "failed" if found is not None and found["status"] == "failed" else "not_run"
-        blank = _rebuild_state(kept, {"result": {"completions": []}}, request)
-        return [leave_out(blank, reason)]
-    return [_rebuild_state(kept, state, request) for state in found["states"]]
-
-
-def _rebuild_state(instance: Instance, state: RecordedState, request: Request) -> RequestState:
-    labels = row_extra(instance).get("labels")
-    return RequestState(
-        instance=instance,
-        reference_index=state.get("reference_index"),
-        request_mode=state.get("request_mode"),
-        train_trial_index=state.get("train_trial_index", 0),
-        output_mapping=state.get("output_mapping") or (dict(labels) if labels else None),
-        request=recorded.make_recorded_request(
-            request,
-            recorded.to_request_fields(state),
-            recorded.to_request_result(state["result"]),
-            recorded.unmeasured_stats(state),
-        ),
+    template = RequestState(
+        instance=rows[0],
+        reference_index=None,
+        request_mode=None,
+        train_trial_index=0,
+        output_mapping=None,
+        request=request,
         result=None,
-        num_train_instances=state.get("num_train_instances", 0),
-        prompt_truncated=state.get("prompt_truncated", False),
+        num_train_instances=0,
+        prompt_truncated=False,
     )
+    with garbage.paused():
+        return [state for instance in rows for state in _rebuild_row(instance, template)]
+
+
+def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestState]:
+    """Return what was recorded for an instance, as copies of `template`."""
+    extra = row_extra(instance)
+    kept = without_recording(instance)
+    labels = extra.get("labels")
+    row = copy_with(template, instance=kept, output_mapping=dict(labels) if labels else None)
+    found = extra.get("recorded")
+    if found is None or found["status"] != "ok":
+        return [leave_out(row, "failed" if found is not None and found["status"] == "failed" else "not_run")]
+    return [
+        copy_with(row, request=recorded.rebuild_request(template.request, state), **recorded.to_state_fields(state))
+        for state in found["states"]
+    ]
 
 
 def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:

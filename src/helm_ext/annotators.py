@@ -7,14 +7,14 @@ from typing import Any
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.annotation.annotator import Annotator
 
-from helm_ext.answers import read_answer
+from helm_ext.answers import AnswerReader, get_options
 from helm_ext.evalset import Scoring
 
 __all__ = ["AnswerAnnotator"]
 
 
 class AnswerAnnotator(Annotator):
-    """Shows which option a completion was read as. The score is made from the same reading (`read_answer`).
+    """Shows which option a completion was read as. The score is made from the same reading (`AnswerReader`).
 
     HELM's own "mapped output" on the predictions page knows only completions that are exactly a label.
     """
@@ -28,20 +28,20 @@ class AnswerAnnotator(Annotator):
         multi_label: bool = False,
         **scoring: Any,
     ) -> None:
-        self.multi_label = multi_label
-        self.scoring = Scoring(metrics=tuple(metrics), **scoring)
-        self.pattern = output_mapping_pattern
+        self.reader = AnswerReader(
+            Scoring(metrics=tuple(metrics), **scoring), output_mapping_pattern, multi_label=multi_label
+        )
 
     def annotate(self, request_state: RequestState) -> dict[str, str]:
         """Return the label and the option's text (all of them, where several are asked for), or that none was read."""
         if request_state.result is None or request_state.reference_index is not None:
             return {}
+        options = get_options(request_state)
+        completions = request_state.result.completions
         answers = [
-            read_answer(completion.text, request_state, self.scoring, self.pattern, multi_label=self.multi_label)
-            for completion in request_state.result.completions
+            self.reader.read(completion.text, options)
+            for completion in (completions if self.reader.is_list else completions[:1])
         ]
-        if self.scoring.output_format != "list":
-            answers = answers[:1]
         labels = [label for answer in answers for label in answer.labels]
         if not labels:
             return {"read_as": "unmapped"}

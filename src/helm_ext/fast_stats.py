@@ -35,7 +35,7 @@ from helm.benchmark.window_services.window_service_factory import WindowServiceF
 from helm.common.general import singleton
 
 from helm_ext.fast_scores import INTEGER_SCORES, get_score
-from helm_ext.one_pass import Context, OnePassMetric, Parts, Row
+from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row
 from helm_ext.request_stats import RequestValues, Values, language_modeling_parts
 
 if TYPE_CHECKING:
@@ -101,23 +101,31 @@ class FastGenerationMetric(OnePassMetric):
         num_outputs = adapter_spec.num_outputs
         integer_scores = num_outputs == 1 and INTEGER_SCORES.issuperset(self.names)
         score_names = tuple(name for name, _ in scores)
+        # What is compared is the texts, but for references with test cases.
+        repeats = {"pass", "code_eval_acc"}.isdisjoint(self.names)
         left_out = self.left_out
         read = self.read or (lambda state: read_as_helm(state, adapter_spec))
         checked: set[str] = set()
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
-            state = singleton(list(states))
-            parts = common.get(state).to_parts(context)
+            [state] = states
+            parts = common.get_parts(state, context)
             reading = read(state)
             if state.instance.references:
                 if "max_prob" not in left_out:
                     max_prob = float(np.exp(reading.logprob)) if reading.logprob else 1.0
                     parts.append([context.stat("max_prob", max_prob)])
-                values = _score(state, reading, scores, num_outputs)
-                if integer_scores:
-                    parts.append(context.shared(score_names, tuple([value for _, value in values])))  # type: ignore[misc]
-                else:
-                    parts.append(context.stats(values))
+                texts = (*reading.golds, None, *reading.predictions) if repeats else None
+                scored = context.remembered.get(texts)
+                if scored is None:
+                    values = _score(state, reading, scores, num_outputs)
+                    if integer_scores:
+                        scored = context.shared(score_names, tuple([value for _, value in values]))  # type: ignore[misc]
+                    else:
+                        scored = context.stats(values)
+                    if texts and len(context.remembered) < SHARED_PARTS:
+                        context.remembered[texts] = scored
+                parts.append(scored)
             parts += language_modeling_parts(state, context)
             if reading.more:
                 more = context.stats(reading.more.items())
@@ -234,7 +242,7 @@ class FastReferenceMetric(OnePassMetric):
             states = [rewrite(state) for state in states]
             several: dict[str, list[float | None]] = {}
             for state in states:
-                for name, value in common.get(state).items():
+                for name, value in common.get(state):
                     several.setdefault(name, []).append(value)
             row = [
                 context.stat_of_many(name, tuple(values)) for name, values in several.items() if name not in left_out

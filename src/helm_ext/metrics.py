@@ -25,7 +25,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.request import GeneratedOutput, Token
 
-from helm_ext.answers import Answer, Question, get_options, read_answer
+from helm_ext.answers import Answer, AnswerReader, Question, get_options
 from helm_ext.breakdown import break_down, describe_breakdown
 from helm_ext.copying import copy_with
 from helm_ext.evalset import Scoring, row_extra
@@ -33,7 +33,7 @@ from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, Readi
 from helm_ext.recorded import is_recorded
 from helm_ext.scores import Score, get_scores, lists
 
-__all__ = ["EvalSetMetric", "read_answer"]
+__all__ = ["EvalSetMetric"]
 
 LIST_METRICS: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
     "exact_match": lists.exact_match,
@@ -122,43 +122,44 @@ class EvalSetMetric(MetricInterface):
     def _get_reader(self, adapter_spec: AdapterSpec) -> Callable[[RequestState], Reading]:
         """Return what reads a request state: the answers that its completions mean, and our own stats of it."""
         post = self._get_postprocess()
-        is_helms = self.scoring.label_reading == "exact"
-        pattern, multi_label = adapter_spec.output_mapping_pattern, adapter_spec.multi_label
+        reader = AnswerReader(self.scoring, adapter_spec.output_mapping_pattern, multi_label=adapter_spec.multi_label)
+        is_list = self.is_list
 
         def read(state: RequestState) -> Reading:
             assert state.result is not None
             completions = state.result.completions
-            if is_helms:  # HELM's own runs are re-scored to HELM's values; elsewhere the first one counts (formats.md)
+            if reader.is_exact and len(completions) > 1:
+                # HELM's own runs are re-scored to HELM's values; elsewhere the first one counts (formats.md).
                 completions = sorted(completions, key=lambda completion: -completion.logprob)
             texts = [completion.text for completion in completions]
             if post is not None:
                 texts = [post(text) for text in texts]
-            question = Question(state, self.scoring, multi_label=multi_label)
-            answers = [read_answer(text, state, self.scoring, pattern, multi_label=multi_label) for text in texts]
+            options = get_options(state)
+            question = Question(state.instance, options, reader)
+            answers = [reader.read(text, options) for text in texts]
             predictions = [question.to_prediction(answer).strip() for answer in answers]
-            if self.is_list:
+            if is_list:
                 predictions[0] = question.to_list_prediction(answers).strip()
-            own_stats = self._own_stats(state, question, answers)
-            return Reading(question.golds, predictions, completions[0].logprob, own_stats)
+            return Reading(question.golds, predictions, completions[0].logprob, self._own_stats(question, answers))
 
         return read
 
-    def _own_stats(self, state: RequestState, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
+    def _own_stats(self, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""
         stats: dict[str, float] = {}
-        if get_options(state):
-            listed = answers if self.is_list else answers[:1]
-            stats["unmapped"] = float(not any(answer.labels for answer in listed))
-        golds = question.golds
-        if not golds:
+        if question.options is not None:
+            read = [label for answer in (answers if self.is_list else answers[:1]) for label in answer.labels]
+            stats["unmapped"] = 0.0 if read else 1.0
+        if not question.texts or not (self.list_metrics or self.scores):
             return stats
+        golds = question.golds
         if self.list_metrics:
             predicted = question.to_list(answers)
             for name in self.list_metrics:
                 stats[name] = max(LIST_METRICS[name](gold, predicted) for gold in question.gold_lists)
         for score in self.scores:
             if score.row_function is not None:
-                row = row_extra(state.instance).get("data", {})
+                row = row_extra(question.instance).get("data", {})
                 stats[score.name] = score.row_function(row, question.texts, answers[0].text)
             else:
                 prediction = question.to_prediction(answers[0])

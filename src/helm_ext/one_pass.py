@@ -28,6 +28,8 @@ from helm.benchmark.metrics.metric import (
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
+from helm_ext import garbage
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -59,6 +61,8 @@ class Context:
         self._shared: dict[str, tuple[MetricName, dict[Any, Stat]]] = {}
         self._parts: dict[Any, Row] = {}
         self._part_ids: set[int] = set()
+        self.remembered: dict[Any, Any] = {}
+        """What a metric made for a row and will need again."""
 
     def stat(self, name: str, value: float | None) -> Stat:
         """Return a Stat of one value (none at all for None, as in `Stat.add`)."""
@@ -282,9 +286,18 @@ class OnePassMetric(MetricInterface):
                 context = known[key] = Context(instance, self.left_out)
             contexts.append(context)
 
+        with garbage.paused():
+            return self._evaluate(scenario_state, contexts, compute_row)
+
+    def _evaluate(
+        self,
+        scenario_state: ScenarioState,
+        contexts: Sequence[Context],
+        compute_row: Callable[[Sequence[RequestState], Context], Parts],
+    ) -> MetricResult:
         global_stats: dict[MetricName, Stat] = {}
         per_instance: list[PerInstanceStats] = []
-        for index in range(adapter_spec.num_train_trials):
+        for index in range(scenario_state.adapter_spec.num_train_trials):
             trial = _Trial(scenario_state.instances, contexts)
             for instance, context in zip(scenario_state.instances, contexts, strict=True):
                 states = self.select(scenario_state, index, instance)

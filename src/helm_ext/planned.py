@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from helm_ext import garbage
 from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def keep(arguments: Mapping[str, Any], evalset: EvalSet) -> None:
     key = canonical_json(arguments)
     others = [waiting for other, waiting in _waiting.items() if waiting is not None and other != key]
     rows = sum(len(waiting.instances) for waiting in others) + len(evalset.instances)
+    garbage.relax()  # HELM imports a lot before the first run starts, and each time these rows would be walked through
     _waiting[key] = evalset if not others or rows <= MAX_WAITING else None
 
 

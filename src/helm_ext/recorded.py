@@ -20,11 +20,10 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 
 from helm_ext.copying import copy_with
 from helm_ext.errors import RecordedError
+from helm_ext.evalset import RecordedState
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
-
-    from helm_ext.evalset import RecordedState
 
 __all__ = ["RecordedClient", "RecordedRequest", "get_recorded_model_deployment", "is_recorded"]
 
@@ -41,6 +40,9 @@ _TEXT_REQUEST_FIELDS = frozenset(field.name for field in fields(Request)) - {
     "image_generation_parameters",
     "response_format",
 }
+
+
+_STATE_FIELDS = frozenset(RecordedState.__annotations__) - {"result", "request"}
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,21 @@ class RecordedRequest(Request):
             """Names of HELM stats that would be made up, because the recording does not hold them."""
 
 
-def make_recorded_request(
-    request: Request, changes: Mapping[str, Any], result: RequestResult, unmeasured: frozenset[str] = frozenset()
-) -> RecordedRequest:
-    """Return `request` with other values for some fields, and with the result that it hands back."""
-    made = object.__new__(RecordedRequest)  # as in `copy_with`
-    attributes = made.__dict__
-    attributes.update(request.__dict__)
-    attributes.update(changes)
-    attributes["result"] = result
-    attributes["unmeasured"] = unmeasured
+def make_recorded_request(request: Request, result: RequestResult) -> RecordedRequest:
+    """Return `request` with the result that it hands back."""
+    made = RecordedRequest()
+    made.__dict__.update(request.__dict__, result=result)
     return made
+
+
+def rebuild_request(request: RecordedRequest, state: RecordedState) -> RecordedRequest:
+    """Return `request` as it was sent according to a recorded state, with the result that came back."""
+    return copy_with(
+        request,
+        **to_request_fields(state),
+        result=to_request_result(state["result"]),
+        unmeasured=unmeasured_stats(state),
+    )
 
 
 class RecordedClient(Client):
@@ -154,6 +160,11 @@ def to_request_fields(state: RecordedState) -> dict[str, Any]:
     """Return the recorded request's fields that HELM's Request has, `model` and `model_deployment` excepted."""
     recorded = state.get("request", {})
     return {key: value for key, value in recorded.items() if key in _TEXT_REQUEST_FIELDS and value is not None}
+
+
+def to_state_fields(state: RecordedState) -> dict[str, Any]:
+    """Return the recorded fields of HELM's RequestState, where they say something."""
+    return {key: value for key, value in state.items() if key in _STATE_FIELDS and value not in (None, {})}
 
 
 def unmeasured_stats(state: RecordedState) -> frozenset[str]:

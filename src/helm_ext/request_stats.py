@@ -7,11 +7,14 @@ once a run here: the look-ups in the efficiency tables and the window service.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.metrics import efficiency_metrics
 from helm.benchmark.metrics.basic_metrics import get_num_bytes
 from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.one_pass import SHARED_PARTS
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.window_services.window_service import WindowService
 
-    from helm_ext.one_pass import Context, Parts
+    from helm_ext.one_pass import Context, Parts, Row
 
 __all__ = ["RequestValues", "Values", "language_modeling_parts"]
 
@@ -41,38 +44,23 @@ _AFTER = (
 _TOKENS = ("num_perplexity_tokens", "num_bytes")
 
 
-class _Common(NamedTuple):
-    """The values of `compute_request_state_metrics`, in its order, integers apart from the rest."""
+@dataclass(frozen=True, eq=False, slots=True)
+class _Repeated:
+    """What many requests agree in, in the order of `compute_request_state_metrics`; `after` follows the times."""
 
     before: tuple[int, ...]
     costs: tuple[float | None, float | None]
-    times: list[tuple[str, float]]
     after: tuple[int | None, ...]
 
-    def to_parts(self, context: Context) -> Parts:
-        """Return them as Stats of one value each."""
+    def to_parts(self, context: Context) -> tuple[Parts, Row]:
+        """Return them as Stats of one value each: what stands before the times, and what behind."""
         parts: Parts
         if self.costs == (None, None):
             parts = [context.shared(_BEFORE + _COSTS, self.before + self.costs)]
         else:
             parts = [context.shared(_BEFORE, self.before), context.stats(zip(_COSTS, self.costs, strict=True))]
-        if self.times:
-            left_out = context.left_out
-            parts.append([context.single(name, value) for name, value in self.times if name not in left_out])
         first = self.after[0] is None
-        parts.append(context.shared(_AFTER[first:], self.after[first:]))
-        return parts
-
-    def items(self) -> Values:
-        """Return them as (name, value)."""
-        batch_size, *after = self.after
-        return [
-            *zip(_BEFORE, self.before, strict=True),
-            *zip(_COSTS, self.costs, strict=True),
-            *self.times,
-            *([] if batch_size is None else [("batch_size", batch_size)]),
-            *zip(_AFTER[1:], after, strict=True),
-        ]
+        return parts, context.shared(_AFTER[first:], self.after[first:])
 
 
 class RequestValues:
@@ -91,22 +79,50 @@ class RequestValues:
         self.token_counts: dict[Any, int] = getattr(metric_service, "token_counts", {})
         """Counted while the prompts were fitted to the window; filled by the streaming runner."""
         self.costs: dict[str, tuple[Any, Any, bool]] = {}
+        self._repeated: dict[tuple[Any, ...], _Repeated] = {}
 
     def count_tokens(self, text: str) -> int:
-        counted = self.token_counts.get((hash(text), len(text)))
+        counts = self.token_counts
+        counted = counts.get((hash(text), len(text))) if counts else None
         return self.window.get_num_tokens(text) if counted is None else counted
 
-    def get(self, state: RequestState) -> _Common:
+    def get_parts(self, state: RequestState, context: Context) -> Parts:
+        """Return the values as Stats of one value each."""
+        repeated, times = self._get(state)
+        parts = context.remembered.get(repeated)
+        if parts is None:
+            parts = context.remembered[repeated] = repeated.to_parts(context)
+        before, after = parts
+        if not times:
+            return [*before, after]
+        left_out = context.left_out
+        return [*before, [context.single(name, value) for name, value in times if name not in left_out], after]
+
+    def get(self, state: RequestState) -> Values:
+        """Return the values as (name, value)."""
+        repeated, times = self._get(state)
+        batch_size, *after = repeated.after
+        return [
+            *zip(_BEFORE, repeated.before, strict=True),
+            *zip(_COSTS, repeated.costs, strict=True),
+            *times,
+            *([] if batch_size is None else [("batch_size", batch_size)]),
+            *zip(_AFTER[1:], after, strict=True),
+        ]
+
+    def _get(self, state: RequestState) -> tuple[_Repeated, list[tuple[str, float]]]:
+        """Return what is the same for many requests, and the times."""
         request, result = state.request, state.result
         if result is None:
             raise ValueError(f"the request of instance {state.instance.id!r} has no result: it was never executed")
+        completions = result.completions
         runtime: float | None = result.request_time
         batch_size: int | None = None if runtime is None else 1
         if result.batch_request_time is not None and result.batch_size is not None:
             runtime, batch_size = result.batch_request_time, result.batch_size
         prompt = request.prompt if request.multimodal_prompt is None else request.multimodal_prompt.text
         num_prompt_tokens = self.count_tokens(prompt)
-        num_completion_tokens = sum([len(completion.tokens) for completion in result.completions])
+        num_completion_tokens = sum([len(completion.tokens) for completion in completions])
         num_output_tokens = num_completion_tokens
         if request.echo_prompt:
             if num_prompt_tokens <= num_output_tokens:
@@ -118,53 +134,56 @@ class RequestValues:
                 )
                 num_output_tokens = 0
         co2, energy, has_table = self.get_costs(request.model_deployment)
-        idealized: float | None = None
-        denoised: float | None = None
-        if has_table:
-            estimate = efficiency_metrics._compute_estimated_time_from_prompt_size_and_num_output_tokens  # noqa: SLF001
-            idealized, denoised = (
-                estimate(state, table, num_prompt_tokens, num_output_tokens)
-                for table in (
-                    self.efficiency.inference_idealized_runtimes_dict,
-                    self.efficiency.inference_denoised_runtimes_dict,
-                )
-            )
-        if runtime is not None and result.batch_size is not None:
-            denoised = runtime / result.batch_size
-
-        finish_reason = result.completions[0].finish_reason
-        reason = "unknown" if finish_reason is None else finish_reason["reason"]
         times: list[tuple[str, float]] = []
         if runtime is not None:
             times.append(("inference_runtime", runtime))
-        if denoised is not None or idealized is not None:  # batch_size stands before them
-            behind = (
-                ("batch_size", batch_size),
-                ("inference_denoised_runtime", denoised),
-                ("inference_idealized_runtime", idealized),
+        if has_table or result.batch_size is not None:
+            behind = self._get_estimates(state, runtime, num_prompt_tokens, num_output_tokens)
+            if behind:  # batch_size stands before them
+                times += [] if batch_size is None else [("batch_size", batch_size)]
+                times += behind
+                batch_size = None
+        finish_reason = completions[0].finish_reason
+        reason = "unknown" if finish_reason is None else finish_reason["reason"]
+        if reason not in _KNOWN_REASONS:
+            reason = "unknown"
+        key = (
+            len(state.instance.references), num_prompt_tokens, num_completion_tokens, num_output_tokens, co2, energy,
+            batch_size, reason, state.num_train_instances, state.prompt_truncated,
+        )  # fmt: skip
+        repeated = self._repeated.get(key)
+        if repeated is None:
+            repeated = _Repeated(
+                before=(key[0], self.num_train_trials, *key[1:4]),
+                costs=(co2, energy),
+                after=(
+                    batch_size,
+                    *[int(reason == known) for known in (*_KNOWN_REASONS, "unknown")],
+                    state.num_train_instances,
+                    int(state.prompt_truncated),
+                ),
             )
-            times += [(name, value) for name, value in behind if value is not None]
-            batch_size = None
-        return _Common(
-            before=(
-                len(state.instance.references),
-                self.num_train_trials,
-                num_prompt_tokens,
-                num_completion_tokens,
-                num_output_tokens,
-            ),
-            costs=(co2, energy),
-            times=times,
-            after=(
-                batch_size,
-                int(reason == "length"),
-                int(reason == "stop"),
-                int(reason == "endoftext"),
-                int(reason not in _KNOWN_REASONS),
-                state.num_train_instances,
-                int(state.prompt_truncated),
-            ),
+            if len(self._repeated) < SHARED_PARTS:
+                self._repeated[key] = repeated
+        return repeated, times
+
+    def _get_estimates(
+        self, state: RequestState, runtime: float | None, num_prompt_tokens: int, num_output_tokens: int
+    ) -> list[tuple[str, float]]:
+        """Return the estimated runtimes that there are."""
+        estimate = efficiency_metrics._compute_estimated_time_from_prompt_size_and_num_output_tokens  # noqa: SLF001
+        idealized, denoised = (
+            estimate(state, table, num_prompt_tokens, num_output_tokens)
+            for table in (
+                self.efficiency.inference_idealized_runtimes_dict,
+                self.efficiency.inference_denoised_runtimes_dict,
+            )
         )
+        assert state.result is not None
+        if runtime is not None and state.result.batch_size is not None:
+            denoised = runtime / state.result.batch_size
+        found = (("inference_denoised_runtime", denoised), ("inference_idealized_runtime", idealized))
+        return [(name, value) for name, value in found if value is not None]
 
     def get_costs(self, deployment: str) -> tuple[Any, Any, bool]:
         """Return CO2 and energy of the training, and whether HELM has runtime tables for this deployment."""
@@ -196,4 +215,4 @@ def language_modeling_parts(state: RequestState, context: Context) -> Parts:
     counts = context.shared(_TOKENS, (len(tokens), get_num_bytes(tokens)))
     if "logprob" in context.left_out:
         return [counts]
-    return [[context.single("logprob", sum(token.logprob for token in tokens))], counts]
+    return [[context.single("logprob", sum([token.logprob for token in tokens]))], counts]

@@ -16,8 +16,6 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,16 +44,16 @@ from helm.common.general import ensure_directory_exists
 from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext import garbage, recorded
+from helm_ext.copying import copy_with
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.serialise import StatRenderer, consume, dumps, write_array, write_object
 from helm_ext.staged import staged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from helm.benchmark.adaptation.adapters.adapter import Adapter
-    from helm.benchmark.annotation_executor import AnnotationExecutor
-    from helm.benchmark.executor import Executor
+    from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.window_services.window_service import WindowService
@@ -141,17 +139,33 @@ class StreamingRunner(Runner):
         render_demonstrations_once(adapter)
         remember_token_counts(adapter.window_service, token_counts)
         waits_for_nothing = get_model_deployment(adapter_spec.model_deployment).tokenizer_name is None
-        request_states = adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
-        answered = None if self.dry_run else recorded.hand_back(request_states)
-        scenario_state = ScenarioState(
-            adapter_spec=adapter_spec, request_states=answered or request_states, annotator_specs=run_spec.annotators
-        )
+        states = adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
+        answered = None if self.dry_run else recorded.hand_back(states)
         if answered is None:
-            scenario_state = self.executor.execute(scenario_state)
+            states = self.executor.execute(self._make_state(run_spec, states)).request_states
+        else:
+            states = answered
         # HELM's annotators ask models; ours compute.
         ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
-        with _one_thread(self.annotator_executor) if ours else nullcontext():
-            return self.annotator_executor.execute(scenario_state)
+        if not ours or self.dry_run:
+            return self.annotator_executor.execute(self._make_state(run_spec, states))
+        return self._make_state(run_spec, self._annotate(run_spec, states))
+
+    def _make_state(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
+        return ScenarioState(run_spec.adapter_spec, states, run_spec.annotators)
+
+    def _annotate(self, run_spec: RunSpec, states: list[RequestState]) -> list[RequestState]:
+        """Restate `AnnotationExecutor.execute` for annotators that wait for nothing, without its threads."""
+        if not run_spec.annotators:
+            return states
+        annotators = [self.annotator_executor.factory.get_annotator(spec) for spec in run_spec.annotators]
+        with garbage.paused():
+            annotated = [
+                copy_with(state, annotations={annotator.name: annotator.annotate(state) for annotator in annotators})
+                for state in states
+            ]
+        hlog(f"Annotated {len(annotated)} requests")
+        return annotated
 
     def _measure(
         self, run_spec: RunSpec, scenario_state: ScenarioState, token_counts: dict[tuple[int, int], int]
@@ -177,17 +191,6 @@ class StreamingRunner(Runner):
         return stats, per_instance_stats
 
 
-@contextmanager
-def _one_thread(executor: Executor | AnnotationExecutor) -> Iterator[None]:
-    """Let an executor work without threads: what is there already is not waited for."""
-    spec = executor.execution_spec
-    executor.execution_spec = replace(spec, parallelism=1)
-    try:
-        yield
-    finally:
-        executor.execution_spec = spec
-
-
 def write_run(
     run_path: Path,
     run_spec: RunSpec,
@@ -203,7 +206,7 @@ def write_run(
     """
     scenario_state.request_state_map.clear()
     scenario_state.instances.clear()
-    with staged(run_path) as files:
+    with garbage.paused(), staged(run_path) as files:
         for name, value in (("run_spec.json", run_spec), ("scenario.json", scenario)):
             with files.open(name) as file:
                 file.write(dumps(value))

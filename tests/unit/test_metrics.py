@@ -8,7 +8,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.answers import read_answer
+from helm_ext.answers import AnswerReader, get_options
 from helm_ext.evalset import EXTRA_KEY, Scoring
 from helm_ext.metrics import EvalSetMetric, count_reference_tokens
 
@@ -63,8 +63,8 @@ def test_helms_own_label_rule():
 
 def test_output_mapping_pattern_overrides_the_reading():
     row = state("I pick <C>, not A", labels=LABELS)
-    assert read_answer("I pick <C>, not A", row, Scoring(), pattern=r"<(\w)>").label == "C"
-    assert read_answer("<C>", row, Scoring(label_reading="exact"), pattern=r"<(\w)>").text == "Oslo"
+    assert AnswerReader(Scoring(), r"<(\w)>").read("I pick <C>, not A", get_options(row)).label == "C"
+    assert AnswerReader(Scoring(label_reading="exact"), r"<(\w)>").read("<C>", get_options(row)).text == "Oslo"
 
 
 def test_the_first_recorded_completion_is_scored_whatever_its_log_probability():
