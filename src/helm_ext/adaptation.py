@@ -28,7 +28,7 @@ from helm_ext import garbage, recorded
 from helm_ext.chat_clients import ignores_messages
 from helm_ext.copying import copy_with
 from helm_ext.errors import RecordedError, RunEntryError
-from helm_ext.evalset import EXTRA_KEY, LeftOut, RecordedState, RowExtra, row_extra
+from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, row_extra
 from helm_ext.row_order import in_file_order
 
 if TYPE_CHECKING:
@@ -335,8 +335,8 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
 def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestState]:
     """Return what was recorded for an instance, as copies of `template`."""
     extra = row_extra(instance)
-    kept = without_recording(instance)
     labels = extra.get("labels")
+    kept = without_recording(instance)
     row = copy_with(template, instance=kept, output_mapping=dict(labels) if labels else None)
     found = extra.get("recorded")
     if found is None or found["status"] != "ok":
@@ -349,7 +349,10 @@ def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestStat
 
 def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
     """Raise unless every row can be scored, or is to be skipped."""
-    unusable = [row for row in rows if row_extra(row).get("recorded", {}).get("status") != "ok"]
+    recordings = [row_extra(row).get("recorded") for row in rows]
+    unusable = [
+        row for row, found in zip(rows, recordings, strict=True) if found is None or found["status"] != "ok"
+    ]
     if len(unusable) == len(rows):
         _refuse_incomplete(rows, adapter_spec)
         raise RecordedError(
@@ -367,7 +370,7 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
             f"{len(missing)} of {len(rows)} rows cannot be scored: {len(missing) - failed} not run, {failed} failed "
             f"({ids}{more})\n  hint: missing=skip scores the rest and reports how many were left out"
         )
-    last = max((s.get("train_trial_index", 0) for row in rows for s in _states(row)), default=0)
+    last = max([s.get("train_trial_index", 0) for found in recordings if found for s in found["states"]], default=0)
     if last >= adapter_spec.num_train_trials:
         raise RecordedError(
             f"the file holds {last + 1} training trials, and this run is for {adapter_spec.num_train_trials}\n"
@@ -385,8 +388,3 @@ def _refuse_incomplete(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> N
             f"it needs one request per option, with log-probabilities; row {incomplete[0].id} has {found} of {needed}\n"
             "  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint"
         )
-
-
-def _states(row: Instance) -> list[RecordedState]:
-    found = row_extra(row).get("recorded")
-    return found["states"] if found else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from typing_extensions import NotRequired
 
@@ -108,7 +108,8 @@ class RowExtra(TypedDict, total=False):
 
 def row_extra(instance: Instance) -> RowExtra:
     """Return the instance's RowExtra, or an empty one for instances that are not ours."""
-    return cast("RowExtra", (instance.extra_data or {}).get(EXTRA_KEY) or {})
+    extra_data = instance.extra_data
+    return (extra_data.get(EXTRA_KEY) if extra_data else None) or {}  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from helm.benchmark.window_services.window_service_factory import WindowServiceF
 from helm.common.general import singleton
 
 from helm_ext.fast_scores import INTEGER_SCORES, get_score
-from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row
+from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row, SharedRow
 from helm_ext.request_stats import RequestValues, Values, language_modeling_parts
 
 if TYPE_CHECKING:
@@ -105,7 +105,6 @@ class FastGenerationMetric(OnePassMetric):
         repeats = {"pass", "code_eval_acc"}.isdisjoint(self.names)
         left_out = self.left_out
         read = self.read or (lambda state: read_as_helm(state, adapter_spec))
-        checked: set[str] = set()
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
             [state] = states
@@ -128,11 +127,15 @@ class FastGenerationMetric(OnePassMetric):
                 parts.append(scored)
             parts += language_modeling_parts(state, context)
             if reading.more:
-                more = context.stats(reading.more.items())
-                if reading.more.keys() != checked:  # nearly always those of the row before
+                key = tuple([(name, value, value.__class__) for name, value in reading.more.items()])
+                more = context.remembered.get(key)
+                if more is None:
+                    more = context.stats(reading.more.items())
                     _refuse_repeats(parts, more)
-                    checked.clear()
-                    checked.update(reading.more)
+                    if {0, 1}.issuperset(reading.more.values()):
+                        more = SharedRow(more)
+                    if len(context.remembered) < SHARED_PARTS:
+                        context.remembered[key] = more
                 parts.append(more)
             return parts
 

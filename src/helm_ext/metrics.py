@@ -222,16 +222,21 @@ def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -
     names = set().union(*{getattr(state.request, "unmeasured", frozenset()) for state in states})
     if not is_recorded(adapter_spec.model_deployment) and _lacks_tokenizer(adapter_spec.model_deployment):
         names |= _TOKEN_STATS
-    generated = [state for state in states if state.reference_index is None and state.result is not None]
-    if not all(_has_logprobs(state.result.completions) for state in generated if state.result):
+    generated = [state.result for state in states if state.reference_index is None]
+    if not all(_has_logprobs(result.completions) for result in generated if result is not None):
         names |= _LOGPROB_STATS
     return frozenset(names)
 
 
 def _has_logprobs(completions: Sequence[GeneratedOutput]) -> bool:
     """Tell whether log-probabilities were measured: some that are not 0, and none that is no number."""
-    is_finite = all(math.isfinite(c.logprob) and math.isfinite(sum([t.logprob for t in c.tokens])) for c in completions)
-    return is_finite and any(c.logprob for c in completions)
+    measured = False
+    for completion in completions:
+        if completion.logprob:
+            measured = True
+        if not math.isfinite(completion.logprob) or not math.isfinite(sum([t.logprob for t in completion.tokens])):
+            return False
+    return measured
 
 
 def _lacks_tokenizer(model_deployment: str) -> bool:

@@ -48,7 +48,11 @@ SHARED_PARTS = 10_000
 
 Row = list[Stat]
 Parts = list[Row]
-"""A row in pieces. A piece that is the same list in many rows (see `Context.shared`) is summed up by counting it."""
+"""A row in pieces."""
+
+
+class SharedRow(list[Stat]):
+    """A piece that is the same object in many rows, of whole numbers: it is summed up by counting it."""
 
 
 class Context:
@@ -59,8 +63,7 @@ class Context:
         """Names of stats that are not made."""
         self.metric_context = MetricContext.from_instance(instance)
         self._shared: dict[str, tuple[MetricName, dict[Any, Stat]]] = {}
-        self._parts: dict[Any, Row] = {}
-        self._part_ids: set[int] = set()
+        self._parts: dict[Any, SharedRow] = {}
         self.remembered: dict[Any, Any] = {}
         """What a metric made for a row and will need again."""
 
@@ -95,10 +98,10 @@ class Context:
         key = (names, values)
         part = self._parts.get(key)
         if part is None:
-            part = self.stats(zip(names, values, strict=True))
-            if len(self._parts) < SHARED_PARTS:
-                self._parts[key] = part
-                self._part_ids.add(id(part))
+            row = self.stats(zip(names, values, strict=True))
+            if len(self._parts) >= SHARED_PARTS:
+                return row
+            part = self._parts[key] = SharedRow(row)
         return part
 
     def single(self, name: str, value: float) -> Stat:
@@ -111,10 +114,6 @@ class Context:
         return Stat(
             slot[0], 1, 0 + value, squared, value, value, value / 1, max(variance, 0), math.sqrt(max(variance, 0))
         )
-
-    def is_shared(self, part: Row) -> bool:
-        """Whether `part` came from `shared`, and is remembered there."""
-        return id(part) in self._part_ids
 
     def stat_of_many(self, name: str, values: tuple[float | None, ...]) -> Stat:
         """Return a Stat of several values, added one after the other."""
@@ -177,12 +176,14 @@ class _Trial:
         """Add a row, and return its Stats."""
         times = self._times
         for part in parts:
+            if part.__class__ is not SharedRow:
+                self._add(part, context)
+                continue
             seen = times.get(id(part))
             if seen is not None:
                 seen[1] += 1
-                continue
-            self._add(part, context)
-            if context.is_shared(part):
+            else:
+                self._add(part, context)
                 times[id(part)] = [part, 0]
         row = [stat for part in parts for stat in part]
         self.rows.append(row)

@@ -185,14 +185,16 @@ def _unmeasured(has_tokens: bool, has_num_train_instances: bool, has_prompt_trun
     return frozenset(names)
 
 
+_BLANK = GeneratedOutput(text="", logprob=0.0, tokens=[])
+
+
 def _to_generated_output(completion: Mapping[str, Any]) -> GeneratedOutput:
     thinking = completion.get("thinking")
-    return GeneratedOutput(
+    return copy_with(
+        _BLANK,
         text=completion["text"],
         logprob=_number(completion.get("logprob")),
-        tokens=[
-            Token(text=token["text"], logprob=_number(token.get("logprob"))) for token in completion.get("tokens") or []
-        ],
+        tokens=[Token(token["text"], _number(token.get("logprob"))) for token in completion.get("tokens") or ()],
         finish_reason=completion.get("finish_reason"),
         thinking=Thinking(text=thinking.get("text")) if isinstance(thinking, Mapping) else None,
     )
