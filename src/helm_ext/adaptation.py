@@ -337,12 +337,17 @@ def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestStat
     extra = row_extra(instance)
     labels = extra.get("labels")
     kept = without_recording(instance)
-    row = copy_with(template, instance=kept, output_mapping=dict(labels) if labels else None)
+    row = {"instance": kept, "output_mapping": dict(labels) if labels else None}
     found = extra.get("recorded")
     if found is None or found["status"] != "ok":
-        return [leave_out(row, "failed" if found is not None and found["status"] == "failed" else "not_run")]
+        reason: LeftOut = "failed" if found is not None and found["status"] == "failed" else "not_run"
+        return [leave_out(copy_with(template, **row), reason)]
     return [
-        copy_with(row, request=recorded.rebuild_request(template.request, state), **recorded.to_state_fields(state))
+        copy_with(
+            template,
+            request=recorded.rebuild_request(template.request, state),
+            **{**row, **recorded.to_state_fields(state)},
+        )
         for state in found["states"]
     ]
 
@@ -350,9 +355,7 @@ def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestStat
 def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
     """Raise unless every row can be scored, or is to be skipped."""
     recordings = [row_extra(row).get("recorded") for row in rows]
-    unusable = [
-        row for row, found in zip(rows, recordings, strict=True) if found is None or found["status"] != "ok"
-    ]
+    unusable = [row for row, found in zip(rows, recordings, strict=True) if found is None or found["status"] != "ok"]
     if len(unusable) == len(rows):
         _refuse_incomplete(rows, adapter_spec)
         raise RecordedError(

@@ -169,9 +169,9 @@ class EvalSetMetric(MetricInterface):
 
 def take_scored(scenario_state: ScenarioState) -> ScenarioState:
     """Return the request states without those of rows that were left out."""
-    scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
-    if len(scored) == len(scenario_state.request_states):
+    if not any("left_out" in row_extra(instance) for instance in scenario_state.instances):
         return scenario_state
+    scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
     return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
 
 
@@ -245,21 +245,17 @@ def _lacks_tokenizer(model_deployment: str) -> bool:
 
 def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
     """Return `num_left_out`, and one stat for each reason that occurred, per split. Always there: 0 is a statement."""
-    reasons: dict[tuple[Any, ...], Counter[str]] = {}
-    contexts: dict[tuple[Any, ...], MetricContext] = {}
-    counted: set[tuple[Any, ...]] = set()
-    for state in scenario_state.request_states:
-        instance = state.instance
-        place = (instance.split, instance.sub_split, instance.perturbation)
-        if place not in contexts:
-            contexts[place] = MetricContext.from_instance(instance)
-            reasons[place] = Counter({"left_out": 0})
-        reason = row_extra(instance).get("left_out")
-        if reason and (instance.id, *place) not in counted:  # a row counts once, however many of its states
-            counted.add((instance.id, *place))
-            reasons[place].update(("left_out", reason))
+    instances = scenario_state.instances
+    examples = {(i.split, i.sub_split, i.perturbation): i for i in instances}
+    reasons = {place: Counter({"left_out": 0}) for place in examples}
+    # A row counts once, however many of its states.
+    left_out = {
+        (i.id, i.split, i.sub_split, i.perturbation): r for i in instances if (r := row_extra(i).get("left_out"))
+    }
+    for (_, *place), reason in left_out.items():
+        reasons[tuple(place)].update(("left_out", reason))
     return [
-        add_context(Stat(MetricName(f"num_{reason}")).add(count), contexts[place])
+        add_context(Stat(MetricName(f"num_{reason}")).add(count), MetricContext.from_instance(examples[place]))
         for place, counts in reasons.items()
         for reason, count in sorted(counts.items())
     ]
