@@ -15,28 +15,30 @@ element alone. Bytes differ from HELM's only in the exponent of very large and v
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from functools import cache
 from json.encoder import encode_basestring_ascii
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
+import numpy as np
 import orjson
 from helm.common.hierarchical_logger import hwarn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from helm.benchmark.metrics.metric_name import MetricName
     from helm.benchmark.metrics.statistic import Stat
 
 __all__ = ["ArrayWriter", "StatRenderer", "consume", "dumps", "write_array", "write_object"]
 
 T = TypeVar("T")
 
-CHUNK = 256
-"""Elements encoded in one call: large enough to amortise the call, small enough to stay out of the memory's peak."""
+CHUNK = 64
+"""Elements encoded in one call: enough to amortise the call, few enough for what it makes to stay in the cache."""
 
 _OPTIONS = (
     orjson.OPT_INDENT_2
@@ -44,42 +46,85 @@ _OPTIONS = (
     | orjson.OPT_PASSTHROUGH_SUBCLASS
     | orjson.OPT_PASSTHROUGH_DATETIME
 )
-_NULL = re.compile(rb"(?:: |\n *|\[)null[,\n\]}]|^null$")
-_NOT_PLAIN = re.compile("[^\\x00-\\x7e]+")
-
-_to_dict: dict[type, Callable[[Any], Any]] = {}
-
-
-def _fields_getter(cls: type) -> Callable[[Any], dict[str, Any]]:
-    names = tuple(field.name for field in fields(cls))
-
-    def get_slots(value: Any) -> dict[str, Any]:
-        return {name: item for name in names if (item := getattr(value, name)) is not None}
-
-    def get_fields(value: Any) -> dict[str, Any]:
-        attributes = value.__dict__
-        if tuple(attributes) == names:  # nearly always: fields only, in order
-            return {name: item for name, item in attributes.items() if item is not None}
-        return get_slots(value)
-
-    return get_fields if getattr(cls, "__dictoffset__", 0) else get_slots
+_NULL = re.compile(rb"null(?:,?\n|\Z)")
+"""A null that orjson wrote: with indentation it ends its line, and no string does, for a quote comes after it."""
+_NULL_AS_INTEGER = int.from_bytes(b"null", "little")
 
 
-def _default(value: Any) -> Any:
-    """Turn what orjson does not know into what it does: dataclasses, and subclasses of JSON's own types."""
-    cls = type(value)
-    encode = _to_dict.get(cls)
-    if encode is None:
-        encode = _to_dict[cls] = _choose_encoder(cls)
-    return encode(value)
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass instance that are not None, as they are."""
+    return {name: item for name in _names(value.__class__) if (item := getattr(value, name)) is not None}
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(cls)
+    except Exception:  # noqa: BLE001 - hints may be any expression
+        return {}
+
+
+def _may_hold_dataclasses(hint: Any) -> bool:
+    return is_dataclass(hint) or any(map(_may_hold_dataclasses, get_args(hint)))
+
+
+def _compile_encoder(cls: type) -> Callable[[Any], dict[str, Any]]:
+    """Return a function that makes a dict of a `cls`, a dataclass, and of the dataclasses that its type hints promise.
+
+    As in `dataclasses`, it is made from source: a loop over the fields takes twice as long, and so does orjson asking
+    for each dataclass. What is not as promised is encoded by its class, or by orjson.
+    """
+    scope: dict[str, Any] = {"encoders": _encoders}
+    lines = ["def encode(value):", *_indented(_convert(cls, "value", "return {}", 0, scope), 1)]
+    exec("\n".join(lines), scope)  # noqa: S102 - the only names in it are those of fields: identifiers
+    return scope["encode"]
+
+
+_DEPTH = 5
+"""Dataclasses and lists within each other that one function encodes: as many as there are in a RequestState."""
+
+
+def _convert(hint: Any, item: str, store: str, depth: int, scope: dict[str, Any]) -> Iterator[str]:
+    """Yield the source that converts `item` and stores it: `store` has braces for the result."""
+    if not _may_hold_dataclasses(hint):
+        yield store.format(item)
+        return
+    by_class = store.format(f"encoders[{item}.__class__]({item})")
+    many = get_origin(hint) is list
+    if depth == _DEPTH or not (many or is_dataclass(hint)):
+        yield by_class
+        return
+    inner, made, known = f"item{depth}", f"made{depth}", f"class{len(scope)}"
+    scope[known] = list if many else hint
+    yield f"if {item}.__class__ is {known}:"
+    if many:
+        yield f" {made} = []"
+        yield f" for {inner} in {item}:"
+        yield from _indented(_convert(get_args(hint)[0], inner, f"{made}.append({{}})", depth + 1, scope), 2)
+    else:
+        hints = _hints(hint)
+        yield f" {made} = {{}}"
+        for name in _names(hint):
+            yield f" {inner} = {item}.{name}"
+            yield f" if {inner} is not None:"
+            yield from _indented(_convert(hints.get(name), inner, f"{made}[{name!r}] = {{}}", depth + 1, scope), 2)
+    yield " " + store.format(made)
+    yield f"else: {by_class}"
+
+
+def _indented(lines: Iterable[str], by: int) -> Iterator[str]:
+    return (" " * by + line for line in lines)
 
 
 def _choose_encoder(cls: type) -> Callable[[Any], Any]:
     if hasattr(cls, "__dataclass_fields__"):
-        return _fields_getter(cls)
+        return _compile_encoder(cls)
     for base, convert in (
         (str, str.__str__),
-        (bool, bool),
         (int, int.__int__),
         (float, float.__float__),
         (dict, dict),
@@ -91,11 +136,27 @@ def _choose_encoder(cls: type) -> Callable[[Any], Any]:
     raise TypeError(f"Object of type {cls.__name__} is not JSON serializable")
 
 
+class _Encoders(dict[type, "Callable[[Any], Any]"]):
+    """By class, what turns its instances into what orjson knows: dataclasses, subclasses of JSON's own types."""
+
+    def __missing__(self, cls: type) -> Callable[[Any], Any]:
+        encode = self[cls] = _choose_encoder(cls)
+        return encode
+
+
+_encoders = _Encoders({list: lambda items: [_default(item) for item in items]})
+for _known in (type(None), bool, int, float, str, tuple, dict):
+    _encoders[_known] = lambda value: value
+
+
+def _default(value: Any) -> Any:
+    return _encoders[value.__class__](value)
+
+
 def to_plain(value: Any) -> Any:
     """Return `value` as `asdict_without_nones` would leave it: dicts, lists and scalars."""
-    cls = type(value)
-    if hasattr(cls, "__dataclass_fields__"):
-        return {name: to_plain(item) for name, item in _default(value).items()}
+    if hasattr(type(value), "__dataclass_fields__"):
+        return {name: to_plain(item) for name, item in _fields(value).items()}
     if isinstance(value, dict):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -113,14 +174,23 @@ def _has_nonfinite(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_has_nonfinite, value))
     if hasattr(type(value), "__dataclass_fields__"):
-        return _has_nonfinite(_default(value))
+        return _has_nonfinite(_fields(value))
     return False
 
 
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Replace a run of characters that are not ASCII as json does."""
+    assert isinstance(error, UnicodeEncodeError)
+    return encode_basestring_ascii(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error("helm_ext.json", _escape)
+
+
 def _to_ascii(data: bytes) -> bytes:
-    if data.isascii() and b"\x7f" not in data:
-        return data
-    return _NOT_PLAIN.sub(lambda found: encode_basestring_ascii(found[0])[1:-1], data.decode()).encode("ascii")
+    if not data.isascii():
+        data = data.decode().encode("ascii", "helm_ext.json")
+    return data.replace(b"\x7f", b"\\u007f")  # DEL, which json escapes too
 
 
 def _encode(value: Any) -> bytes:
@@ -132,7 +202,7 @@ def _encode(value: Any) -> bytes:
         data = orjson.dumps(value, _default, _OPTIONS)
     except TypeError:  # orjson.JSONEncodeError is one
         return json.dumps(to_plain(value), indent=2).encode("ascii")
-    if b"null" in data and _NULL.search(data) and _has_nonfinite(value):
+    if _NULL.search(data) and _has_nonfinite(value):
         return json.dumps(to_plain(value), indent=2).encode("ascii")
     return _to_ascii(data)
 
@@ -143,6 +213,13 @@ def dumps(value: Any, depth: int = 0) -> bytes:
     return data.replace(b"\n", b"\n" + b"  " * depth) if depth else data
 
 
+def _may_hold_null(data: bytes) -> bool:
+    """Return whether `null` occurs: a search for it reads byte by byte, numpy compares many at a time."""
+    return any(
+        (np.frombuffer(data, "<u4", (len(data) - start) // 4, start) == _NULL_AS_INTEGER).any() for start in range(4)
+    )
+
+
 def _encode_elements(items: list[Any], depth: int) -> bytes:
     """Encode the elements of a list that stands `depth` levels deep: indented, joined by commas, without brackets."""
     nested: Any = items
@@ -150,9 +227,10 @@ def _encode_elements(items: list[Any], depth: int) -> bytes:
         nested = [nested]  # so that orjson indents them
     try:
         data = orjson.dumps(nested, _default, _OPTIONS)
+        exact = not (_may_hold_null(data) and _NULL.search(data) and _has_nonfinite(items))
     except TypeError:
-        data = b"null"
-    if b"null" in data and _NULL.search(data):  # one of them needs json: find out which
+        exact = False
+    if not exact:  # one of them needs json: find out which
         indent = b"  " * (depth + 1)
         return b",\n".join(indent + dumps(item, depth + 1) for item in items)
     brackets = sum(2 * level + 2 for level in range(depth + 1))  # "[\n", "  [\n", ...; the same length at the end
@@ -205,7 +283,7 @@ def consume(items: list[T]) -> Iterator[T]:
 def write_object(file: IO[bytes], value: Any, streamed: Mapping[str, Iterable[Any]]) -> None:
     """Write a dataclass instance as a JSON object; its fields in `streamed` are lists, with these elements."""
     separator = b"{\n  "
-    for name, item in _default(value).items():
+    for name, item in _fields(value).items():
         file.write(separator + orjson.dumps(name) + b": ")
         if name in streamed:
             write_array(file, streamed[name], depth=1)
@@ -229,34 +307,24 @@ class StatRenderer:
         """By id. The Stats are kept, so that no id is used again."""
         self._shared: dict[int, orjson.Fragment] = {}
         """Those that were met twice, encoded."""
-        self._names: dict[int, tuple[MetricName, orjson.Fragment]] = {}
 
     def render(self, row: Any) -> dict[str, Any]:
         """Return a row (a PerInstanceStats) as what `write_array` encodes at depth 0."""
-        met, shared = self._met, self._shared
-        plain = _default(row)
-        rendered: list[Any] = []
-        for stat in row.stats:
-            key = id(stat)
-            fragment = shared.get(key)
-            if fragment is None:
-                if math.isnan(stat.sum):
-                    hwarn(f"Removing stat {stat.name.name} because its value is NaN")
-                    continue
-                if key in met:
-                    fragment = shared[key] = orjson.Fragment(dumps(stat, depth=3))
-                elif len(met) < self.REMEMBERED:
-                    met[key] = stat
-            rendered.append(fragment or self._with_name(stat))
-        plain["stats"] = rendered
+        shared, render = self._shared, self._render
+        plain = _fields(row)
+        rendered = [shared.get(id(stat)) or render(stat) for stat in row.stats]
+        plain["stats"] = rendered if all(rendered) else [stat for stat in rendered if stat]
         return plain
 
-    def _with_name(self, stat: Stat) -> dict[str, Any]:
-        """Return a Stat's fields, its name encoded: names are few."""
-        name = stat.name
-        known = self._names.get(id(name))
-        if known is None:
-            known = name, orjson.Fragment(dumps(name, depth=4))
-            if len(self._names) < self.REMEMBERED:
-                self._names[id(name)] = known
-        return {**_default(stat), "name": known[1]}
+    def _render(self, stat: Stat) -> Any:
+        """Return a Stat that is not shared, or not known to be, as what orjson knows; nothing if it is NaN."""
+        if math.isnan(stat.sum):
+            hwarn(f"Removing stat {stat.name.name} because its value is NaN")
+            return None
+        key = id(stat)
+        if key in self._met:
+            fragment = self._shared[key] = orjson.Fragment(dumps(stat, depth=3))
+            return fragment
+        if len(self._met) < self.REMEMBERED:
+            self._met[key] = stat
+        return _default(stat)

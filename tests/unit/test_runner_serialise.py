@@ -8,23 +8,26 @@ import io
 import json
 import math
 from collections import OrderedDict, defaultdict
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, make_dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
+from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric import PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.runner import remove_per_instance_stats_nans
 from helm.benchmark.scenarios.code_scenario import CodeReference
-from helm.benchmark.scenarios.scenario import Output, PassageQuestionInput
+from helm.benchmark.scenarios.scenario import Input, Instance, Output, PassageQuestionInput, Reference
 from helm.common.general import asdict_without_nones
-from helm.common.request import Request
+from helm.common.media_object import MediaObject, MultimediaObject
+from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext import serialise
+from helm_ext.recorded import make_recorded_request
 from helm_ext.serialise import ArrayWriter, StatRenderer, dumps, write_array, write_object
 
 
@@ -53,6 +56,62 @@ class One:
 @dataclass
 class Nothing:
     pass
+
+
+@dataclass(frozen=True)
+class Leaf:
+    number: float = 0.0
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Veined(Leaf):
+    veins: list[Leaf] | None = None
+
+
+@dataclass
+class Tree:
+    """Hints of all kinds; the tests put anything into any field."""
+
+    leaf: Leaf
+    leaves: list[Leaf]
+    maybe: Leaf | None = None
+    grid: list[list[Leaf]] | None = None
+    square: list[list[Leaf]] = field(default_factory=list)
+    gaps: list[Leaf | None] = field(default_factory=list)
+    either: Leaf | str | None = None
+    pair: tuple[Leaf, ...] | None = None
+    named: dict[str, Leaf] | None = None
+    trees: list[Tree] | None = None
+    branch: list[Tree] = field(default_factory=list)
+    anything: Any = None
+
+
+@dataclass
+class Unresolvable:
+    leaf: NoSuchClass  # noqa: F821
+    leaves: list[Leaf]
+
+
+@dataclass(slots=True)
+class SlottedTree:
+    leaf: Leaf
+    slotted: list[Slotted] = field(default_factory=list)
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class Basket(Generic[T]):
+    content: list[T]
+    size: int | None = None
+
+
+@dataclass
+class Baskets:
+    first: Basket[Leaf]
+    others: list[Basket[int]]
 
 
 class Colour(str, enum.Enum):
@@ -93,6 +152,101 @@ def test_any_value(first, second):
     box = Box(first, [second])
     data = dumps(box).decode("ascii")
     assert repr(json.loads(data)) == repr(json.loads(helm(box)))
+
+
+LEAVES = st.builds(Leaf, st.floats(), st.none() | st.text(max_size=3)) | st.builds(
+    Veined, st.floats(), veins=st.none() | st.lists(st.builds(Leaf, st.floats()), max_size=2)
+)
+ANYTHING = st.recursive(
+    JSON | LEAVES | st.just(Slotted("s")) | st.just(Text("t")) | st.just(Pair(1, Box(2))) | st.just(2**70),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=2)
+        | st.builds(Tree, LEAVES, st.lists(LEAVES, max_size=2), branch=st.lists(inner, max_size=2))
+        | st.builds(Unresolvable, inner, inner)
+        | st.builds(SlottedTree, inner, inner)
+        | st.builds(Basket, inner)
+        | st.builds(Baskets, inner, inner)
+    ),
+    max_leaves=6,
+)
+FIELDS = "leaf leaves maybe grid square gaps either pair named trees branch anything".split()
+
+
+@given(st.fixed_dictionaries({name: ANYTHING for name in ("leaf", "leaves")},
+                             optional={name: ANYTHING for name in FIELDS[2:]}))  # fmt: skip
+def test_whatever_the_type_hints_say(values):
+    tree = Tree(**values)
+    expected = repr(json.loads(helm(tree)))
+    assert repr(json.loads(dumps(tree))) == expected
+    file = io.BytesIO()
+    write_array(file, [tree, tree], depth=2)
+    assert repr(json.loads(file.getvalue())) == f"[{expected}, {expected}]"
+
+
+@given(LEAVES, st.lists(LEAVES, max_size=3))
+def test_what_the_type_hints_say(leaf, leaves):
+    tree = Tree(leaf, leaves, maybe=leaf, grid=[leaves, []], square=[[], leaves], gaps=[None, leaf], either=leaf)
+    tree = replace(tree, pair=(leaf, *leaves), named={"a": leaf}, trees=[tree], branch=[tree], anything=tree)
+    assert repr(json.loads(dumps(tree))) == repr(json.loads(helm(tree)))
+
+
+def test_deeper_than_one_function():
+    tree = Tree(Leaf(), [])
+    for _ in range(60):
+        tree = Tree(Leaf(1.5), [Veined(2.5, "v")], branch=[tree], trees=[])
+    assert dumps(tree).decode() == helm(tree)
+
+
+def test_classes_of_one_name():
+    inner = [make_dataclass("Same", [(name, int)]) for name in "ab"]
+    outer = make_dataclass("Outer", [("x", inner[0]), ("y", inner[1]), ("value", int), ("encoders", int)])
+    for first, second in (inner, inner[::-1]):
+        value = outer(first(1), second(2), 3, 4)
+        assert dumps(value).decode() == helm(value)
+
+
+def test_request_states():
+    media = MultimediaObject(
+        [MediaObject(content_type="text/plain", text="t"), MediaObject("image/png", location="https://localhost/i.png")]
+    )
+    request = Request(prompt="p", messages=[{"role": "user", "content": "ü"}], multimodal_prompt=media)
+    token = Token("a", -0.5)
+    result = RequestResult(
+        success=True, embedding=[0.5], cached=False, request_time=None, error="e",
+        completions=[GeneratedOutput("a", -0.5, [token, token], {"reason": None}, media), GeneratedOutput("", 0, [])],
+    )  # fmt: skip
+    instance = Instance(
+        Input(multimedia_content=media), [Reference(Output("x", media), ["correct"]), Reference(Output(), [])],
+        contrast_inputs=[PassageQuestionInput("p", "q")], contrast_references=[[Reference(Output("y"), [])], []],
+        extra_data={"image": media, "none": None},
+    )  # fmt: skip
+    code = replace(instance, references=[CodeReference(output=Output("x"), tags=[], test_cases={"t": "u"})])
+    states = [
+        RequestState(instance, None, None, 0, {"A": "x"}, request, result, 0, False, annotations={"media": [media]}),
+        RequestState(code, 0, "original", 0, None, make_recorded_request(request, {}, result), None, 0, True),
+        RequestState(instance, 1, None, 0, None, request, replace(result, request_time=math.inf), 0, False),
+    ]
+    file = io.BytesIO()
+    write_array(file, states)
+    assert file.getvalue().decode() == json.dumps(list(map(asdict_without_nones, states)), indent=2)
+
+
+@pytest.mark.parametrize("shift", range(4))
+@pytest.mark.parametrize("value", [None, math.nan, "null", "null,\n"], ids=repr)
+def test_nulls_and_nans_at_any_place_in_memory(value, shift):
+    for items in ([{"x" * shift: value}], [{"x" * shift: value, "y": 1}], ["x" * shift, value]):
+        file = io.BytesIO()
+        write_array(file, items)
+        assert file.getvalue().decode() == json.dumps(items, indent=2)
+
+
+def test_characters_of_all_kinds():
+    items = [{"é\x7f": "a\x7fü\\u00fc\\xfc€😀😀 x😀\U0010ffff\x80"}] * 3
+    file = io.BytesIO()
+    write_array(file, items)
+    assert file.getvalue().decode() == json.dumps(items, indent=2)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +342,9 @@ def test_array_writer_writes_in_pieces():
 @pytest.mark.parametrize("cached", [0, 3, 1000])
 def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     monkeypatch.setattr(StatRenderer, "REMEMBERED", cached)
-    shared = [Stat(MetricName(f"s{i}", split="test")).add(i) for i in range(3)]
+    warned = []
+    monkeypatch.setattr(serialise, "hwarn", warned.append)
+    shared = [Stat(MetricName(f"s{i}", split="test")).add(i) for i in (0, 1, 2, math.inf)]
     rows = [
         PerInstanceStats(f"ü{i}", None, 0, [*shared, Stat(MetricName("nan")).add(math.nan), Stat(MetricName("none")),
                                             Stat(MetricName("x")).add(i / 3), Stat(MetricName("inf")).add(math.inf)])
@@ -197,4 +353,5 @@ def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     file = io.BytesIO()
     write_array(file, map(StatRenderer().render, rows))
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)
-    assert json.loads(file.getvalue()) == json.loads(expected) or file.getvalue().decode() == expected
+    assert file.getvalue().decode() == expected
+    assert warned == ["Removing stat nan because its value is NaN"] * 5
