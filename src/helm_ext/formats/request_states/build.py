@@ -10,10 +10,10 @@ from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
 from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states import keys
 from helm_ext.formats.request_states.adapter import JOINT, JOINT_COT
 from helm_ext.formats.request_states.recorded import combine
-from helm_ext.formats.request_states.rows import CORRECT, LABELLED_METHODS, Row, known_keys
+from helm_ext.formats.request_states.rows import CORRECT, LABELLED_METHODS, Row
 from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.report import Report
 
 __all__ = ["Builder", "assign_ids"]
-
-_INSTANCE_KEYS = known_keys(models.InstanceModel)
-_INPUT_KEYS = known_keys(models.InputModel)
-_REFERENCE_KEYS = known_keys(models.ReferenceModel)
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
@@ -99,7 +95,7 @@ class Builder:
         extra: RowExtra = {}
         if "id" in given and given["id"] != row.helm_id:
             extra["id"] = given["id"]
-        if not _is_known(row):
+        if row.has_unknown or row.extra:
             extra["data"] = _unknown_data(row)
         if row.only:
             extra["only"] = row.only
@@ -207,28 +203,18 @@ def _input(given: dict[str, Any]) -> Input:
     )
 
 
-def _is_known(row: Row) -> bool:
-    """Whether the row has no keys but the format's."""
-    return (
-        not row.extra
-        and _INSTANCE_KEYS.issuperset(row.instance)
-        and _INPUT_KEYS.issuperset(row.instance["input"])
-        and all(_REFERENCE_KEYS.issuperset(reference) for reference in row.references)
-    )
-
-
 def _unknown_data(row: Row) -> dict[str, Any]:
     """Return the keys that the format does not know: `{state, instance, input, references: {position: ...}}`."""
     data: dict[str, Any] = {}
     if row.extra:
         data["state"] = row.extra
     given = row.instance
-    if not _INSTANCE_KEYS.issuperset(given):
-        data["instance"] = {key: value for key, value in given.items() if key not in _INSTANCE_KEYS}
-    if not _INPUT_KEYS.issuperset(given["input"]):
-        data["input"] = {key: value for key, value in given["input"].items() if key not in _INPUT_KEYS}
+    if not keys.IN_INSTANCE.issuperset(given):
+        data["instance"] = {key: value for key, value in given.items() if key not in keys.IN_INSTANCE}
+    if not keys.IN_INPUT.issuperset(given["input"]):
+        data["input"] = {key: value for key, value in given["input"].items() if key not in keys.IN_INPUT}
     for position, reference in enumerate(row.references):
-        if not _REFERENCE_KEYS.issuperset(reference):
-            unknown = {key: value for key, value in reference.items() if key not in _REFERENCE_KEYS}
+        if not keys.IN_REFERENCE.issuperset(reference):
+            unknown = {key: value for key, value in reference.items() if key not in keys.IN_REFERENCE}
             data.setdefault("references", {})[str(position)] = unknown
     return data

@@ -5,20 +5,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
 from helm_ext.errors import show
 from helm_ext.evalset import RecordedState
-from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states import keys, models
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
 from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.wording import Path, describe, near_key
 
-__all__ = ["CORRECT", "SPLITS", "Context", "First", "Row", "RowReader", "known_keys", "read_split"]
+__all__ = ["CORRECT", "SPLITS", "Context", "First", "Row", "RowReader", "read_split"]
 
 CORRECT = "correct"
 
@@ -66,8 +67,10 @@ class Row:
     own_labels: bool
     """Whether the labels come from an answer mapping, not from reference_prefix."""
     found: list[tuple[Status, RecordedState | None]]
-    extra: dict[str, Any] = field(default_factory=dict)
-    """Keys of the state that the format does not know."""
+    has_unknown: bool
+    """Whether the instance, its input or a reference has keys that the format does not know."""
+    extra: dict[str, Any] | None = None
+    """Keys of the state that the format does not know, if there are any."""
     only: Literal["live", "recorded"] | None = None
     helm_id: str = ""
 
@@ -138,12 +141,6 @@ def read_split(name: str) -> str | None:
     return SPLITS.get(name) or SPLITS.get(name.strip().lower())
 
 
-def known_keys(model: Any) -> frozenset[str]:
-    """Return the keys of a model."""
-    return frozenset(model.__annotations__)
-
-
-STATE_KEYS = known_keys(models.StateModel)
 _MAPPING_KEYS = frozenset({"answer_mapping", "output_mapping"})
 
 
@@ -181,6 +178,11 @@ class RowReader:
         given = instance["input"]
         if given.get("text") is None or self.context.method == "chat":
             self._check_input(given, path, line)
+        has_unknown = not (
+            keys.IN_INSTANCE.issuperset(instance)
+            and keys.IN_INPUT.issuperset(given)
+            and keys.IN_REFERENCE.issuperset(chain.from_iterable(references))
+        )
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         has_correct = True in tags
         untagged = False
@@ -203,15 +205,15 @@ class RowReader:
             labels, own = self._labels(state, instance, references, tags, path, line, is_helm=is_helm)
         row = Row(
             index, line, path, instance, references, split, is_helm, own or is_choice, labels, own,
-            [read_recorded(state, is_helm=is_helm)],
+            [read_recorded(state, is_helm=is_helm)], has_unknown,
         )  # fmt: skip
         if untagged:
             self.untagged.add(row)
         if nonfinite:
             self.nonfinite.add(row)
             self.nonfinite_numbers += nonfinite
-        if not is_plain and not STATE_KEYS.issuperset(state):
-            row.extra = {key: value for key, value in state.items() if key not in STATE_KEYS}
+        if not is_plain and not keys.IN_STATE.issuperset(state):
+            row.extra = {key: value for key, value in state.items() if key not in keys.IN_STATE}
         return row if self.report.errors == errors else None
 
     def _validate(
