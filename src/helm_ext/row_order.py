@@ -30,19 +30,21 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
     Where rows moved, each carries its place in the file (`RowExtra.position`), and `in_file_order` puts them back.
     """
     places = [place for place, instance in enumerate(instances) if instance.split in eval_splits]
-    live = [instances[place] for place in places if row_extra(instances[place]).get("only") != "recorded"]
-    if len(live) == len(places):
+    live: list[int] = []
+    others: list[int] = []
+    for place in places:
+        (others if row_extra(instances[place]).get("only") == "recorded" else live).append(place)
+    if not others:
         return list(instances)
     from numpy.random import RandomState
 
     taken = RandomState(0).permutation(len(places))
     first = set(taken[: len(live)].tolist())
-    marked = {place: _with_position(instances[place], place) for place in places}
-    waiting = iter([row for row in marked.values() if row_extra(row).get("only") != "recorded"])
-    others = iter([row for row in marked.values() if row_extra(row).get("only") == "recorded"])
+    waiting, rest = iter(live), iter(others)
     ordered = list(instances)
     for position, place in enumerate(places):
-        ordered[place] = next(waiting if position in first else others)
+        row = next(waiting if position in first else rest)
+        ordered[place] = _with_position(instances[row], row)
     return ordered
 
 
@@ -52,5 +54,7 @@ def in_file_order(instances: Sequence[Instance]) -> list[Instance]:
 
 
 def _with_position(instance: Instance, position: int) -> Instance:
-    extra = {**row_extra(instance), "position": position}
-    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+    extra = row_extra(instance)
+    if extra.get("position") == position:  # noted when the file was read
+        return instance
+    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: {**extra, "position": position}})

@@ -78,20 +78,22 @@ class Builder:
         self.is_recorded = is_recorded
         self.reorder = adapter_spec.method in (JOINT, JOINT_COT) and bool(labels)
         self.labelled = adapter_spec.method in LABELLED_METHODS
+        self.asks_once = not adapter_spec.method.startswith("multiple_choice_separate")
 
-    def build(self, row: Row) -> Instance:
-        """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours."""
+    def build(self, row: Row, position: int | None) -> Instance:
+        """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours.
+
+        `position`: its place among the instances, where `row_order` will move some. Written for speed.
+        """
         given = row.instance
         labels = row.labels if self.labelled else None
         references = row.references
-        if labels is not None and self.reorder and tuple(labels.values()) != tuple(range(len(references))):
+        if row.own_labels and labels is not None and self.reorder and [*labels.values()] != [*range(len(references))]:
             # HELM renders option i with label i: the options are put into the order of their labels.
             labels = {label: labels[label] for label in self.sequence[: len(labels)]}
             references = [references[position] for position in labels.values()]
             labels = {label: position for position, label in enumerate(labels)}
-        made = [
-            Reference(Output(reference["output"]["text"]), tags=reference.get("tags") or []) for reference in references
-        ]
+        made = [Reference(Output(reference["output"]["text"]), reference.get("tags") or []) for reference in references]
         extra: RowExtra = {}
         if "id" in given and given["id"] != row.helm_id:
             extra["id"] = given["id"]
@@ -106,7 +108,9 @@ class Builder:
             if self.is_recorded and row.only != "live":
                 extra["recorded"] = self.recorded(row)
         if labels is not None:
-            extra["labels"] = {label: made[position].output.text for label, position in labels.items()}
+            extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
+        if position is not None and not is_train:
+            extra["position"] = position
         if _PLAIN_KEYS.issuperset(given):
             return Instance(_input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra})
         return self._build_with_extras(row, made, extra)
@@ -140,13 +144,8 @@ class Builder:
 
     def recorded(self, row: Row) -> Recorded:
         """Return what is recorded for a row."""
-        if (
-            len(row.found) == 1
-            and not row.is_helm
-            and row.found[0][1] is not None
-            and not self.spec.method.startswith("multiple_choice_separate")
-        ):
-            return {"status": "ok", "states": [row.found[0][1]]}
+        if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
+            return {"status": "ok", "states": [state]}
         trials = self.spec.num_train_trials if row.is_helm else 1
         return combine(row.found, self.spec.method, len(row.references), trials)
 
