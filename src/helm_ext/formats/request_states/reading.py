@@ -187,7 +187,7 @@ class _Lines(Reader):
 
     def states(self) -> Iterator[RawState]:
         index = -1
-        validate = models.STATE.validate_json
+        validate = models.STATE.validator.validate_json
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
                 if not data.strip() or self._is_other:
