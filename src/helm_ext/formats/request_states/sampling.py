@@ -7,7 +7,6 @@ their order in the file or on a library's random numbers; another row more chang
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -27,10 +26,9 @@ def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
         content = f"{name}\0{text}" if text is not None else f"{name}\0\0{given.get('messages')}"
         return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
 
-    first = operator.itemgetter(0)
-    placed = sorted(((place(row), row) for row in rows), key=first)
+    placed = sorted(((place(row), row) for row in rows), key=lambda pair: pair[0])
     order = []
-    for _, same in itertools.groupby(placed, key=first):
+    for _, same in itertools.groupby(placed, key=lambda pair: pair[0]):
         tied = [row for _, row in same]
         if len(tied) > 1:  # the same input and id: the rest of the row decides
             tied.sort(key=lambda row: canonical_json([row.references, row.instance.get("perturbation"), row.instance]))
