@@ -314,13 +314,10 @@ class RowReader:
                 if shared:
                     self.mapping_labels_used.update(labels)
             else:
-                where = ("adapter_spec", "reference_prefix")
                 labels = self._make_labels(len(options))
         except LabelError as error:
-            if mapping is None and self.context.prefix_characters is not None:
-                where = (*path, "instance", "references")
             if mapping is None and self.context.prefix_characters is None:
-                self._report_once(error, where)
+                self._report_once(error, ("adapter_spec", "reference_prefix"))
             else:
                 self.report.add(where, error.message, error.hint, code=error.code, line=line, kind=INTEGRITY)
             return None, mapping is not None
@@ -384,7 +381,7 @@ class RowReader:
 
     def _check_options(self, options: Sequence[str], tags: Sequence[bool], path: Path, line: int | None) -> bool:
         """Whether no wrong option reads like a right one."""
-        read = [option.strip() for option in options]  # as completions are compared with them
+        read = list(map(str.strip, options))  # as completions are compared with them
         if len(set(read)) == len(read):
             return True
         for position, text in enumerate(read):
