@@ -30,19 +30,23 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
     Where rows moved, each carries its place in the file (`RowExtra.position`), and `in_file_order` puts them back.
     """
     places = [place for place, instance in enumerate(instances) if instance.split in eval_splits]
-    live = [instances[place] for place in places if row_extra(instances[place]).get("only") != "recorded"]
-    if len(live) == len(places):
+    if not any(row_extra(instances[place]).get("only") == "recorded" for place in places):
         return list(instances)
     from numpy.random import RandomState
 
+    live: list[Instance] = []
+    others: list[Instance] = []
+    for place in places:
+        extra = row_extra(instances[place])
+        # The position is noted already where a file was read that needs it.
+        row = instances[place] if extra.get("position") == place else _with_position(instances[place], place)
+        (others if extra.get("only") == "recorded" else live).append(row)
     taken = RandomState(0).permutation(len(places))
-    first = set(taken[: len(live)].tolist())
-    marked = {place: _with_position(instances[place], place) for place in places}
-    waiting = iter([row for row in marked.values() if row_extra(row).get("only") != "recorded"])
-    others = iter([row for row in marked.values() if row_extra(row).get("only") == "recorded"])
+    last = set(taken[len(live) :].tolist())
+    waiting, unwanted = iter(live), iter(others)
     ordered = list(instances)
     for position, place in enumerate(places):
-        ordered[place] = next(waiting if position in first else others)
+        ordered[place] = next(unwanted if position in last else waiting)
     return ordered
 
 

@@ -126,7 +126,9 @@ def test_a_path_with_a_null_character():
 
 def test_a_disk_error_while_reading(tmp_path, monkeypatch):
     path = write(tmp_path / "x", b"1")
-    monkeypatch.setattr(opening.Hashing, "readinto", lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+    monkeypatch.setattr(
+        opening.Hashing, "read_chunk", lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error"))
+    )
     with pytest.raises(DatasetError, match="cannot be read: Input/output error"):
         sources.read_source(path)
 
@@ -340,6 +342,20 @@ class TestStrictJson:
     )
     def test_what_a_quick_parser_loses(self, data, value, expected):
         assert sources.is_faithful(data, value) is expected
+
+    @pytest.mark.parametrize(
+        ("data", "value", "text", "expected"),
+        [
+            (rb'{"a": "x\"y\n", "b": 1}', {"a": "", "b": 1}, 'x"y\n', True),
+            (rb'{"a": "null", "b": null}', {"a": "", "b": None}, "null", True),
+            (rb'{"a": "null", "b": NaN}', {"a": "", "b": float("nan")}, "null", False),
+            (rb'{"a": "\null", "b": NaN}', {"a": "", "b": float("nan")}, "\null", False),
+            (rb'{"b": 1, "a": "\u0022\u0022", "b": 2}', {"a": "", "b": 2}, '""', False),
+            (rb'{"b": "\u0022\u0022", "a": "x", "b": 2}', {"a": "", "b": 2}, "x", False),
+        ],
+    )
+    def test_what_it_loses_beside_a_long_text(self, data, value, text, expected):
+        assert sources.is_faithful(data, value, [text]) is expected
 
 
 class TestRelaxedJson:

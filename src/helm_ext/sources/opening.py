@@ -87,20 +87,25 @@ class Hashing(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
+    def read_chunk(self, size: int = _CHUNK) -> bytes:
+        """Return the next bytes, b"" at the end. `read` would copy them twice."""
+        data = self._file.read(size)
         self.hash.update(data)
         self.count += len(data)
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read_chunk(len(buffer))
+        buffer[: len(data)] = data
         return len(data)
 
     def drain(self) -> None:
-        while self.read(_CHUNK):
+        while self.read_chunk():
             pass
 
 
 def _plain_chunks(raw: Hashing) -> Callable[[], bytes]:
-    return lambda: raw.read(_CHUNK) or b""
+    return raw.read_chunk
 
 
 def _gzip_chunks(raw: Hashing) -> Callable[[], bytes]:
@@ -115,7 +120,7 @@ def _zstd_chunks(raw: Hashing) -> Callable[[], bytes]:
 
     def generate() -> Iterator[bytes]:
         frame = None
-        while data := raw.read(_ZSTD_CHUNK):
+        while data := raw.read_chunk(_ZSTD_CHUNK):
             while data:
                 frame = frame or context.decompressobj()
                 out = frame.decompress(data)

@@ -10,10 +10,10 @@ from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
 from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states import keys
 from helm_ext.formats.request_states.adapter import JOINT, JOINT_COT
 from helm_ext.formats.request_states.recorded import combine
-from helm_ext.formats.request_states.rows import CORRECT, LABELLED_METHODS, Row, known_keys
+from helm_ext.formats.request_states.rows import CORRECT, LABELLED_METHODS, Row
 from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.report import Report
 
 __all__ = ["Builder", "assign_ids"]
-
-_INSTANCE_KEYS = known_keys(models.InstanceModel)
-_INPUT_KEYS = known_keys(models.InputModel)
-_REFERENCE_KEYS = known_keys(models.ReferenceModel)
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
@@ -82,24 +78,26 @@ class Builder:
         self.is_recorded = is_recorded
         self.reorder = adapter_spec.method in (JOINT, JOINT_COT) and bool(labels)
         self.labelled = adapter_spec.method in LABELLED_METHODS
+        self.asks_once = not adapter_spec.method.startswith("multiple_choice_separate")
 
-    def build(self, row: Row) -> Instance:
-        """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours."""
+    def build(self, row: Row, position: int | None) -> Instance:
+        """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours.
+
+        `position`: its place among the instances, where `row_order` will move some. Written for speed.
+        """
         given = row.instance
         labels = row.labels if self.labelled else None
         references = row.references
-        if labels is not None and self.reorder and tuple(labels.values()) != tuple(range(len(references))):
+        if row.own_labels and labels is not None and self.reorder and [*labels.values()] != [*range(len(references))]:
             # HELM renders option i with label i: the options are put into the order of their labels.
             labels = {label: labels[label] for label in self.sequence[: len(labels)]}
             references = [references[position] for position in labels.values()]
             labels = {label: position for position, label in enumerate(labels)}
-        made = [
-            Reference(Output(reference["output"]["text"]), tags=reference.get("tags") or []) for reference in references
-        ]
+        made = [Reference(Output(reference["output"]["text"]), reference.get("tags") or []) for reference in references]
         extra: RowExtra = {}
         if "id" in given and given["id"] != row.helm_id:
             extra["id"] = given["id"]
-        if not _is_known(row):
+        if row.has_unknown or row.extra:
             extra["data"] = _unknown_data(row)
         if row.only:
             extra["only"] = row.only
@@ -110,7 +108,9 @@ class Builder:
             if self.is_recorded and row.only != "live":
                 extra["recorded"] = self.recorded(row)
         if labels is not None:
-            extra["labels"] = {label: made[position].output.text for label, position in labels.items()}
+            extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
+        if position is not None and not is_train:
+            extra["position"] = position
         if _PLAIN_KEYS.issuperset(given):
             return Instance(_input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra})
         return self._build_with_extras(row, made, extra)
@@ -144,13 +144,8 @@ class Builder:
 
     def recorded(self, row: Row) -> Recorded:
         """Return what is recorded for a row."""
-        if (
-            len(row.found) == 1
-            and not row.is_helm
-            and row.found[0][1] is not None
-            and not self.spec.method.startswith("multiple_choice_separate")
-        ):
-            return {"status": "ok", "states": [row.found[0][1]]}
+        if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
+            return {"status": "ok", "states": [state]}
         trials = self.spec.num_train_trials if row.is_helm else 1
         return combine(row.found, self.spec.method, len(row.references), trials)
 
@@ -207,28 +202,18 @@ def _input(given: dict[str, Any]) -> Input:
     )
 
 
-def _is_known(row: Row) -> bool:
-    """Whether the row has no keys but the format's."""
-    return (
-        not row.extra
-        and _INSTANCE_KEYS.issuperset(row.instance)
-        and _INPUT_KEYS.issuperset(row.instance["input"])
-        and all(_REFERENCE_KEYS.issuperset(reference) for reference in row.references)
-    )
-
-
 def _unknown_data(row: Row) -> dict[str, Any]:
     """Return the keys that the format does not know: `{state, instance, input, references: {position: ...}}`."""
     data: dict[str, Any] = {}
     if row.extra:
         data["state"] = row.extra
     given = row.instance
-    if not _INSTANCE_KEYS.issuperset(given):
-        data["instance"] = {key: value for key, value in given.items() if key not in _INSTANCE_KEYS}
-    if not _INPUT_KEYS.issuperset(given["input"]):
-        data["input"] = {key: value for key, value in given["input"].items() if key not in _INPUT_KEYS}
+    if not keys.IN_INSTANCE.issuperset(given):
+        data["instance"] = {key: value for key, value in given.items() if key not in keys.IN_INSTANCE}
+    if not keys.IN_INPUT.issuperset(given["input"]):
+        data["input"] = {key: value for key, value in given["input"].items() if key not in keys.IN_INPUT}
     for position, reference in enumerate(row.references):
-        if not _REFERENCE_KEYS.issuperset(reference):
-            unknown = {key: value for key, value in reference.items() if key not in _REFERENCE_KEYS}
+        if not keys.IN_REFERENCE.issuperset(reference):
+            unknown = {key: value for key, value in reference.items() if key not in keys.IN_REFERENCE}
             data.setdefault("references", {})[str(position)] = unknown
     return data

@@ -265,8 +265,9 @@ class Lowering:
         assign_ids(self._rows)
         rows, self._rows = self._assign_splits(settings), []
         instances = []
+        moves = any(row.only == "recorded" and row.split != "train" for row in rows)
         for index, row in enumerate(rows):
-            instances.append(builder.build(row))
+            instances.append(builder.build(row, index if moves else None))
             rows[index] = None  # type: ignore[call-overload] # the parsed row is not needed beside its instance
         problems = self.problems()
         raise_for(problems)

@@ -83,7 +83,8 @@ def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, R
     recorded: RecordedState = {"result": result}
     request = state.get("request")
     if request and (len(request) > 1 or "result" not in request):
-        recorded["request"] = {key: value for key, value in request.items() if key != "result"}
+        recorded["request"] = asked = dict(request)
+        asked.pop("result", None)
     if is_helm:
         for name in _STATE_FIELDS:
             if state.get(name) is not None:

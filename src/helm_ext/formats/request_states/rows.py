@@ -5,20 +5,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
 from helm_ext.errors import show
 from helm_ext.evalset import RecordedState
-from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states import keys, models
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
 from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.wording import Path, describe, near_key
 
-__all__ = ["CORRECT", "SPLITS", "Context", "First", "Row", "RowReader", "known_keys", "read_split"]
+__all__ = ["CORRECT", "SPLITS", "Context", "First", "Row", "RowReader", "read_split"]
 
 CORRECT = "correct"
 
@@ -66,8 +67,10 @@ class Row:
     own_labels: bool
     """Whether the labels come from an answer mapping, not from reference_prefix."""
     found: list[tuple[Status, RecordedState | None]]
-    extra: dict[str, Any] = field(default_factory=dict)
-    """Keys of the state that the format does not know."""
+    has_unknown: bool
+    """Whether the instance, its input or a reference has keys that the format does not know."""
+    extra: dict[str, Any] | None = None
+    """Keys of the state that the format does not know, if there are any."""
     only: Literal["live", "recorded"] | None = None
     helm_id: str = ""
 
@@ -138,12 +141,6 @@ def read_split(name: str) -> str | None:
     return SPLITS.get(name) or SPLITS.get(name.strip().lower())
 
 
-def known_keys(model: Any) -> frozenset[str]:
-    """Return the keys of a model."""
-    return frozenset(model.__annotations__)
-
-
-STATE_KEYS = known_keys(models.StateModel)
 _MAPPING_KEYS = frozenset({"answer_mapping", "output_mapping"})
 
 
@@ -181,6 +178,11 @@ class RowReader:
         given = instance["input"]
         if given.get("text") is None or self.context.method == "chat":
             self._check_input(given, path, line)
+        has_unknown = not (
+            keys.IN_INSTANCE.issuperset(instance)
+            and keys.IN_INPUT.issuperset(given)
+            and keys.IN_REFERENCE.issuperset(chain.from_iterable(references))
+        )
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         has_correct = True in tags
         untagged = False
@@ -203,15 +205,15 @@ class RowReader:
             labels, own = self._labels(state, instance, references, tags, path, line, is_helm=is_helm)
         row = Row(
             index, line, path, instance, references, split, is_helm, own or is_choice, labels, own,
-            [read_recorded(state, is_helm=is_helm)],
+            [read_recorded(state, is_helm=is_helm)], has_unknown,
         )  # fmt: skip
         if untagged:
             self.untagged.add(row)
         if nonfinite:
             self.nonfinite.add(row)
             self.nonfinite_numbers += nonfinite
-        if not is_plain and not STATE_KEYS.issuperset(state):
-            row.extra = {key: value for key, value in state.items() if key not in STATE_KEYS}
+        if not is_plain and not keys.IN_STATE.issuperset(state):
+            row.extra = {key: value for key, value in state.items() if key not in keys.IN_STATE}
         return row if self.report.errors == errors else None
 
     def _validate(
@@ -312,20 +314,31 @@ class RowReader:
                 if shared:
                     self.mapping_labels_used.update(labels)
             else:
-                where = ("adapter_spec", "reference_prefix")
                 labels = self._make_labels(len(options))
         except LabelError as error:
-            if mapping is None and self.context.prefix_characters is not None:
-                where = (*path, "instance", "references")
             if mapping is None and self.context.prefix_characters is None:
-                self._report_once(error, where)
+                self._report_once(error, ("adapter_spec", "reference_prefix"))
             else:
                 self.report.add(where, error.message, error.hint, code=error.code, line=line, kind=INTEGRITY)
             return None, mapping is not None
-        self._check_options(
-            labels, options, tags, where if mapping is not None else (*path, "instance", "references"), path, line
-        )
-        return labels, mapping is not None
+        is_clear = self._check_options(options, tags, path, line)
+        if mapping is None:
+            return labels, False
+        if (
+            is_clear
+            and len(set(labels.values())) < len(options)
+            and any(tags)
+            and not any(tags[position] for position in labels.values())
+        ):
+            self.report.add(
+                where,
+                "no label names a correct option, so no answer could be right",
+                "map one label to each option",
+                code="mapping-without-correct",
+                line=line,
+                kind=INTEGRITY,
+            )
+        return labels, True
 
     def _report_once(self, error: LabelError, where: Path) -> None:
         # The prefix is wrong once, however many rows need it.
@@ -366,39 +379,20 @@ class RowReader:
             self._made_labels[count] = {label: position for position, label in enumerate(made[:count])}
         return self._made_labels[count]
 
-    def _check_options(
-        self,
-        labels: Mapping[str, int],
-        options: Sequence[str],
-        tags: Sequence[bool],
-        where: Path,
-        path: Path,
-        line: int | None,
-    ) -> None:
-        read = [option.strip() for option in options]  # as completions are compared with them
-        if len(set(read)) < len(read):
-            for position, text in enumerate(read):
-                first = read.index(text)
-                if tags[first] != tags[position]:
-                    self.report.add(
-                        (*path, "instance", "references", position, "output", "text"),
-                        f"two options read {show(text)}, and only one of them is correct",
-                        "an answer could not be told right from wrong; change or remove one",
-                        code="same-options",
-                        line=line,
-                        kind=INTEGRITY,
-                    )
-                    return
-        if (
-            len(set(labels.values())) < len(options)
-            and any(tags)
-            and not any(tags[position] for position in labels.values())
-        ):
-            self.report.add(
-                where,
-                "no label names a correct option, so no answer could be right",
-                "map one label to each option",
-                code="mapping-without-correct",
-                line=line,
-                kind=INTEGRITY,
-            )
+    def _check_options(self, options: Sequence[str], tags: Sequence[bool], path: Path, line: int | None) -> bool:
+        """Whether no wrong option reads like a right one."""
+        read = list(map(str.strip, options))  # as completions are compared with them
+        if len(set(read)) == len(read):
+            return True
+        for position, text in enumerate(read):
+            if tags[read.index(text)] != tags[position]:
+                self.report.add(
+                    (*path, "instance", "references", position, "output", "text"),
+                    f"two options read {show(text)}, and only one of them is correct",
+                    "an answer could not be told right from wrong; change or remove one",
+                    code="same-options",
+                    line=line,
+                    kind=INTEGRITY,
+                )
+                return False
+        return True

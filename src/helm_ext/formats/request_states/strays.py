@@ -11,8 +11,8 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from helm_ext.formats.request_states import models
-from helm_ext.formats.request_states.rows import First, Row, known_keys
+from helm_ext.formats.request_states import keys
+from helm_ext.formats.request_states.rows import First, Row
 from helm_ext.formats.request_states.wording import Path
 
 __all__ = ["Strays"]
@@ -21,18 +21,19 @@ _REFERENCE: Path = ("instance", "references")
 _RESULT: Path = ("request", "result")
 _COMPLETION: Path = ("request", "result", "completions")
 
-_Place = tuple[Path, frozenset[str]]
-"""A place in a state, and the keys that are read there."""
+_HELMS_RESULT: Path = ("result",)
+_HELMS_COMPLETION: Path = ("result", "completions")
 
-_IN_STATE: _Place = (), known_keys(models.StateModel)
-_IN_INSTANCE: _Place = ("instance",), known_keys(models.InstanceModel)
-_IN_INPUT: _Place = ("instance", "input"), known_keys(models.InputModel)
-_IN_REFERENCE: _Place = _REFERENCE, known_keys(models.ReferenceModel)
-_IN_REQUEST: _Place = ("request",), known_keys(models.RequestModel)
-_IN_RESULT: _Place = _RESULT, known_keys(models.ResultModel)
-_IN_COMPLETION: _Place = _COMPLETION, known_keys(models.CompletionModel)
-_IN_HELMS_RESULT: _Place = ("result",), known_keys(models.ResultModel)
-_IN_HELMS_COMPLETION: _Place = ("result", "completions"), known_keys(models.CompletionModel)
+_READ: dict[Path, frozenset[str]] = {
+    (): keys.IN_STATE,
+    ("instance",): keys.IN_INSTANCE,
+    ("instance", "input"): keys.IN_INPUT,
+    _REFERENCE: keys.IN_REFERENCE,
+    ("request",): keys.IN_REQUEST,
+    **dict.fromkeys((_RESULT, _HELMS_RESULT), keys.IN_RESULT),
+    **dict.fromkeys((_COMPLETION, _HELMS_COMPLETION), keys.IN_COMPLETION),
+}
+"""The places in a state, and the keys that are read there."""
 
 _PLACES = {
     "completions": "request.result",
@@ -81,48 +82,52 @@ class Strays:
     def __init__(self) -> None:
         self.found: dict[tuple[Path, str], tuple[First, str]] = {}
         """(place in the state, key) to where it was seen, and what may have been meant."""
-        self._own: set[tuple[Path, str]] = set()
+        self._settled = {place: set(known) for place, known in _READ.items()}
+        """Keys that are read, and those that rows have for themselves."""
 
     def look(self, state: Mapping[str, Any], row: Row) -> None:
         """Look at the keys of a row. Written for speed: this runs once a row."""
-        for (place, known), value in _objects(state):
-            if not known.issuperset(value):
-                for key in value.keys() - known:
-                    self._look_at(place, key, known, row)
+        settled = self._settled
+        for place, value in _objects(state, row):
+            if not settled[place].issuperset(value):
+                for key in value.keys() - settled[place]:
+                    self._look_at(place, key, row)
 
-    def _look_at(self, place: Path, key: str, known: frozenset[str], row: Row) -> None:
-        if (place, key) in self._own or ((place, key) in _ANSWERS and row.found[0][0] == "ok"):
+    def _look_at(self, place: Path, key: str, row: Row) -> None:
+        if (place, key) in _ANSWERS and row.found[0][0] == "ok":
             return
         if (place, key) not in self.found:
-            hint = _guess(place, key, known)
+            hint = _guess(place, key, _READ[place])
             if not hint:
-                self._own.add((place, key))
+                self._settled[place].add(key)
                 return
             self.found[place, key] = First(), hint
         self.found[place, key][0].add(row)
 
 
-def _objects(state: Mapping[str, Any]) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
-    """Yield the objects of a valid state whose keys mean something, and their places."""
-    yield _IN_STATE, state
-    instance = state["instance"]
-    yield _IN_INSTANCE, instance
-    yield _IN_INPUT, instance["input"]
-    for reference in instance.get("references") or ():
-        yield _IN_REFERENCE, reference
+def _objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the objects of a valid state that may have keys which mean something elsewhere, and their places."""
+    if row.extra:
+        yield (), state
+    if row.has_unknown:
+        instance = state["instance"]
+        yield ("instance",), instance
+        yield ("instance", "input"), instance["input"]
+        for reference in instance.get("references") or ():
+            yield _REFERENCE, reference
     request = state.get("request")
     if request:
-        yield _IN_REQUEST, request
+        yield ("request",), request
         result = request.get("result")
         if result:
-            yield _IN_RESULT, result
+            yield _RESULT, result
             for completion in result.get("completions") or ():
-                yield _IN_COMPLETION, completion
+                yield _COMPLETION, completion
     result = state.get("result")
     if result:
-        yield _IN_HELMS_RESULT, result
+        yield _HELMS_RESULT, result
         for completion in result.get("completions") or ():
-            yield _IN_HELMS_COMPLETION, completion
+            yield _HELMS_COMPLETION, completion
 
 
 def _guess(place: Path, key: str, known: frozenset[str]) -> str:
