@@ -30,21 +30,23 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
     Where rows moved, each carries its place in the file (`RowExtra.position`), and `in_file_order` puts them back.
     """
     places = [place for place, instance in enumerate(instances) if instance.split in eval_splits]
-    live: list[int] = []
-    others: list[int] = []
-    for place in places:
-        (others if row_extra(instances[place]).get("only") == "recorded" else live).append(place)
-    if not others:
+    if not any(row_extra(instances[place]).get("only") == "recorded" for place in places):
         return list(instances)
     from numpy.random import RandomState
 
+    live: list[Instance] = []
+    others: list[Instance] = []
+    for place in places:
+        extra = row_extra(instances[place])
+        # The position is noted already where a file was read that needs it.
+        row = instances[place] if extra.get("position") == place else _with_position(instances[place], place)
+        (others if extra.get("only") == "recorded" else live).append(row)
     taken = RandomState(0).permutation(len(places))
-    first = set(taken[: len(live)].tolist())
-    waiting, rest = iter(live), iter(others)
+    last = set(taken[len(live) :].tolist())
+    waiting, unwanted = iter(live), iter(others)
     ordered = list(instances)
     for position, place in enumerate(places):
-        row = next(waiting if position in first else rest)
-        ordered[place] = _with_position(instances[row], row)
+        ordered[place] = next(unwanted if position in last else waiting)
     return ordered
 
 
@@ -54,7 +56,5 @@ def in_file_order(instances: Sequence[Instance]) -> list[Instance]:
 
 
 def _with_position(instance: Instance, position: int) -> Instance:
-    extra = row_extra(instance)
-    if extra.get("position") == position:  # noted when the file was read
-        return instance
-    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: {**extra, "position": position}})
+    extra = {**row_extra(instance), "position": position}
+    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -187,7 +187,7 @@ class _Lines(Reader):
 
     def states(self) -> Iterator[RawState]:
         index = -1
-        validate = models.STATE.validate_json
+        validate = models.STATE.validator.validate_json
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
                 if not data.strip() or self._is_other:
@@ -196,7 +196,7 @@ class _Lines(Reader):
                 try:
                     # Parsing and validating in one go is twice as fast as one after the other.
                     state = validate(data)
-                    if sources.is_faithful(data, *_apart(state)):
+                    if _is_faithful(data, state):
                         yield index, line, state, True, True
                         continue
                 except ValidationError:
@@ -226,19 +226,24 @@ class _Lines(Reader):
         return None
 
 
-def _apart(state: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
-    """Return a valid state without its long texts, "" in their place, and the texts."""
+def _is_faithful(data: bytes, state: Any) -> bool:
+    """Whether a valid state has all that its line says. Its long texts stand beside it meanwhile: that is quicker."""
+    given, request = state["instance"]["input"], state.get("request") or {}
+    text, prompt = given.get("text"), request.get("prompt")
     texts = []
-    rest = dict(state)
-    instance, request = state["instance"], state.get("request")
-    text = instance["input"].get("text")
     if text:
         texts.append(text)
-        rest["instance"] = {**instance, "input": {**instance["input"], "text": ""}}
-    if request and request.get("prompt"):
-        texts.append(request["prompt"])
-        rest["request"] = {**request, "prompt": ""}
-    return rest, texts
+        given["text"] = ""
+    if prompt:
+        texts.append(prompt)
+        request["prompt"] = ""
+    try:
+        return sources.is_faithful(data, state, texts)
+    finally:
+        if text:
+            given["text"] = text
+        if prompt:
+            request["prompt"] = prompt
 
 
 def _is_header(value: dict[str, Any]) -> bool:

@@ -314,20 +314,31 @@ class RowReader:
                 if shared:
                     self.mapping_labels_used.update(labels)
             else:
-                where = ("adapter_spec", "reference_prefix")
                 labels = self._make_labels(len(options))
         except LabelError as error:
-            if mapping is None and self.context.prefix_characters is not None:
-                where = (*path, "instance", "references")
             if mapping is None and self.context.prefix_characters is None:
-                self._report_once(error, where)
+                self._report_once(error, ("adapter_spec", "reference_prefix"))
             else:
                 self.report.add(where, error.message, error.hint, code=error.code, line=line, kind=INTEGRITY)
             return None, mapping is not None
-        self._check_options(
-            labels, options, tags, where if mapping is not None else (*path, "instance", "references"), path, line
-        )
-        return labels, mapping is not None
+        is_clear = self._check_options(options, tags, path, line)
+        if mapping is None:
+            return labels, False
+        if (
+            is_clear
+            and len(set(labels.values())) < len(options)
+            and any(tags)
+            and not any(tags[position] for position in labels.values())
+        ):
+            self.report.add(
+                where,
+                "no label names a correct option, so no answer could be right",
+                "map one label to each option",
+                code="mapping-without-correct",
+                line=line,
+                kind=INTEGRITY,
+            )
+        return labels, True
 
     def _report_once(self, error: LabelError, where: Path) -> None:
         # The prefix is wrong once, however many rows need it.
@@ -368,39 +379,20 @@ class RowReader:
             self._made_labels[count] = {label: position for position, label in enumerate(made[:count])}
         return self._made_labels[count]
 
-    def _check_options(
-        self,
-        labels: Mapping[str, int],
-        options: Sequence[str],
-        tags: Sequence[bool],
-        where: Path,
-        path: Path,
-        line: int | None,
-    ) -> None:
-        read = [option.strip() for option in options]  # as completions are compared with them
-        if len(set(read)) < len(read):
-            for position, text in enumerate(read):
-                first = read.index(text)
-                if tags[first] != tags[position]:
-                    self.report.add(
-                        (*path, "instance", "references", position, "output", "text"),
-                        f"two options read {show(text)}, and only one of them is correct",
-                        "an answer could not be told right from wrong; change or remove one",
-                        code="same-options",
-                        line=line,
-                        kind=INTEGRITY,
-                    )
-                    return
-        if (
-            len(set(labels.values())) < len(options)
-            and any(tags)
-            and not any(tags[position] for position in labels.values())
-        ):
-            self.report.add(
-                where,
-                "no label names a correct option, so no answer could be right",
-                "map one label to each option",
-                code="mapping-without-correct",
-                line=line,
-                kind=INTEGRITY,
-            )
+    def _check_options(self, options: Sequence[str], tags: Sequence[bool], path: Path, line: int | None) -> bool:
+        """Whether no wrong option reads like a right one."""
+        read = list(map(str.strip, options))  # as completions are compared with them
+        if len(set(read)) == len(read):
+            return True
+        for position, text in enumerate(read):
+            if tags[read.index(text)] != tags[position]:
+                self.report.add(
+                    (*path, "instance", "references", position, "output", "text"),
+                    f"two options read {show(text)}, and only one of them is correct",
+                    "an answer could not be told right from wrong; change or remove one",
+                    code="same-options",
+                    line=line,
+                    kind=INTEGRITY,
+                )
+                return False
+        return True
