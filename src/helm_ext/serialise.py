@@ -19,10 +19,9 @@ import codecs
 import json
 import math
 import re
-from dataclasses import fields, is_dataclass
-from functools import cache
+from dataclasses import fields
 from json.encoder import encode_basestring_ascii
-from typing import IO, TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -51,73 +50,17 @@ _NULL = re.compile(rb"null(?:,?\n|\Z)")
 _NULL_AS_INTEGER = int.from_bytes(b"null", "little")
 
 
-@cache
-def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(cls))
+def _compile_encoder(cls: Any) -> Callable[[Any], dict[str, Any]]:
+    """Return a function that makes a dict of the fields of a `cls`, a dataclass, that are not None; they stay as is.
 
-
-def _fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass instance that are not None, as they are."""
-    return {name: item for name in _names(value.__class__) if (item := getattr(value, name)) is not None}
-
-
-def _hints(cls: Any) -> dict[str, Any]:
-    try:
-        return get_type_hints(cls)
-    except Exception:  # noqa: BLE001 - hints may be any expression
-        return {}
-
-
-def _may_hold_dataclasses(hint: Any) -> bool:
-    return is_dataclass(hint) or any(map(_may_hold_dataclasses, get_args(hint)))
-
-
-def _compile_encoder(cls: type) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that makes a dict of a `cls`, a dataclass, and of the dataclasses that its type hints promise.
-
-    As in `dataclasses`, it is made from source: a loop over the fields takes twice as long, and so does orjson asking
-    for each dataclass. What is not as promised is encoded by its class, or by orjson.
+    As in `dataclasses`, it is made from source: a loop over the fields takes twice as long.
     """
-    scope: dict[str, Any] = {"encoders": _encoders}
-    lines = ["def encode(value):", *_indented(_convert(cls, "value", "return {}", 0, scope), 1)]
-    exec("\n".join(lines), scope)  # noqa: S102 - the only names in it are those of fields: identifiers
+    lines = ["def encode(value):", " made = {}"]
+    for field in fields(cls):
+        lines += [f" item = value.{field.name}", f" if item is not None: made[{field.name!r}] = item"]
+    scope: dict[str, Any] = {}
+    exec("\n".join([*lines, " return made"]), scope)  # noqa: S102 - the only names in it are identifiers
     return scope["encode"]
-
-
-_DEPTH = 5
-"""Dataclasses and lists within each other that one function encodes: as many as there are in a RequestState."""
-
-
-def _convert(hint: Any, item: str, store: str, depth: int, scope: dict[str, Any]) -> Iterator[str]:
-    """Yield the source that converts `item` and stores it: `store` has braces for the result."""
-    if not _may_hold_dataclasses(hint):
-        yield store.format(item)
-        return
-    by_class = store.format(f"encoders[{item}.__class__]({item})")
-    many = get_origin(hint) is list
-    if depth == _DEPTH or not (many or is_dataclass(hint)):
-        yield by_class
-        return
-    inner, made, known = f"item{depth}", f"made{depth}", f"class{len(scope)}"
-    scope[known] = list if many else hint
-    yield f"if {item}.__class__ is {known}:"
-    if many:
-        yield f" {made} = []"
-        yield f" for {inner} in {item}:"
-        yield from _indented(_convert(get_args(hint)[0], inner, f"{made}.append({{}})", depth + 1, scope), 2)
-    else:
-        hints = _hints(hint)
-        yield f" {made} = {{}}"
-        for name in _names(hint):
-            yield f" {inner} = {item}.{name}"
-            yield f" if {inner} is not None:"
-            yield from _indented(_convert(hints.get(name), inner, f"{made}[{name!r}] = {{}}", depth + 1, scope), 2)
-    yield " " + store.format(made)
-    yield f"else: {by_class}"
-
-
-def _indented(lines: Iterable[str], by: int) -> Iterator[str]:
-    return (" " * by + line for line in lines)
 
 
 def _choose_encoder(cls: type) -> Callable[[Any], Any]:
@@ -137,26 +80,23 @@ def _choose_encoder(cls: type) -> Callable[[Any], Any]:
 
 
 class _Encoders(dict[type, "Callable[[Any], Any]"]):
-    """By class, what turns its instances into what orjson knows: dataclasses, subclasses of JSON's own types."""
-
     def __missing__(self, cls: type) -> Callable[[Any], Any]:
         encode = self[cls] = _choose_encoder(cls)
         return encode
 
 
-_encoders = _Encoders({list: lambda items: [_default(item) for item in items]})
-for _known in (type(None), bool, int, float, str, tuple, dict):
-    _encoders[_known] = lambda value: value
+_encoders = _Encoders()
 
 
 def _default(value: Any) -> Any:
-    return _encoders[value.__class__](value)
+    """Turn what orjson does not know into what it does: dataclasses, and subclasses of JSON's own types."""
+    return _encoders[type(value)](value)
 
 
 def to_plain(value: Any) -> Any:
     """Return `value` as `asdict_without_nones` would leave it: dicts, lists and scalars."""
     if hasattr(type(value), "__dataclass_fields__"):
-        return {name: to_plain(item) for name, item in _fields(value).items()}
+        return {name: to_plain(item) for name, item in _default(value).items()}
     if isinstance(value, dict):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -174,7 +114,7 @@ def _has_nonfinite(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_has_nonfinite, value))
     if hasattr(type(value), "__dataclass_fields__"):
-        return _has_nonfinite(_fields(value))
+        return _has_nonfinite(_default(value))
     return False
 
 
@@ -283,7 +223,7 @@ def consume(items: list[T]) -> Iterator[T]:
 def write_object(file: IO[bytes], value: Any, streamed: Mapping[str, Iterable[Any]]) -> None:
     """Write a dataclass instance as a JSON object; its fields in `streamed` are lists, with these elements."""
     separator = b"{\n  "
-    for name, item in _fields(value).items():
+    for name, item in _default(value).items():
         file.write(separator + orjson.dumps(name) + b": ")
         if name in streamed:
             write_array(file, streamed[name], depth=1)
@@ -311,7 +251,7 @@ class StatRenderer:
     def render(self, row: Any) -> dict[str, Any]:
         """Return a row (a PerInstanceStats) as what `write_array` encodes at depth 0."""
         shared, render = self._shared, self._render
-        plain = _fields(row)
+        plain = _default(row)
         rendered = [shared.get(id(stat)) or render(stat) for stat in row.stats]
         plain["stats"] = rendered if all(rendered) else [stat for stat in rendered if stat]
         return plain
