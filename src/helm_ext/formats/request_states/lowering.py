@@ -111,7 +111,7 @@ class Lowering:
                 if row is None or (row.is_helm and not is_first_state(row, groups)):
                     continue
                 survey.add(row)
-                if not row.is_helm:
+                if not row.is_helm and not raw[5]:
                     self._strays.look(raw[2], row)
                 if lower and has_upper_case(row):
                     (self._upper_train if row.split == "train" else self._upper).add(row)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import ValidationError
+import msgspec
 
 from helm_ext import sources
 from helm_ext.errors import DatasetError, Problem, did_you_mean, show
-from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.report import Report
 from helm_ext.formats.request_states.rows import RawState
+from helm_ext.formats.request_states.state_models import KNOWN_STATE, STATE
 from helm_ext.formats.request_states.wording import Path
 
 __all__ = ["Reader", "open_file"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
+
+_PATIENCE = 16
+"""Rows in a row with keys of their own, after which a file is taken to be full of them."""
 
 
 class Reader:
@@ -112,7 +115,7 @@ class _Document(Reader):
         for index in range(len(self._states)):
             value = self._states[index]
             self._states[index] = None  # a million rows twice in memory would be too many
-            yield index, None, value, False, self._is_finite
+            yield index, None, value, False, self._is_finite, False
 
     def prefix(self, index: int) -> Path:
         return ("request_states", index)
@@ -187,26 +190,29 @@ class _Lines(Reader):
 
     def states(self) -> Iterator[RawState]:
         index = -1
-        validate = models.STATE.validator.validate_json
+        patience = _PATIENCE
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
                 if not data.strip() or self._is_other:
                     continue
                 index += 1
-                try:
-                    # Parsing and validating in one go is twice as fast as one after the other.
-                    state = validate(data)
-                    if _is_faithful(data, state):
-                        yield index, line, state, True, True
+                if patience:
+                    state = _decode(KNOWN_STATE.decode, data)
+                    if state is not None:
+                        yield index, line, state, True, True, True
+                        patience = _PATIENCE
                         continue
-                except ValidationError:
-                    pass
+                    patience -= 1
+                state = _decode(STATE.validator.validate_json, data)
+                if state is not None:
+                    yield index, line, state, True, True, False
+                    continue
                 try:
                     value = sources.parse_json(data, str(self.path), line, allow_nan=True)
                 except DatasetError as error:
                     self.report.extend(error.problems)
                 else:
-                    yield index, line, value, False, False
+                    yield index, line, value, False, False, False
         if index < 0 and not self.report.errors:
             self.report.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
         self.digest = self._source.digest
@@ -224,6 +230,15 @@ class _Lines(Reader):
                 if number == line:
                     return json.loads(data)
         return None
+
+
+def _decode(decode: Callable[[bytes], Any], data: bytes) -> Any:
+    """Return the state of a line, if it is valid and nothing of the line was lost. Twice as fast as in two steps."""
+    try:
+        state = decode(data)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        return None
+    return state if _is_faithful(data, state) else None
 
 
 def _is_faithful(data: bytes, state: Any) -> bool:

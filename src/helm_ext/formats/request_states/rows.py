@@ -17,15 +17,16 @@ from helm_ext.formats.request_states import keys, models
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
 from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
 from helm_ext.formats.request_states.report import INTEGRITY, Report
+from helm_ext.formats.request_states.state_models import STATE
 from helm_ext.formats.request_states.wording import Path, describe, near_key
 
 __all__ = ["CORRECT", "SPLITS", "Context", "First", "Row", "RowReader", "read_split"]
 
 CORRECT = "correct"
 
-RawState = tuple[int, "int | None", Any, bool, bool]
-"""Position in request_states, line where it is known, the value, and whether it has been validated already, and holds
-only finite numbers for certain."""
+RawState = tuple[int, "int | None", Any, bool, bool, bool]
+"""Position in request_states, line where it is known, the value, and what is certain of it: that it was validated, that
+it holds only finite numbers, that it has no keys but those of the models."""
 
 SPLITS = {
     "train": "train",
@@ -164,7 +165,7 @@ class RowReader:
     def read(self, raw: RawState, path: Path, reparse: Callable[[int, int | None], Any]) -> Row | None:
         """Return the row, or None when it is unusable (reported). Written for speed: this runs once a row."""
         errors = self.report.errors
-        index, line, value, is_valid, is_finite = raw
+        index, line, value, is_valid, is_finite, has_known_keys = raw
         state = value if is_valid else self._validate(index, line, path, value, reparse)
         if state is None:
             return None
@@ -178,7 +179,7 @@ class RowReader:
         given = instance["input"]
         if given.get("text") is None or self.context.method == "chat":
             self._check_input(given, path, line)
-        has_unknown = not (
+        has_unknown = not has_known_keys and not (
             keys.IN_INSTANCE.issuperset(instance)
             and keys.IN_INPUT.issuperset(given)
             and keys.IN_REFERENCE.issuperset(chain.from_iterable(references))
@@ -212,7 +213,7 @@ class RowReader:
         if nonfinite:
             self.nonfinite.add(row)
             self.nonfinite_numbers += nonfinite
-        if not is_plain and not keys.IN_STATE.issuperset(state):
+        if not is_plain and not has_known_keys and not keys.IN_STATE.issuperset(state):
             row.extra = {key: value for key, value in state.items() if key not in keys.IN_STATE}
         return row if self.report.errors == errors else None
 
@@ -220,14 +221,14 @@ class RowReader:
         self, index: int, line: int | None, path: Path, value: Any, reparse: Callable[[int, int | None], Any]
     ) -> Any:
         try:
-            return models.validate(models.STATE, value)
+            return models.validate(STATE, value)
         except ValidationError as error:
             failure = error
         # The fast parser makes floats of integers beyond 64 bits; the exact value may well be right.
         exact = reparse(index, line) if re.search(r"e\+\d\d", repr(value)) else None
         if exact is not None:
             try:
-                return models.validate(models.STATE, exact)
+                return models.validate(STATE, exact)
             except ValidationError as error:
                 failure = error
         for where, message, hint, code in describe(failure, value):
