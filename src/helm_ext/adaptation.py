@@ -337,7 +337,7 @@ def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestStat
     extra = row_extra(instance)
     labels = extra.get("labels")
     kept = without_recording(instance)
-    row = {"instance": kept, "output_mapping": dict(labels) if labels else None}
+    row = {"instance": kept, "output_mapping": labels or None}
     found = extra.get("recorded")
     if found is None or found["status"] != "ok":
         reason: LeftOut = "failed" if found is not None and found["status"] == "failed" else "not_run"

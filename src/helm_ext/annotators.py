@@ -38,11 +38,14 @@ class AnswerAnnotator(Annotator):
             return {}
         options = get_options(request_state)
         completions = request_state.result.completions
-        answers = [
-            self.reader.read(completion.text, options)
-            for completion in (completions if self.reader.is_list else completions[:1])
-        ]
-        labels = [label for answer in answers for label in answer.labels]
+        if not self.reader.is_list:
+            completions = completions[:1]
+        labels: list[str] = []
+        texts: list[str] = []
+        for completion in completions:
+            answer = self.reader.read(completion.text, options)
+            labels += answer.labels
+            texts += answer.options
         if not labels:
             return {"read_as": "unmapped"}
-        return {"read_as": ", ".join(labels), "option": ", ".join(o for answer in answers for o in answer.options if o)}
+        return {"read_as": ", ".join(labels), "option": ", ".join(filter(None, texts))}

@@ -26,14 +26,15 @@ from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.metrics.basic_metrics import (
     BasicGenerationMetric,
     BasicReferenceMetric,
-    compute_calibration_metrics,
     compute_perplexity_metrics,
 )
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import singleton
+from helm.common.hierarchical_logger import hlog
 
+from helm_ext.calibration_stats import calibration_stats
 from helm_ext.fast_scores import INTEGER_SCORES, get_score
 from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row, SharedRow
 from helm_ext.request_stats import RequestValues, Values, language_modeling_parts
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
 
 __all__ = ["FastGenerationMetric", "FastReferenceMetric", "Reading"]
-
-_CALIBRATION = frozenset({"logprob", "max_prob", "exact_match"})
-"""The stats that `compute_calibration_metrics` reads."""
 
 
 class Reading(NamedTuple):
@@ -146,11 +144,10 @@ class FastGenerationMetric(OnePassMetric):
 
     def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Row]) -> list[Stat]:
         lowest = next((stat.min for name, stat in stats.items() if name.name == "logprob"), None)
-        if lowest is None or lowest >= 0:  # HELM's function would look through all rows for a negative one
-            return compute_calibration_metrics({})
-        return compute_calibration_metrics(
-            {instance: [stat for stat in row if stat.name.name in _CALIBRATION] for instance, row in rows.items()}
-        )
+        if lowest is None or lowest >= 0:
+            hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
+            return []
+        return calibration_stats(rows.values())
 
 
 def _refuse_repeats(parts: Parts, more: Row) -> None:

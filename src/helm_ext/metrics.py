@@ -131,13 +131,14 @@ class EvalSetMetric(MetricInterface):
             if reader.is_exact and len(completions) > 1:
                 # HELM's own runs are re-scored to HELM's values; elsewhere the first one counts (formats.md).
                 completions = sorted(completions, key=lambda completion: -completion.logprob)
-            texts = [completion.text for completion in completions]
-            if post is not None:
-                texts = [post(text) for text in texts]
             options = get_options(state)
             question = Question(state.instance, options, reader)
-            answers = [reader.read(text, options) for text in texts]
-            predictions = [question.to_prediction(answer).strip() for answer in answers]
+            answers: list[Answer] = []
+            predictions: list[str] = []
+            for completion in completions:
+                answer = reader.read(completion.text if post is None else post(completion.text), options)
+                answers.append(answer)
+                predictions.append(question.to_prediction(answer).strip())
             if is_list:
                 predictions[0] = question.to_list_prediction(answers).strip()
             return Reading(question.golds, predictions, completions[0].logprob, self._own_stats(question, answers))

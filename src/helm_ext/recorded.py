@@ -9,7 +9,7 @@ request itself, so there is no lookup table, and no second copy of it in HELM's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -101,15 +101,14 @@ class RecordedClient(Client):
         return result
 
 
-def hand_back(states: Sequence[RequestState]) -> list[RequestState] | None:
+def hand_back(states: Sequence[RequestState]) -> Iterator[RequestState] | None:
     """Return the states with the results that their requests carry; None unless all of them do.
 
     HELM's executor would hand each request to `RecordedClient`, which does no more.
     """
-    results = [getattr(state.request, "result", None) for state in states]
-    if not all(results):
+    if not all(getattr(state.request, "result", None) for state in states):
         return None
-    return [copy_with(state, result=result) for state, result in zip(states, results, strict=True)]
+    return (copy_with(state, result=state.request.result) for state in states)
 
 
 def get_recorded_model_deployment(name: str) -> ModelDeployment:

@@ -50,10 +50,11 @@ from helm_ext.serialise import StatRenderer, consume, dumps, write_array, write_
 from helm_ext.staged import staged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from helm.benchmark.adaptation.adapters.adapter import Adapter
     from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.annotation.annotator import AnnotatorSpec
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.window_services.window_service import WindowService
@@ -142,30 +143,27 @@ class StreamingRunner(Runner):
         states = adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
         answered = None if self.dry_run else recorded.hand_back(states)
         if answered is None:
-            states = self.executor.execute(self._make_state(run_spec, states)).request_states
-        else:
-            states = answered
+            answered = iter(self.executor.execute(self._make_state(run_spec, states)).request_states)
         # HELM's annotators ask models; ours compute.
         ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
-        if not ours or self.dry_run:
-            return self.annotator_executor.execute(self._make_state(run_spec, states))
-        return self._make_state(run_spec, self._annotate(run_spec, states))
+        with garbage.paused():
+            if ours and not self.dry_run:
+                answered = self._annotate(run_spec.annotators or (), answered)
+            scenario_state = self._make_state(run_spec, list(answered))
+        return scenario_state if ours else self.annotator_executor.execute(scenario_state)
 
     def _make_state(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
         return ScenarioState(run_spec.adapter_spec, states, run_spec.annotators)
 
-    def _annotate(self, run_spec: RunSpec, states: list[RequestState]) -> list[RequestState]:
+    def _annotate(self, specs: Sequence[AnnotatorSpec], states: Iterator[RequestState]) -> Iterator[RequestState]:
         """Restate `AnnotationExecutor.execute` for annotators that wait for nothing, without its threads."""
-        if not run_spec.annotators:
+        annotators = [self.annotator_executor.factory.get_annotator(spec) for spec in specs]
+        if not annotators:
             return states
-        annotators = [self.annotator_executor.factory.get_annotator(spec) for spec in run_spec.annotators]
-        with garbage.paused():
-            annotated = [
-                copy_with(state, annotations={annotator.name: annotator.annotate(state) for annotator in annotators})
-                for state in states
-            ]
-        hlog(f"Annotated {len(annotated)} requests")
-        return annotated
+        return (
+            copy_with(state, annotations={annotator.name: annotator.annotate(state) for annotator in annotators})
+            for state in states
+        )
 
     def _measure(
         self, run_spec: RunSpec, scenario_state: ScenarioState, token_counts: dict[tuple[int, int], int]

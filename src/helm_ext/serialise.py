@@ -239,7 +239,7 @@ class StatRenderer:
     Metrics of ours share one Stat between all rows that have the same value. Such a Stat is encoded once.
     """
 
-    REMEMBERED = 20_000
+    REMEMBERED = 2_000
     """How many Stats are remembered. Shared ones are met early; the rest would only fill the memory."""
 
     def __init__(self) -> None:

@@ -157,7 +157,7 @@ def test_request_states():
     code = replace(instance, references=[CodeReference(output=Output("x"), tags=[], test_cases={"t": "u"})])
     states = [
         RequestState(instance, None, None, 0, {"A": "x"}, request, result, 0, False, annotations={"media": [media]}),
-        RequestState(code, 0, "original", 0, None, make_recorded_request(request, {}, result), None, 0, True),
+        RequestState(code, 0, "original", 0, None, make_recorded_request(request, result), None, 0, True),
         RequestState(instance, 1, None, 0, None, request, replace(result, request_time=math.inf), 0, False),
     ]
     file = io.BytesIO()
