@@ -26,7 +26,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext import garbage, recorded
 from helm_ext.chat_clients import ignores_messages
-from helm_ext.copying import copy_with
+from helm_ext.copying import copy_with, make_template
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, row_extra
 from helm_ext.row_order import in_file_order
@@ -303,6 +303,7 @@ def _log_ignored_recordings(instances: Sequence[Instance]) -> None:
 def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> list[RequestState]:
     """Return the request states as they were recorded, in the order of the instances; nothing is rendered.
 
+    The recordings are taken off the instances: they belong into the results, once.
     Raises RecordedError for rows without a usable recording, unless they are to be skipped.
     """
     if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
@@ -328,20 +329,24 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
         num_train_instances=0,
         prompt_truncated=False,
     )
+    template = make_template(template)
     with garbage.paused():
-        return [state for instance in rows for state in _rebuild_row(instance, template)]
+        states = [state for instance in rows for state in _rebuild_row(instance, template)]
+        # Instances are this run's own, and copies of all of them would double the memory. Some may share their extras.
+        for instance in rows:
+            for key in _OURS_ALONE:
+                row_extra(instance).pop(key, None)  # type: ignore[misc]
+    return states
 
 
 def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestState]:
     """Return what was recorded for an instance, as copies of `template`."""
     extra = row_extra(instance)
-    labels = extra.get("labels")
-    kept = without_recording(instance)
-    row = {"instance": kept, "output_mapping": labels or None}
+    row = {"instance": instance, "output_mapping": extra.get("labels") or None}
     found = extra.get("recorded")
     if found is None or found["status"] != "ok":
         reason: LeftOut = "failed" if found is not None and found["status"] == "failed" else "not_run"
-        return [leave_out(copy_with(template, **row), reason)]
+        return [leave_out(copy_with(template, **{**row, "instance": without_recording(instance)}), reason)]
     return [
         copy_with(
             template,

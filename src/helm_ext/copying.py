@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-__all__ = ["copy_with"]
+__all__ = ["copy_with", "make_template"]
 
 T = TypeVar("T")
 
@@ -19,7 +19,19 @@ def copy_with(value: T, /, **changes: Any) -> T:
     For dataclasses without slots. `__post_init__` is not called, and attributes that are no fields are copied too. The
     classes of HELM that this is used for allow it: tests/contract/test_helm_classes.py.
     """
+    attributes = value.__dict__.copy()
+    attributes.update(changes)
     copied = object.__new__(type(value))
-    # A new dict rather than a copy of it: attributes are read from a copy, which shares its keys, four times as slowly.
-    object.__setattr__(copied, "__dict__", {**value.__dict__, **changes})
+    object.__setattr__(copied, "__dict__", attributes)
     return copied
+
+
+def make_template(value: T, /) -> T:
+    """Return a copy of `value` whose own copies take more memory, and whose attributes are read four times as fast.
+
+    Python (3.11 to 3.13) looks attributes up in the slow way where a copied `__dict__` shares its keys with those that
+    `__init__` fills.
+    """
+    template = object.__new__(type(value))
+    object.__setattr__(template, "__dict__", dict(value.__dict__.items()))
+    return template

@@ -79,10 +79,10 @@ def test_gen(write):
     tags = dict(tag.split("=", 1) for tag in evalset.tags)
     assert (tags["script"], tags["script_sha"], tags["dataset"]) == ("instance", "none", "sums")
     assert tags["postprocess"] == "until_return_post"
-    stats = rescore(evalset)
-    assert stats["ultraeval_exact_match"] == pytest.approx(2 / 3)
     state = row_extra(evalset.instances[0])["recorded"]["states"][0]
     assert state["request"]["prompt"] == "Q: What is 1 + 1?\nA: "
+    stats = rescore(evalset)
+    assert stats["ultraeval_exact_match"] == pytest.approx(2 / 3)
 
 
 def test_ppl(write):
