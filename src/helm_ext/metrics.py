@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -21,7 +22,7 @@ from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicRef
 from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.metric_service import MetricService
-from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.request import GeneratedOutput, Token
 
@@ -76,7 +77,7 @@ class EvalSetMetric(MetricInterface):
         state = take_scored(scenario_state)
         scored = state.request_states
         unmeasured = find_unmeasured(state.adapter_spec, scored)
-        metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
+        metrics: list[MetricInterface] = []
         if any(s.reference_index is None for s in scored):
             metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, self._get_reader(state.adapter_spec)))
         if any(s.reference_index is not None for s in scored):
@@ -85,6 +86,7 @@ class EvalSetMetric(MetricInterface):
         rows = [row for r in results for row in r.per_instance_stats]
         return MetricResult(
             aggregated_stats=[
+                *count_instances(state),
                 *(s for r in results for s in r.aggregated_stats),
                 *break_down(self.scoring.main_metric, self.attributes, rows, state.instances),
                 *count_left_out(scenario_state),
@@ -244,22 +246,36 @@ def _lacks_tokenizer(model_deployment: str) -> bool:
     return get_model_deployment(model_deployment).tokenizer_name is None
 
 
+def count_instances(scenario_state: ScenarioState) -> list[Stat]:
+    """Return `num_instances` per split: `InstancesPerSplitMetric.evaluate`, restated."""
+    counts: dict[MetricName, Stat] = {}
+    for trial in range(scenario_state.adapter_spec.num_train_trials):
+        instances = dict.fromkeys([s.instance for s in scenario_state.request_states if s.train_trial_index == trial])
+        examples = {_place(instance): instance for instance in instances}
+        for place, count in Counter(map(_place, instances)).items():
+            stat = Stat(MetricName("num_instances")).add(count)
+            merge_stat(counts, add_context(stat, MetricContext.from_instance(examples[place])).take_mean())
+    return list(counts.values())
+
+
 def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
     """Return `num_left_out`, and one stat for each reason that occurred, per split. Always there: 0 is a statement."""
     instances = scenario_state.instances
-    examples = {(i.split, i.sub_split, i.perturbation): i for i in instances}
+    examples = {_place(instance): instance for instance in instances}
     reasons = {place: Counter({"left_out": 0}) for place in examples}
     # A row counts once, however many of its states.
-    left_out = {
-        (i.id, i.split, i.sub_split, i.perturbation): r for i in instances if (r := row_extra(i).get("left_out"))
-    }
-    for (_, *place), reason in left_out.items():
-        reasons[tuple(place)].update(("left_out", reason))
+    left_out = {(i.id, _place(i)): reason for i in instances if (reason := row_extra(i).get("left_out"))}
+    for (_, place), reason in left_out.items():
+        reasons[place].update(("left_out", reason))
     return [
         add_context(Stat(MetricName(f"num_{reason}")).add(count), MetricContext.from_instance(examples[place]))
         for place, counts in reasons.items()
         for reason, count in sorted(counts.items())
     ]
+
+
+_place = attrgetter("split", "sub_split", "perturbation")
+"""What stats of instances are told apart by (HELM: MetricContext)."""
 
 
 def _score_metadata(score: Score) -> MetricMetadata:

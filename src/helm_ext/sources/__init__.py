@@ -16,7 +16,14 @@ from helm_ext.sources.content import (
     iter_json_lines,
     read_source,
 )
-from helm_ext.sources.json_text import canonical_json, decode, is_faithful, parse_json, parse_relaxed_json
+from helm_ext.sources.json_text import (
+    canonical_json,
+    decode,
+    expected_quotes,
+    is_faithful,
+    parse_json,
+    parse_relaxed_json,
+)
 from helm_ext.sources.places import locate
 
 __all__ = [
@@ -27,6 +34,7 @@ __all__ = [
     "Source",
     "canonical_json",
     "decode",
+    "expected_quotes",
     "is_faithful",
     "iter_json_lines",
     "locate",

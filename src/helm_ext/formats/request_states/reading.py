@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from helm_ext import sources
 from helm_ext.errors import DatasetError, Problem, did_you_mean, show
@@ -19,11 +20,16 @@ from helm_ext.formats.request_states.wording import Path
 
 __all__ = ["Reader", "open_file"]
 
+T = TypeVar("T")
+
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
 
-_PATIENCE = 16
-"""Rows in a row with keys of their own, after which a file is taken to be full of them."""
+_BATCH_BYTES = 1 << 16
+"""Rows of this size together are read at once."""
+
+_PATIENCE = 2
+"""Times that all rows read at once had keys of their own, after which a file is taken to be full of such rows."""
 
 
 class Reader:
@@ -192,27 +198,26 @@ class _Lines(Reader):
         index = -1
         patience = _PATIENCE
         with self._source:
-            for line, data in itertools.chain(self._first_state, self._lines):
-                if not data.strip() or self._is_other:
+            for batch in _batches(itertools.chain(self._first_state, self._lines)):
+                if self._is_other:
                     continue
-                index += 1
-                if patience:
-                    state = _decode(KNOWN_STATE.decode, data)
+                known = _decode_known([data for _, data in batch]) if patience else [None] * len(batch)
+                patience = _PATIENCE if any(known) else max(0, patience - 1)
+                for (line, data), state in zip(batch, known, strict=True):
+                    index += 1
                     if state is not None:
                         yield index, line, state, True, True, True
-                        patience = _PATIENCE
                         continue
-                    patience -= 1
-                state = _decode(STATE.validator.validate_json, data)
-                if state is not None:
-                    yield index, line, state, True, True, False
-                    continue
-                try:
-                    value = sources.parse_json(data, str(self.path), line, allow_nan=True)
-                except DatasetError as error:
-                    self.report.extend(error.problems)
-                else:
-                    yield index, line, value, False, False, False
+                    valid = _decode(data)
+                    if valid is not None:
+                        yield index, line, valid, True, True, False
+                        continue
+                    try:
+                        value = sources.parse_json(data, str(self.path), line, allow_nan=True)
+                    except DatasetError as error:
+                        self.report.extend(error.problems)
+                    else:
+                        yield index, line, value, False, False, False
         if index < 0 and not self.report.errors:
             self.report.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
         self.digest = self._source.digest
@@ -232,28 +237,73 @@ class _Lines(Reader):
         return None
 
 
-def _decode(decode: Callable[[bytes], Any], data: bytes) -> Any:
-    """Return the state of a line, if it is valid and nothing of the line was lost. Twice as fast as in two steps."""
+def _batches(lines: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Yield the lines that are not blank, some at a time. What was read before an error comes before it."""
+    batch: list[tuple[int, bytes]] = []
+    size = 0
     try:
-        state = decode(data)
-    except (ValueError, msgspec.MsgspecError, RecursionError):
+        for line, data in lines:
+            if not data.strip():
+                continue
+            batch.append((line, data))
+            size += len(data)
+            if size >= _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+    except DatasetError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def _decode_known(lines: Sequence[bytes]) -> list[Any]:
+    """Return the state of each line that is valid and has no keys but known ones; None for the others."""
+    states: list[Any] = []
+    expected: list[int] = []
+    decode = KNOWN_STATE.decode
+    for data in lines:
+        try:
+            state = decode(data)
+        except (ValueError, msgspec.MsgspecError, RecursionError):
+            states.append(None)
+            expected.append(-1)
+            continue
+        states.append(state)
+        expected.append(_look(sources.expected_quotes, data, state))
+    # Unknown keys were left out, and of two equal ones the first: such a line has more quotes. All are counted at once.
+    if -1 not in expected and sum(expected) == _count_quotes(b"".join(lines)):
+        return states
+    return [
+        state if data.count(b'"') == quotes else None
+        for data, state, quotes in zip(lines, states, expected, strict=True)
+    ]
+
+
+def _count_quotes(data: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord('"')))
+
+
+def _decode(data: bytes) -> Any:
+    """Return the state of a line if it is valid and nothing of it was lost, else None. Faster than in two steps."""
+    try:
+        state = STATE.validator.validate_json(data)
+    except ValueError:
         return None
-    return state if _is_faithful(data, state) else None
+    return state if _look(sources.is_faithful, data, state) else None
 
 
-def _is_faithful(data: bytes, state: Any) -> bool:
-    """Whether a valid state has all that its line says. Its long texts stand beside it meanwhile: that is quicker."""
+def _look(check: Callable[[bytes, Any, Sequence[str]], T], data: bytes, state: Any) -> T:
+    """Return what `check` says. A valid state's long texts stand beside it meanwhile: they are searched for nothing."""
     given, request = state["instance"]["input"], state.get("request") or {}
     text, prompt = given.get("text"), request.get("prompt")
-    texts = []
     if text:
-        texts.append(text)
         given["text"] = ""
     if prompt:
-        texts.append(prompt)
         request["prompt"] = ""
     try:
-        return sources.is_faithful(data, state, texts)
+        return check(data, state, [one for one in (text, prompt) if one])
     finally:
         if text:
             given["text"] = text

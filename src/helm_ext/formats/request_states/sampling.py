@@ -6,7 +6,6 @@ their order in the file or on a library's random numbers; another row more chang
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -26,11 +25,16 @@ def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
         content = f"{name}\0{text}" if text is not None else f"{name}\0\0{given.get('messages')}"
         return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
 
-    placed = sorted(((place(row), row) for row in rows), key=lambda pair: pair[0])
-    order = []
-    for _, same in itertools.groupby(placed, key=lambda pair: pair[0]):
-        tied = [row for _, row in same]
-        if len(tied) > 1:  # the same input and id: the rest of the row decides
-            tied.sort(key=lambda row: canonical_json([row.references, row.instance.get("perturbation"), row.instance]))
-        order.extend(tied)
+    places = [place(row) for row in rows]
+    order = [rows[index] for index in sorted(range(len(rows)), key=places.__getitem__)]
+    if len(set(places)) == len(places):
+        return order
+    # The same input and id: the rest of the row decides.
+    by_place = dict(zip(map(id, rows), places, strict=True))
+    order.sort(
+        key=lambda row: (
+            by_place[id(row)],
+            canonical_json([row.references, row.instance.get("perturbation"), row.instance]),
+        )
+    )
     return order
