@@ -324,7 +324,7 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
         request_mode=None,
         train_trial_index=0,
         output_mapping=None,
-        request=request,
+        request=make_template(request),
         result=None,
         num_train_instances=0,
         prompt_truncated=False,
