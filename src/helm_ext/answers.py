@@ -72,6 +72,8 @@ class AnswerReader:
         self.is_list = scoring.output_format == "list"
         self.is_exact = scoring.label_reading == "exact"
         self._cleans = scoring.extract is not None or scoring.strip or scoring.lower
+        self._takes_labels = not pattern and not self.is_list
+        """A text that is nothing but a label is read as that label in any case."""
 
     def read(self, text: str, options: Mapping[str, str] | None) -> Answer:
         """Return what a completion's text answers; `options` are those of its row, see `get_options`."""
@@ -80,12 +82,14 @@ class AnswerReader:
             text = parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=scoring.lower)
         if options is None:
             return Answer(text)
+        if self._takes_labels:
+            label = text.strip()
+            if label in options:
+                option = options[label]
+                return Answer(option, (label,), (option,))
         labels = parsing.read_choice(
             text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list, is_exact=self.is_exact
         )
-        if len(labels) == 1 and labels[0] is not None:  # nearly always
-            option = options[labels[0]]
-            return Answer(option, (labels[0],), (option,))
         texts = tuple(["" if label is None else options[label] for label in labels])
         joined = ("; " if self.is_list else ", ").join(texts)
         return Answer(joined, tuple([label for label in labels if label is not None]), texts)

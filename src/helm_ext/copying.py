@@ -12,6 +12,8 @@ __all__ = ["copy_with", "make_template"]
 
 T = TypeVar("T")
 
+_new, _set = object.__new__, object.__setattr__
+
 
 def copy_with(value: T, /, **changes: Any) -> T:
     """Return a copy of `value` with other values for some of its fields; nothing is validated.
@@ -21,8 +23,8 @@ def copy_with(value: T, /, **changes: Any) -> T:
     """
     attributes = value.__dict__.copy()
     attributes.update(changes)
-    copied = object.__new__(type(value))
-    object.__setattr__(copied, "__dict__", attributes)
+    copied = _new(value.__class__)
+    _set(copied, "__dict__", attributes)
     return copied
 
 
@@ -32,6 +34,6 @@ def make_template(value: T, /) -> T:
     Python (3.11 to 3.13) looks attributes up in the slow way where a copied `__dict__` shares its keys with those that
     `__init__` fills.
     """
-    template = object.__new__(type(value))
-    object.__setattr__(template, "__dict__", dict(value.__dict__.items()))
+    template = _new(value.__class__)
+    _set(template, "__dict__", dict(value.__dict__.items()))
     return template

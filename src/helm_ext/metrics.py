@@ -151,8 +151,8 @@ class EvalSetMetric(MetricInterface):
         """Return the stats of one row that HELM does not have."""
         stats: dict[str, float] = {}
         if question.options is not None:
-            read = [label for answer in (answers if self.is_list else answers[:1]) for label in answer.labels]
-            stats["unmapped"] = 0.0 if read else 1.0
+            is_read = any(answer.labels for answer in answers) if self.is_list else answers[0].labels
+            stats["unmapped"] = 0.0 if is_read else 1.0
         if not question.texts or not (self.list_metrics or self.scores):
             return stats
         golds = question.golds

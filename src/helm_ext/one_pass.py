@@ -111,9 +111,11 @@ class Context:
             slot = self._shared[name] = self._new_slot(name)
         squared = value * value
         variance = squared / 1 - (value / 1) ** 2
-        return Stat(
-            slot[0], 1, 0 + value, squared, value, value, value / 1, max(variance, 0), math.sqrt(max(variance, 0))
-        )
+        stddev = variance
+        if variance:  # rounding, or NaN
+            variance = max(variance, 0)
+            stddev = math.sqrt(variance)
+        return Stat(slot[0], 1, 0 + value, squared, value, value, value / 1, variance, stddev)
 
     def stat_of_many(self, name: str, values: tuple[float | None, ...]) -> Stat:
         """Return a Stat of several values, added one after the other."""

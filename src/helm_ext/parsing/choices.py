@@ -26,10 +26,6 @@ def read_choice(
     rule (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label.
     Raises ValueError for a pattern that is no regular expression.
     """
-    if not pattern and not is_list:
-        label = text.strip()
-        if label in options:  # the same in each way of reading
-            return (label,)
     if is_exact:
         label = apply_pattern(text.strip(), pattern) if pattern else text.strip()
         return [label] if label in options else []
