@@ -9,7 +9,7 @@ request itself, so there is no lookup table, and no second copy of it in HELM's 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -101,14 +101,17 @@ class RecordedClient(Client):
         return result
 
 
-def hand_back(states: Sequence[RequestState]) -> Iterator[RequestState] | None:
-    """Return the states with the results that their requests carry; None unless all of them do.
+def hand_back(states: Sequence[RequestState]) -> bool:
+    """Fill in the results that the states' requests carry. Does nothing, and says so, unless all of them do.
 
-    HELM's executor would hand each request to `RecordedClient`, which does no more.
+    HELM's executor would hand each request to `RecordedClient`, which does no more, and copy the state.
     """
-    if not all(getattr(state.request, "result", None) for state in states):
-        return None
-    return (copy_with(state, result=state.request.result) for state in states)
+    results = [getattr(state.request, "result", None) for state in states]
+    if not all(results):
+        return False
+    for state, result in zip(states, results, strict=True):
+        vars(state)["result"] = result
+    return True
 
 
 def get_recorded_model_deployment(name: str) -> ModelDeployment:

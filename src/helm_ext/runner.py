@@ -44,13 +44,12 @@ from helm.common.general import ensure_directory_exists
 from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext import garbage, recorded
-from helm_ext.copying import copy_with
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.serialise import StatRenderer, consume, dumps, write_array, write_object
 from helm_ext.staged import staged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from helm.benchmark.adaptation.adapters.adapter import Adapter
     from helm.benchmark.adaptation.request_state import RequestState
@@ -141,29 +140,25 @@ class StreamingRunner(Runner):
         remember_token_counts(adapter.window_service, token_counts)
         waits_for_nothing = get_model_deployment(adapter_spec.model_deployment).tokenizer_name is None
         states = adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
-        answered = None if self.dry_run else recorded.hand_back(states)
-        if answered is None:
-            answered = iter(self.executor.execute(self._make_state(run_spec, states)).request_states)
+        if self.dry_run or not recorded.hand_back(states):
+            states = self.executor.execute(self._make_state(run_spec, states)).request_states
         # HELM's annotators ask models; ours compute.
         ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
-        with garbage.paused():
-            if ours and not self.dry_run:
-                answered = self._annotate(run_spec.annotators or (), answered)
-            scenario_state = self._make_state(run_spec, list(answered))
+        if ours and not self.dry_run:
+            self._annotate(run_spec.annotators or (), states)
+        scenario_state = self._make_state(run_spec, states)
         return scenario_state if ours else self.annotator_executor.execute(scenario_state)
 
     def _make_state(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
         return ScenarioState(run_spec.adapter_spec, states, run_spec.annotators)
 
-    def _annotate(self, specs: Sequence[AnnotatorSpec], states: Iterator[RequestState]) -> Iterator[RequestState]:
-        """Restate `AnnotationExecutor.execute` for annotators that wait for nothing, without its threads."""
+    def _annotate(self, specs: Sequence[AnnotatorSpec], states: Sequence[RequestState]) -> None:
+        """Restate `AnnotationExecutor.execute` for annotators that wait for nothing: without threads, and in place."""
         annotators = [self.annotator_executor.factory.get_annotator(spec) for spec in specs]
-        if not annotators:
-            return states
-        return (
-            copy_with(state, annotations={annotator.name: annotator.annotate(state) for annotator in annotators})
-            for state in states
-        )
+        if annotators:
+            with garbage.paused():
+                for state in states:
+                    vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
 
     def _measure(
         self, run_spec: RunSpec, scenario_state: ScenarioState, token_counts: dict[tuple[int, int], int]

@@ -130,7 +130,8 @@ codecs.register_error("helm_ext.json", _escape)
 def _to_ascii(data: bytes) -> bytes:
     if not data.isascii():
         data = data.decode().encode("ascii", "helm_ext.json")
-    return data.replace(b"\x7f", b"\\u007f")  # DEL, which json escapes too
+    # DEL, which json escapes too. A search for one byte looks at many at once, a replacement does not.
+    return data.replace(b"\x7f", b"\\u007f") if b"\x7f" in data else data
 
 
 def _encode(value: Any) -> bytes:
