@@ -40,12 +40,13 @@ class AnswerAnnotator(Annotator):
         completions = request_state.result.completions
         if not self.reader.is_list:
             completions = completions[:1]
-        labels: list[str] = []
-        texts: list[str] = []
-        for completion in completions:
-            answer = self.reader.read(completion.text, options)
-            labels += answer.labels
-            texts += answer.options
+        answers = [self.reader.read(completion.text, options) for completion in completions]
+        if len(answers) == 1:
+            [answer] = answers
+            labels, texts = answer.labels, answer.options
+        else:
+            labels = tuple(label for answer in answers for label in answer.labels)
+            texts = tuple(option for answer in answers for option in answer.options)
         if not labels:
             return {"read_as": "unmapped"}
         return {"read_as": ", ".join(labels), "option": ", ".join(filter(None, texts))}

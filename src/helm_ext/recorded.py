@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, get_model_deployment
 from helm.clients.client import Client
-from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
+from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
+from helm_ext import quick
 from helm_ext.copying import copy_with
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import RecordedState
@@ -187,16 +188,12 @@ def _unmeasured(has_tokens: bool, has_num_train_instances: bool, has_prompt_trun
     return frozenset(names)
 
 
-_BLANK = GeneratedOutput(text="", logprob=0.0, tokens=[])
-
-
 def _to_generated_output(completion: Mapping[str, Any]) -> GeneratedOutput:
     thinking = completion.get("thinking")
-    return copy_with(
-        _BLANK,
+    return quick.GeneratedOutput(
         text=completion["text"],
         logprob=_number(completion.get("logprob")),
-        tokens=[Token(token["text"], _number(token.get("logprob"))) for token in completion.get("tokens") or ()],
+        tokens=[quick.Token(token["text"], _number(token.get("logprob"))) for token in completion.get("tokens") or ()],
         finish_reason=completion.get("finish_reason"),
         thinking=Thinking(text=thinking.get("text")) if isinstance(thinking, Mapping) else None,
     )

@@ -95,8 +95,7 @@ class RequestValues:
         before, after = parts
         if not times:
             return [*before, after]
-        left_out = context.left_out
-        return [*before, [context.single(name, value) for name, value in times if name not in left_out], after]
+        return [*before, [context.single(*time) for time in times if time[0] not in context.left_out], after]
 
     def get(self, state: RequestState) -> Values:
         """Return the values as (name, value)."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import pickle
 
 import pytest
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric import PerInstanceStats
-from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
+from helm.benchmark.scenarios.scenario import Input, Instance, Output, PassageQuestionInput, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
+from helm_ext import quick
 from helm_ext.copying import copy_with
 
 INSTANCE = Instance(Input("2+2?"), [Reference(Output("4"), ["correct"])], split="test", id="i", extra_data={"a": 1})
@@ -44,3 +46,43 @@ def test_nothing_is_computed_after_init(cls):
         assert "self.request_mode =" not in inspect.getsource(cls.__post_init__)
     else:
         assert not hasattr(cls, "__post_init__")
+
+
+QUICK = [
+    (quick.Input, Input, {"text": "2+2?", "messages": [{"role": "user", "content": "2+2?"}]}),
+    (quick.Output, Output, {"text": "4"}),
+    (quick.Reference, Reference, {"output": Output("4"), "tags": ["correct"]}),
+    (quick.Instance, Instance, {"input": Input("2+2?"), "references": [], "id": "i"}),
+    (quick.Token, Token, {"text": "4", "logprob": -0.5}),
+    (quick.GeneratedOutput, GeneratedOutput, {"text": "4", "logprob": -0.5, "tokens": []}),
+    (quick.PerInstanceStats, PerInstanceStats, {"instance_id": "i", "perturbation": None, "train_trial_index": 0, "stats": []}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ours", "helms", "values"), QUICK, ids=lambda part: getattr(part, "__name__", ""))
+def test_quick_classes_are_helms_in_all_but_speed(ours, helms, values):
+    made, expected = ours(**values), helms(**values)
+    assert isinstance(made, helms)
+    assert vars(made) == vars(expected)
+    assert list(vars(made)) == list(vars(expected))
+    assert repr(made) == repr(expected)
+    assert dataclasses.asdict(made) == dataclasses.asdict(expected)
+    ours_take, helms_take = (inspect.signature(cls).parameters.values() for cls in (ours, helms))
+    assert [(one.name, one.default) for one in ours_take] == [(one.name, one.default) for one in helms_take]
+    assert type(dataclasses.replace(made)) is ours
+    assert vars(pickle.loads(pickle.dumps(made))) == vars(expected)
+    if helms is Instance:  # compared by identity
+        assert made != expected
+        return
+    assert made == expected
+    assert expected == made
+    name = next(iter(values))
+    assert made != dataclasses.replace(expected, **{name: "other"})
+    assert dataclasses.replace(expected, **{name: "other"}) != made
+    if helms in (Output, Token):  # the others hold lists
+        assert hash(made) == hash(expected)
+
+
+def test_quick_classes_differ_from_other_subclasses():
+    assert quick.Input("p\nQuestion: q") != PassageQuestionInput("p", "q")
+    assert PassageQuestionInput("p", "q") != quick.Input("p\nQuestion: q")

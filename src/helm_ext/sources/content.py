@@ -116,7 +116,9 @@ class LineSource:
                     yield number, self._line(pending, pending_size + end - start, number)
                     pending, pending_size = [], 0
                 else:
-                    yield number, self._line([chunk[start:end]], end - start, number)
+                    if end - start > self.max_line_bytes:
+                        raise self._too_long(number)
+                    yield number, chunk[start : end - 1 if chunk[end - 1 : end] == b"\r" else end]
                 number += 1
                 start = end + 1
             if start < len(chunk):

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
-
+from helm_ext import quick
 from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states import keys
@@ -18,6 +17,7 @@ from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.scenarios.scenario import Input, Instance, Reference
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
     from helm_ext.formats.request_states.report import Report
@@ -93,7 +93,10 @@ class Builder:
             labels = {label: labels[label] for label in self.sequence[: len(labels)]}
             references = [references[position] for position in labels.values()]
             labels = {label: position for position, label in enumerate(labels)}
-        made = [Reference(Output(reference["output"]["text"]), reference.get("tags") or []) for reference in references]
+        made = [
+            quick.Reference(quick.Output(reference["output"]["text"]), reference.get("tags") or [])
+            for reference in references
+        ]
         extra: RowExtra = {}
         if "id" in given and given["id"] != row.helm_id:
             extra["id"] = given["id"]
@@ -112,7 +115,9 @@ class Builder:
         if position is not None and not is_train:
             extra["position"] = position
         if _PLAIN_KEYS.issuperset(given):
-            return Instance(_input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra})
+            return quick.Instance(
+                _input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra}
+            )
         return self._build_with_extras(row, made, extra)
 
     def _build_with_extras(self, row: Row, made: list[Reference], extra: RowExtra) -> Instance:
@@ -130,7 +135,7 @@ class Builder:
             extra = {**kept, **extra}
         extra_data[EXTRA_KEY] = extra
         contrasts = given.get("contrast_references")
-        return Instance(
+        return quick.Instance(
             input=_input(given["input"]),
             references=made,
             split=row.split,
@@ -182,21 +187,21 @@ class Builder:
                 )
                 return [
                     *references[:position],
-                    replace(reference, output=Output(text=text)),
+                    replace(reference, output=quick.Output(text=text)),
                     *references[position + 1 :],
                 ]
         return references
 
 
 def _reference(given: dict[str, Any]) -> Reference:
-    return Reference(Output(text=given["output"]["text"]), tags=given.get("tags") or [])
+    return quick.Reference(quick.Output(text=given["output"]["text"]), tags=given.get("tags") or [])
 
 
 def _input(given: dict[str, Any]) -> Input:
     messages = given.get("messages")
     if not messages:
-        return Input(text=given.get("text") or "")
-    return Input(
+        return quick.Input(text=given.get("text") or "")
+    return quick.Input(
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
     )

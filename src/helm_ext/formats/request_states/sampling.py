@@ -17,13 +17,15 @@ __all__ = ["draw_order"]
 
 def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
     """Return the rows in a random order that only the seed and their contents decide."""
-    key = str(seed).encode()[:64]
+    keyed = blake2b(digest_size=16, key=str(seed).encode()[:64])
 
     def place(row: Row) -> bytes:
         given, name = row.instance["input"], row.instance.get("id")
         text = given.get("text")
         content = f"{name}\0{text}" if text is not None else f"{name}\0\0{given.get('messages')}"
-        return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
+        digest = keyed.copy()
+        digest.update(content.encode("utf-8", "surrogatepass"))
+        return digest.digest()
 
     places = [place(row) for row in rows]
     order = [rows[index] for index in sorted(range(len(rows)), key=places.__getitem__)]
