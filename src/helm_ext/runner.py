@@ -45,7 +45,8 @@ from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext import garbage, recorded
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric
-from helm_ext.serialise import StatRenderer, consume, dumps, write_array, write_object
+from helm_ext.serialise import consume, dumps, write_array, write_object
+from helm_ext.serialise_stats import StatRenderer
 from helm_ext.staged import staged
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def write_run(
         with files.open("stats.json") as file:
             write_array(file, remove_stats_nans(list(stats)))
         with files.open("per_instance_stats.json") as file:
-            write_array(file, map(StatRenderer().render, consume(per_instance_stats)))
+            StatRenderer().write_array(file, consume(per_instance_stats))
 
 
 def faster(metric: MetricInterface) -> MetricInterface:

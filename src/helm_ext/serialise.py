@@ -25,14 +25,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import orjson
-from helm.common.hierarchical_logger import hwarn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from helm.benchmark.metrics.statistic import Stat
 
-__all__ = ["ArrayWriter", "StatRenderer", "consume", "dumps", "write_array", "write_object"]
+__all__ = ["ArrayWriter", "consume", "dumps", "write_array", "write_object"]
 
 T = TypeVar("T")
 
@@ -232,40 +230,3 @@ def write_object(file: IO[bytes], value: Any, streamed: Mapping[str, Iterable[An
             file.write(dumps(item, depth=1))
         separator = b",\n  "
     file.write(b"\n}" if separator != b"{\n  " else b"{}")
-
-
-class StatRenderer:
-    """Writes `PerInstanceStats` with stats that are NaN left out, as HELM's runner does.
-
-    Metrics of ours share one Stat between all rows that have the same value. Such a Stat is encoded once.
-    """
-
-    REMEMBERED = 2_000
-    """How many Stats are remembered. Shared ones are met early; the rest would only fill the memory."""
-
-    def __init__(self) -> None:
-        self._met: dict[int, Stat] = {}
-        """By id. The Stats are kept, so that no id is used again."""
-        self._shared: dict[int, orjson.Fragment] = {}
-        """Those that were met twice, encoded."""
-
-    def render(self, row: Any) -> dict[str, Any]:
-        """Return a row (a PerInstanceStats) as what `write_array` encodes at depth 0."""
-        shared, render = self._shared, self._render
-        plain = _default(row)
-        rendered = [shared.get(id(stat)) or render(stat) for stat in row.stats]
-        plain["stats"] = rendered if all(rendered) else [stat for stat in rendered if stat]
-        return plain
-
-    def _render(self, stat: Stat) -> Any:
-        """Return a Stat that is not shared, or not known to be, as what orjson knows; nothing if it is NaN."""
-        if math.isnan(stat.sum):
-            hwarn(f"Removing stat {stat.name.name} because its value is NaN")
-            return None
-        key = id(stat)
-        if key in self._met:
-            fragment = self._shared[key] = orjson.Fragment(dumps(stat, depth=3))
-            return fragment
-        if len(self._met) < self.REMEMBERED:
-            self._met[key] = stat
-        return _default(stat)

@@ -26,9 +26,10 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext import serialise
+from helm_ext import serialise, serialise_stats
 from helm_ext.recorded import make_recorded_request
-from helm_ext.serialise import ArrayWriter, StatRenderer, dumps, write_array, write_object
+from helm_ext.serialise import ArrayWriter, dumps, write_array, write_object
+from helm_ext.serialise_stats import StatRenderer
 
 
 @dataclass
@@ -275,7 +276,7 @@ def test_array_writer_writes_in_pieces():
 def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     monkeypatch.setattr(StatRenderer, "REMEMBERED", cached)
     warned = []
-    monkeypatch.setattr(serialise, "hwarn", warned.append)
+    monkeypatch.setattr(serialise_stats, "hwarn", warned.append)
     shared = [Stat(MetricName(f"s{i}", split="test")).add(i) for i in (0, 1, 2, math.inf)]
     rows = [
         PerInstanceStats(f"ü{i}", None, 0, [*shared, Stat(MetricName("nan")).add(math.nan), Stat(MetricName("none")),
@@ -283,7 +284,7 @@ def test_stats_are_helms_and_nans_go(cached, monkeypatch):
         for i in range(5)
     ]  # fmt: skip
     file = io.BytesIO()
-    write_array(file, map(StatRenderer().render, rows))
+    StatRenderer().write_array(file, rows)
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)
     assert file.getvalue().decode() == expected
     assert warned == ["Removing stat nan because its value is NaN"] * 5
