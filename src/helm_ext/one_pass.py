@@ -54,6 +54,13 @@ Parts = list[Row]
 class SharedRow(list[Stat]):
     """A piece that is the same object in many rows, of whole numbers: it is summed up by counting it."""
 
+    __slots__ = ("times",)
+
+    def __init__(self, stats: Row) -> None:
+        super().__init__(stats)
+        self.times = 0
+        """How often it came in the trial that is being added up."""
+
 
 class Context:
     """Makes the Stats of one (split, sub-split, perturbation); equal values give the same object."""
@@ -171,35 +178,33 @@ class _Trial:
         """By the id of the name, of which each context has one. In order of first appearance."""
         self.counted: list[_Sum] = []
         """The sums in the order in which they got their first value."""
-        self._times: dict[int, list[Any]] = {}
-        """By the id of a piece of a row: the piece, and how often it came again."""
+        self._shared: list[SharedRow] = []
+        """The pieces that came, once each."""
 
     def add(self, parts: Parts, context: Context) -> Row:
         """Add a row, and return its Stats."""
-        times = self._times
         for part in parts:
-            if part.__class__ is not SharedRow:
+            if not isinstance(part, SharedRow):
                 self._add(part, context)
                 continue
-            seen = times.get(id(part))
-            if seen is not None:
-                seen[1] += 1
-            else:
+            if not part.times:
                 self._add(part, context)
-                times[id(part)] = [part, 0]
+                self._shared.append(part)
+            part.times += 1
         row = [stat for part in parts for stat in part]
         self.rows.append(row)
         return row
 
     def finish(self) -> None:
         """Add what came again, all at once."""
-        for part, times in self._times.values():
+        for part in self._shared:
             for stat in part:
                 total = self.sums[id(stat.name)]
-                total.count += times * stat.count
-                total.sum += times * stat.sum
-                total.sum_squared += times * stat.sum_squared
-        self._times.clear()
+                total.count += (part.times - 1) * stat.count
+                total.sum += (part.times - 1) * stat.sum
+                total.sum_squared += (part.times - 1) * stat.sum_squared
+            part.times = 0
+        self._shared.clear()
 
     def _add(self, part: Row, context: Context) -> None:
         sums = self.sums
