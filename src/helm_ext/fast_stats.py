@@ -36,7 +36,7 @@ from helm.common.hierarchical_logger import hlog
 
 from helm_ext.calibration_stats import calibration_stats
 from helm_ext.fast_scores import INTEGER_SCORES, get_score
-from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row, SharedRow
+from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row, SharedStats, Stats
 from helm_ext.request_stats import RequestValues, Values, language_modeling_parts
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class FastGenerationMetric(OnePassMetric):
                     more = context.stats(reading.more.items())
                     _refuse_repeats(parts, more)
                     if {0, 1}.issuperset(reading.more.values()):
-                        more = SharedRow(more)
+                        more = SharedStats(more)
                     if len(context.remembered) < SHARED_PARTS:
                         context.remembered[key] = more
                 parts.append(more)
@@ -150,7 +150,7 @@ class FastGenerationMetric(OnePassMetric):
         return calibration_stats(rows.values())
 
 
-def _refuse_repeats(parts: Parts, more: Row) -> None:
+def _refuse_repeats(parts: Parts, more: Stats) -> None:
     known = {id(stat.name) for part in parts for stat in part}
     repeated = sorted(stat.name.name for stat in more if id(stat.name) in known)
     if repeated:

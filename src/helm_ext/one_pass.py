@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["Context", "OnePassMetric"]
+__all__ = ["Context", "OnePassMetric", "Parts", "Row", "SharedStats", "Stats"]
 
 SHARED_FLOATS = 2_000
 """How many different floats of one stat are remembered: scores repeat, times and log-probabilities do not."""
@@ -46,20 +46,30 @@ SHARED_FLOATS = 2_000
 SHARED_PARTS = 10_000
 """How many different pieces of rows are remembered."""
 
-Row = list[Stat]
-Parts = list[Row]
-"""A row in pieces."""
+Stats = list[Stat]
+Parts = list[Stats]
+"""The Stats of a row, in pieces."""
 
 
-class SharedRow(list[Stat]):
+class SharedStats(list[Stat]):
     """A piece that is the same object in many rows, of whole numbers: it is summed up by counting it."""
 
-    __slots__ = ("times",)
+    __slots__ = ("encoded", "times")
 
-    def __init__(self, stats: Row) -> None:
+    def __init__(self, stats: Stats) -> None:
         super().__init__(stats)
         self.times = 0
         """How often it came in the trial that is being added up."""
+        self.encoded = b""
+        """What `helm_ext.serialise_stats` writes for it."""
+
+
+class Row(list[Stat]):
+    """The Stats of a row, and in `pieces` the same again: those that are shared, and single ones."""
+
+    __slots__ = ("pieces",)
+
+    pieces: list[SharedStats | Stat]
 
 
 class Context:
@@ -70,7 +80,7 @@ class Context:
         """Names of stats that are not made."""
         self.metric_context = MetricContext.from_instance(instance)
         self._shared: dict[str, tuple[MetricName, dict[Any, Stat]]] = {}
-        self._parts: dict[Any, SharedRow] = {}
+        self._parts: dict[Any, SharedStats] = {}
         self.remembered: dict[Any, Any] = {}
         """What a metric made for a row and will need again."""
 
@@ -95,20 +105,20 @@ class Context:
                 shared[key] = stat
         return stat
 
-    def stats(self, values: Iterable[tuple[str, float | None]]) -> Row:
+    def stats(self, values: Iterable[tuple[str, float | None]]) -> Stats:
         """Return Stats of one value each, without those that are left out."""
         left_out = self.left_out
         return [self.stat(name, value) for name, value in values if name not in left_out]
 
-    def shared(self, names: tuple[str, ...], values: tuple[int | None, ...]) -> Row:
+    def shared(self, names: tuple[str, ...], values: tuple[int | None, ...]) -> Stats:
         """Return one and the same list of Stats for the same integers: sums of integers are exact in any order."""
         key = (names, values)
         part = self._parts.get(key)
         if part is None:
-            row = self.stats(zip(names, values, strict=True))
+            stats = self.stats(zip(names, values, strict=True))
             if len(self._parts) >= SHARED_PARTS:
-                return row
-            part = self._parts[key] = SharedRow(row)
+                return stats
+            part = self._parts[key] = SharedStats(stats)
         return part
 
     def single(self, name: str, value: float) -> Stat:
@@ -178,20 +188,24 @@ class _Trial:
         """By the id of the name, of which each context has one. In order of first appearance."""
         self.counted: list[_Sum] = []
         """The sums in the order in which they got their first value."""
-        self._shared: list[SharedRow] = []
+        self._shared: list[SharedStats] = []
         """The pieces that came, once each."""
 
     def add(self, parts: Parts, context: Context) -> Row:
         """Add a row, and return its Stats."""
+        row = Row()
+        row.pieces = pieces = []
         for part in parts:
-            if not isinstance(part, SharedRow):
+            row += part
+            if not isinstance(part, SharedStats):
                 self._add(part, context)
+                pieces += part
                 continue
             if not part.times:
                 self._add(part, context)
                 self._shared.append(part)
             part.times += 1
-        row = [stat for part in parts for stat in part]
+            pieces.append(part)
         self.rows.append(row)
         return row
 
@@ -206,7 +220,7 @@ class _Trial:
             part.times = 0
         self._shared.clear()
 
-    def _add(self, part: Row, context: Context) -> None:
+    def _add(self, part: Stats, context: Context) -> None:
         sums = self.sums
         for stat in part:
             total = sums.get(id(stat.name))

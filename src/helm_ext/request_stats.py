@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.window_services.window_service import WindowService
 
-    from helm_ext.one_pass import Context, Parts, Row
+    from helm_ext.one_pass import Context, Parts, Stats
 
 __all__ = ["RequestValues", "Values", "language_modeling_parts"]
 
@@ -52,7 +52,7 @@ class _Repeated:
     costs: tuple[float | None, float | None]
     after: tuple[int | None, ...]
 
-    def to_parts(self, context: Context) -> tuple[Parts, Row]:
+    def to_parts(self, context: Context) -> tuple[Parts, Stats]:
         """Return them as Stats of one value each: what stands before the times, and what behind."""
         parts: Parts
         if self.costs == (None, None):

@@ -1,7 +1,7 @@
 """`per_instance_stats.json`: HELM's largest file but one, and made of few values.
 
-Metrics of ours share one Stat between all rows that have the same value. Such a Stat is encoded once; of the others,
-which differ in their numbers alone, the rest is.
+Metrics of ours share Stats between all rows that have the same values. Those are encoded once; of the others, which
+differ in their numbers alone, the rest is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.common.hierarchical_logger import hwarn
 
+from helm_ext.one_pass import Row, SharedStats
 from helm_ext.serialise import CHUNK, dumps
 
 __all__ = ["StatRenderer"]
@@ -25,6 +26,8 @@ __all__ = ["StatRenderer"]
 _NUMBERS = [field.name for field in fields(Stat)][1:]
 """The fields of a Stat behind its name."""
 _get_numbers = attrgetter(*_NUMBERS)
+_BETWEEN = b",\n      "
+"""Between the Stats of a row."""
 
 
 class StatRenderer:
@@ -58,15 +61,30 @@ class StatRenderer:
 
     def render(self, row: PerInstanceStats) -> bytes:
         """Return a row as an element of an array, indented."""
-        shared, render = self._shared, self._render
-        stats = [shared.get(id(stat)) or render(stat) for stat in row.stats]
-        if not all(stats):
-            stats = [stat for stat in stats if stat]
+        stats = self._render_stats(row.stats)
         head = b'  {\n    "instance_id": ' + _dump_text(row.instance_id)
         if row.perturbation is not None:
             head += b',\n    "perturbation": ' + dumps(row.perturbation, depth=2)
-        body = b"[\n      " + b",\n      ".join(stats) + b"\n    ]" if stats else b"[]"
+        body = b"[\n      " + _BETWEEN.join(stats) + b"\n    ]" if stats else b"[]"
         return b'%b,\n    "train_trial_index": %d,\n    "stats": %b\n  }' % (head, row.train_trial_index, body)
+
+    def _render_stats(self, row: list[Stat]) -> list[bytes]:
+        shared, render = self._shared, self._render
+        pieces = row.pieces if isinstance(row, Row) else row
+        encoded: list[bytes] = []
+        count = 0
+        for piece in pieces:
+            if isinstance(piece, SharedStats):
+                if not piece.encoded:
+                    piece.encoded = _BETWEEN.join([dumps(stat, depth=3) for stat in piece])
+                encoded.append(piece.encoded)
+                count += len(piece)
+            else:
+                encoded.append(shared.get(id(piece)) or render(piece))
+                count += 1
+        if count != len(row):  # somebody changed it: its pieces say what it was
+            return self._render_stats(list(row))
+        return encoded if all(encoded) else [one for one in encoded if one]
 
     def _render(self, stat: Stat) -> bytes:
         """Return a Stat that is not shared, or not known to be; nothing if it is NaN."""

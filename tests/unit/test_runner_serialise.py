@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.metrics.metric import PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
@@ -27,6 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext import serialise, serialise_stats
+from helm_ext.one_pass import Row, SharedStats
 from helm_ext.recorded import make_recorded_request
 from helm_ext.serialise import ArrayWriter, dumps, write_array, write_object
 from helm_ext.serialise_stats import StatRenderer
@@ -288,3 +290,32 @@ def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)
     assert file.getvalue().decode() == expected
     assert warned == ["Removing stat nan because its value is NaN"] * 5
+
+
+def make_row(*pieces):
+    row = Row(stat for piece in pieces for stat in (piece if isinstance(piece, SharedStats) else [piece]))
+    row.pieces = list(pieces)
+    return row
+
+
+def test_shared_pieces_of_rows_are_written_as_their_stats():
+    def stat(name, value):
+        return Stat(MetricName(name, split="test")).add(value)
+
+    ints = SharedStats([stat("a%b", 1), stat("none", None)])
+    nothing = SharedStats([])
+    perturbation = PerturbationDescription(name="dialect", fairness=True)
+    rows = [
+        PerInstanceStats("ü", None, 0, make_row(ints, stat("time", 0.1), nothing, stat("nan", math.nan), ints)),
+        PerInstanceStats("b\x7f", perturbation, 1, make_row(stat("inf", -math.inf), ints)),
+        PerInstanceStats("c", None, 0, make_row(nothing)),
+        PerInstanceStats("d", None, 0, make_row(stat("numpy", np.float64(0.5)), stat("big", 1e9))),
+    ]
+    changed = make_row(ints, stat("x", 0.5))
+    changed.append(stat("added", 2))
+    rows.append(PerInstanceStats("e", None, 0, changed))
+    file = io.BytesIO()
+    StatRenderer().write_array(file, rows)
+    expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)
+    assert json.loads(file.getvalue()) == json.loads(expected)
+    assert len(file.getvalue()) == len(expected)
