@@ -101,7 +101,7 @@ class RowExtra(TypedDict, total=False):
     attributes: dict[str, str]
     """The row's values of `EvalSet.attributes`, the dataset's own included."""
     position: int
-    """The row's place in the file, where `row_order` moved rows. Taken out again with the recording."""
+    """The row's place in the file, where `row_order` moves rows. Taken out again with the recording."""
     left_out: LeftOut
     """Set by `adaptation` on rows that a run cannot score. Metrics leave them out and count them."""
 
