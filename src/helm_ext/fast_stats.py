@@ -36,7 +36,7 @@ from helm.common.hierarchical_logger import hlog
 
 from helm_ext.calibration_stats import calibration_stats
 from helm_ext.fast_scores import INTEGER_SCORES, get_score
-from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row, SharedStats, Stats
+from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row, Stats
 from helm_ext.request_stats import RequestValues, Values, language_modeling_parts
 
 if TYPE_CHECKING:
@@ -130,8 +130,6 @@ class FastGenerationMetric(OnePassMetric):
                 if more is None:
                     more = context.stats(reading.more.items())
                     _refuse_repeats(parts, more)
-                    if {0, 1}.issuperset(reading.more.values()):
-                        more = SharedStats(more)
                     if len(context.remembered) < SHARED_PARTS:
                         context.remembered[key] = more
                 parts.append(more)

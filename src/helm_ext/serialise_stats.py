@@ -18,7 +18,7 @@ from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.one_pass import Row, SharedStats
+from helm_ext.one_pass import SharedStats
 from helm_ext.serialise import CHUNK, dumps
 
 __all__ = ["StatRenderer"]
@@ -70,19 +70,23 @@ class StatRenderer:
 
     def _render_stats(self, row: list[Stat]) -> list[bytes]:
         shared, render = self._shared, self._render
-        pieces = row.pieces if isinstance(row, Row) else row
         encoded: list[bytes] = []
-        count = 0
-        for piece in pieces:
+        place = 0
+        for piece in getattr(row, "pieces", row):
             if isinstance(piece, SharedStats):
+                end = place + len(piece)
+                if row[place:end] != piece:
+                    return self._render_stats(list(row))  # somebody changed it: its pieces say what it was
                 if not piece.encoded:
                     piece.encoded = _BETWEEN.join([dumps(stat, depth=3) for stat in piece])
                 encoded.append(piece.encoded)
-                count += len(piece)
+                place = end
             else:
+                if place >= len(row) or row[place] is not piece:
+                    return self._render_stats(list(row))
                 encoded.append(shared.get(id(piece)) or render(piece))
-                count += 1
-        if count != len(row):  # somebody changed it: its pieces say what it was
+                place += 1
+        if place != len(row):
             return self._render_stats(list(row))
         return encoded if all(encoded) else [one for one in encoded if one]
 

@@ -4,12 +4,13 @@ import gzip
 import hashlib
 import json
 import pickle
+import random
 from pathlib import Path
 
 import pytest
 import zstandard
 from helm.common.general import asdict_without_nones
-from request_states_files import answered, codes, errors, problems, reference, split_rows, state, write
+from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError
 from helm_ext.formats import request_states
@@ -563,3 +564,49 @@ class TestJsonSchema:
             assert model.get("description"), name
             for key, value in model["properties"].items():
                 assert value.get("description") or "$ref" in value, (name, key)
+
+
+def shuffled(value, rng):
+    """Return the same JSON value with the keys of its objects in another order."""
+    if isinstance(value, list):
+        return [shuffled(item, rng) for item in value]
+    if not isinstance(value, dict):
+        return value
+    items = [(key, shuffled(item, rng)) for key, item in value.items()]
+    rng.shuffle(items)
+    return dict(items)
+
+
+@pytest.mark.parametrize("own_keys", ["none", "some rows", "all rows"])
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
+@pytest.mark.parametrize("method", ["chat", "generation", "multiple_choice_joint"])
+def test_the_order_of_keys_does_not_count(method, name, own_keys, tmp_path):
+    """Rows with keys of their own are read by another parser; which rows are drawn must not depend on that."""
+    rows = []
+    for number in range(40):
+        row = answered(choice(f"Question {number}?", ["a", "b", "c"], number % 3), "B", request_time=0.5 + number)
+        row["instance"]["input"]["messages"] = [
+            {"role": "system", "content": "Answer."},
+            {"role": "user", "content": f"Question {number}?", **({"name": "x"} if number % 5 == 0 else {})},
+        ]
+        if method == "chat":
+            del row["instance"]["input"]["text"]
+        row["request"] = {"prompt": f"Question {number}?", "temperature": 0.5, **row["request"]}
+        if own_keys == "all rows" or (own_keys == "some rows" and number % 3 == 0):
+            row["note"] = number
+        rows.append(row)
+    spec = {"method": method, "max_train_instances": 0 if method == "chat" else 2, "reference_prefix": "A. "}
+    path = tmp_path / name
+
+    def read(states):
+        write(path, states, {**spec, "max_eval_instances": 9})
+        return [asdict_without_nones(instance) for instance in load(path).instances]
+
+    expected = read(rows)
+    assert len(expected) > 9
+    rng = random.Random(7)
+    for _ in range(3):
+        assert read([shuffled(row, rng) for row in rows]) == expected
+    without_notes = [{key: value for key, value in row.items() if key != "note"} for row in rows]
+    drawn = [(row["id"], row["split"]) for row in expected]
+    assert [(row["id"], row["split"]) for row in read(without_notes)] == drawn

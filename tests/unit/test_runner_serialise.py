@@ -311,9 +311,14 @@ def test_shared_pieces_of_rows_are_written_as_their_stats():
         PerInstanceStats("c", None, 0, make_row(nothing)),
         PerInstanceStats("d", None, 0, make_row(stat("numpy", np.float64(0.5)), stat("big", 1e9))),
     ]
-    changed = make_row(ints, stat("x", 0.5))
-    changed.append(stat("added", 2))
-    rows.append(PerInstanceStats("e", None, 0, changed))
+    rows += [PerInstanceStats("e", None, 0, make_row(ints, stat("x", 0.5), stat("y", 0.25))) for _ in range(6)]
+    changed = [row.stats for row in rows[-6:]]
+    changed[0].append(stat("added", 2))
+    changed[1][0] = stat("replaced", 2)
+    changed[2][-1] = stat("replaced", 2)
+    changed[3].pop()
+    changed[4].reverse()
+    rows.append(PerInstanceStats("f", None, 0, Row(changed[5])))
     file = io.BytesIO()
     StatRenderer().write_array(file, rows)
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)

@@ -6,8 +6,9 @@ their order in the file or on a library's random numbers; another row more chang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.sources import canonical_json
@@ -22,7 +23,7 @@ def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
     def place(row: Row) -> bytes:
         given, name = row.instance["input"], row.instance.get("id")
         text = given.get("text")
-        content = f"{name}\0{text}" if text is not None else f"{name}\0\0{given.get('messages')}"
+        content = f"{name}\0{text}" if text is not None else f"{name}\0\0{_in_order(given.get('messages') or ())}"
         digest = keyed.copy()
         digest.update(content.encode("utf-8", "surrogatepass"))
         return digest.digest()
@@ -40,3 +41,8 @@ def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
         )
     )
     return order
+
+
+def _in_order(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with their keys in one order, in whichever they were read."""
+    return [{"role": message["role"], "content": message["content"], **message} for message in messages]
