@@ -318,18 +318,19 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
         max_tokens=adapter_spec.max_tokens,
         stop_sequences=adapter_spec.stop_sequences,
     )
-    template = RequestState(
-        instance=rows[0],
-        reference_index=None,
-        request_mode=None,
-        train_trial_index=0,
-        output_mapping=None,
-        request=make_template(request),
-        result=None,
-        num_train_instances=0,
-        prompt_truncated=False,
+    template = make_template(
+        RequestState(
+            instance=rows[0],
+            reference_index=None,
+            request_mode=None,
+            train_trial_index=0,
+            output_mapping=None,
+            request=make_template(request),
+            result=None,
+            num_train_instances=0,
+            prompt_truncated=False,
+        )
     )
-    template = make_template(template)
     with garbage.paused():
         states = [state for instance in rows for state in _rebuild_row(instance, template)]
         # Instances are this run's own, and copies of all of them would double the memory. Some may share their extras.

@@ -36,7 +36,7 @@ from helm.common.hierarchical_logger import hlog
 
 from helm_ext.calibration_stats import calibration_stats
 from helm_ext.fast_scores import INTEGER_SCORES, get_score
-from helm_ext.one_pass import SHARED_PARTS, Context, OnePassMetric, Parts, Row, Stats
+from helm_ext.one_pass import Context, OnePassMetric, Parts, Row, Stats
 from helm_ext.request_stats import RequestValues, Values, language_modeling_parts
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class FastGenerationMetric(OnePassMetric):
         read = self.read or (lambda state: read_as_helm(state, adapter_spec))
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
-            [state] = states
+            state = singleton(list(states))
             parts = common.get_parts(state, context)
             reading = read(state)
             if state.instance.references:
@@ -120,8 +120,8 @@ class FastGenerationMetric(OnePassMetric):
                         scored = context.shared(score_names, tuple([value for _, value in values]))  # type: ignore[misc]
                     else:
                         scored = context.stats(values)
-                    if texts and len(context.remembered) < SHARED_PARTS:
-                        context.remembered[texts] = scored
+                    if texts:
+                        context.remember(texts, scored)
                 parts.append(scored)
             parts += language_modeling_parts(state, context)
             if reading.more:
@@ -130,8 +130,7 @@ class FastGenerationMetric(OnePassMetric):
                 if more is None:
                     more = context.stats(reading.more.items())
                     _refuse_repeats(parts, more)
-                    if len(context.remembered) < SHARED_PARTS:
-                        context.remembered[key] = more
+                    context.remember(key, more)
                 parts.append(more)
             return parts
 

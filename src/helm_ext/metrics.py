@@ -22,7 +22,7 @@ from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicRef
 from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.metric_service import MetricService
-from helm.benchmark.metrics.statistic import Stat, merge_stat
+from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.request import GeneratedOutput, Token
 
@@ -77,7 +77,7 @@ class EvalSetMetric(MetricInterface):
         state = take_scored(scenario_state)
         scored = state.request_states
         unmeasured = find_unmeasured(state.adapter_spec, scored)
-        metrics: list[MetricInterface] = []
+        metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
         if any(s.reference_index is None for s in scored):
             metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, self._get_reader(state.adapter_spec)))
         if any(s.reference_index is not None for s in scored):
@@ -86,7 +86,6 @@ class EvalSetMetric(MetricInterface):
         rows = [row for r in results for row in r.per_instance_stats]
         return MetricResult(
             aggregated_stats=[
-                *count_instances(state),
                 *(s for r in results for s in r.aggregated_stats),
                 *break_down(self.scoring.main_metric, self.attributes, rows, state.instances),
                 *count_left_out(scenario_state),
@@ -244,18 +243,6 @@ def _has_logprobs(completions: Sequence[GeneratedOutput]) -> bool:
 
 def _lacks_tokenizer(model_deployment: str) -> bool:
     return get_model_deployment(model_deployment).tokenizer_name is None
-
-
-def count_instances(scenario_state: ScenarioState) -> list[Stat]:
-    """Return `num_instances` per split: `InstancesPerSplitMetric.evaluate`, restated."""
-    counts: dict[MetricName, Stat] = {}
-    for trial in range(scenario_state.adapter_spec.num_train_trials):
-        instances = dict.fromkeys([s.instance for s in scenario_state.request_states if s.train_trial_index == trial])
-        examples = {_place(instance): instance for instance in instances}
-        for place, count in Counter(map(_place, instances)).items():
-            stat = Stat(MetricName("num_instances")).add(count)
-            merge_stat(counts, add_context(stat, MetricContext.from_instance(examples[place])).take_mean())
-    return list(counts.values())
 
 
 def count_left_out(scenario_state: ScenarioState) -> list[Stat]:

@@ -82,7 +82,12 @@ class Context:
         self._shared: dict[str, tuple[MetricName, dict[Any, Stat]]] = {}
         self._parts: dict[Any, SharedStats] = {}
         self.remembered: dict[Any, Any] = {}
-        """What a metric made for a row and will need again."""
+        """What a metric made for a row and will need again; filled by `remember`."""
+
+    def remember(self, key: Any, made: Any) -> None:
+        """Keep what was made for a row, while there is not too much of it."""
+        if len(self.remembered) < SHARED_PARTS:
+            self.remembered[key] = made
 
     def stat(self, name: str, value: float | None) -> Stat:
         """Return a Stat of one value (none at all for None, as in `Stat.add`)."""

@@ -91,7 +91,8 @@ class RequestValues:
         repeated, times = self._get(state)
         parts = context.remembered.get(repeated)
         if parts is None:
-            parts = context.remembered[repeated] = repeated.to_parts(context)
+            parts = repeated.to_parts(context)
+            context.remember(repeated, parts)
         before, after = parts
         if not times:
             return [*before, after]

@@ -28,6 +28,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helm_ext import one_pass, request_stats
 from helm_ext.calibration_stats import calibration_stats
 from helm_ext.fast_scores import get_score, normalize_text
 from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, read_as_helm
@@ -436,3 +437,18 @@ def test_calibration_equals_helm(kind):
         instance = Instance(Input("?"), [], id=f"id{number}")
         rows[instance] = make_confidence_row(number, probability, match, more=more)
     assert calibration_stats(rows.values()) == compute_calibration_metrics(rows)
+
+
+def test_memory_is_bounded_where_no_request_is_like_another(monkeypatch):
+    """Of a live run with a tokenizer, hardly two requests have the same token counts."""
+    for module in (one_pass, request_stats):
+        monkeypatch.setattr(module, "SHARED_PARTS", 5)
+    contexts = []
+    make = one_pass.Context.__init__
+    monkeypatch.setattr(one_pass.Context, "__init__", lambda self, *a: (make(self, *a), contexts.append(self))[0])
+    state = make_generation(8, rows=60)
+    ours = evaluate(FastGenerationMetric(["exact_match"]), state)
+    assert contexts
+    assert all(len(context.remembered) <= 5 and len(context._parts) <= 5 for context in contexts)
+    helms = evaluate(BasicGenerationMetric(["exact_match"]), state)
+    assert [row.stats for row in ours.per_instance_stats] == [row.stats for row in helms.per_instance_stats]

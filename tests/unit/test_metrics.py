@@ -1,20 +1,16 @@
 """EvalSetMetric against values worked out by hand."""
 
-from dataclasses import replace
-
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-from helm.benchmark.metrics.basic_metrics import InstancesPerSplitMetric
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.answers import AnswerReader, get_options
 from helm_ext.evalset import EXTRA_KEY, Scoring
-from helm_ext.metrics import EvalSetMetric, count_instances, count_reference_tokens
+from helm_ext.metrics import EvalSetMetric, count_reference_tokens
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
@@ -219,17 +215,3 @@ def test_metadata_describes_every_stat_and_the_main_metric():
     assert {"exact_match", "expected_contains", "unmapped", "num_left_out", "num_instances", "max_prob"} <= described
     lists = {m.name: m for m in EvalSetMetric(["set_exact_match", "list_f1"], output_format="list").get_metadata()}
     assert lists["set_exact_match"].lower_is_better is False
-
-
-def test_instances_are_counted_as_helm_counts_them():
-    perturbation = PerturbationDescription(name="dialect", fairness=True)
-    rows = [state("a", id=f"r{number}") for number in range(5)]
-    rows[1] = replace(rows[1], instance=replace(rows[1].instance, split="valid"))
-    rows[2] = replace(rows[2], instance=replace(rows[2].instance, sub_split="x", perturbation=perturbation))
-    rows += [replace(row, train_trial_index=1) for row in rows[:3]]
-    rows += [replace(row, train_trial_index=1, reference_index=1) for row in rows[:3]]
-    spec = AdapterSpec("generation", model="x", model_deployment="recorded/x", num_train_trials=2)
-    scenario_state = ScenarioState(spec, rows)
-    helms = InstancesPerSplitMetric().evaluate(scenario_state, None, "", 1).aggregated_stats
-    assert repr(count_instances(scenario_state)) == repr(helms)
-    assert [(stat.name.split, stat.sum) for stat in helms] == [("test", 4.0), ("valid", 2.0), ("test", 2.0)]

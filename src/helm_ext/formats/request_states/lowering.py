@@ -107,12 +107,13 @@ class Lowering:
         groups: dict[bytes, Row] = {}
         try:
             for raw in self._reader.states():
-                row = reader.read(raw, self._reader.prefix(raw[0]), self._reader.reparse)
+                index, _, state, _, _, has_known_keys = raw
+                row = reader.read(raw, self._reader.prefix(index), self._reader.reparse)
                 if row is None or (row.is_helm and not is_first_state(row, groups)):
                     continue
                 survey.add(row)
-                if not row.is_helm and not raw[5]:
-                    self._strays.look(raw[2], row)
+                if not row.is_helm and not has_known_keys:
+                    self._strays.look(state, row)
                 if lower and has_upper_case(row):
                     (self._upper_train if row.split == "train" else self._upper).add(row)
                 if not row.is_helm:

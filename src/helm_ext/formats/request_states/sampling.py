@@ -6,6 +6,7 @@ their order in the file or on a library's random numbers; another row more chang
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -29,18 +30,15 @@ def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
         return digest.digest()
 
     places = [place(row) for row in rows]
-    order = [rows[index] for index in sorted(range(len(rows)), key=places.__getitem__)]
-    if len(set(places)) == len(places):
-        return order
-    # The same input and id: the rest of the row decides.
-    by_place = dict(zip(map(id, rows), places, strict=True))
-    order.sort(
-        key=lambda row: (
-            by_place[id(row)],
-            canonical_json([row.references, row.instance.get("perturbation"), row.instance]),
-        )
-    )
-    return order
+    if len(set(places)) < len(places):
+        counts = Counter(places)
+        # The same input and id: the rest of the row decides.
+        places = [one + _rest(row) if counts[one] > 1 else one for one, row in zip(places, rows, strict=True)]
+    return [rows[index] for index in sorted(range(len(rows)), key=places.__getitem__)]
+
+
+def _rest(row: Row) -> bytes:
+    return canonical_json([row.references, row.instance.get("perturbation"), row.instance])
 
 
 def _in_order(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
