@@ -12,8 +12,8 @@ from helm.benchmark.scenarios import scenario
 from helm.common import request
 
 from helm_ext.formats.request_states import models, rows, state_models
-from helm_ext.formats.request_states.adapter import _HELM_DEFAULTS
 from helm_ext.formats.request_states.scoring import HELM_METRICS
+from helm_ext.formats.request_states.settings import HELM_DEFAULTS
 
 
 def test_names_of_reference_metrics():
@@ -24,9 +24,9 @@ def test_names_of_reference_metrics():
 
 def test_defaults_of_prefixes_and_suffixes():
     defaults = {field.name: field.default for field in fields(AdapterSpec)}
-    assert {key: defaults[key] for key in _HELM_DEFAULTS} == _HELM_DEFAULTS
+    assert {key: defaults[key] for key in HELM_DEFAULTS} == HELM_DEFAULTS
     texts = {field.name for field in fields(AdapterSpec) if field.name.endswith(("fix", "instructions"))}
-    assert texts == set(_HELM_DEFAULTS)
+    assert texts == set(HELM_DEFAULTS)
 
 
 def test_defaults_of_numbers_that_absent_keys_fall_back_to():

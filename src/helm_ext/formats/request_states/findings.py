@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helm_ext.errors import count, show
-from helm_ext.formats.request_states.adapter import Settings
 from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.rows import First, Row, RowReader
+from helm_ext.formats.request_states.settings import Settings
 from helm_ext.formats.request_states.strays import Strays
 from helm_ext.formats.request_states.survey import Survey
 from helm_ext.formats.request_states.wording import Path, format_path

@@ -12,14 +12,7 @@ from pydantic import ValidationError
 
 from helm_ext.errors import DatasetError, Problem, raise_for, show
 from helm_ext.formats.request_states import findings, models
-from helm_ext.formats.request_states.adapter import (
-    Plan,
-    Settings,
-    choose_method,
-    make_adapter_spec,
-    read_settings,
-    request_decoding,
-)
+from helm_ext.formats.request_states.adapter import Plan, choose_method, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.questions import digest_question, digest_questions
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
@@ -27,6 +20,7 @@ from helm_ext.formats.request_states.report import INTEGRITY, Report
 from helm_ext.formats.request_states.rows import CORRECT, First, Row, RowReader
 from helm_ext.formats.request_states.sampling import draw_order
 from helm_ext.formats.request_states.scoring import check_scoring, make_scoring
+from helm_ext.formats.request_states.settings import Settings, read_settings
 from helm_ext.formats.request_states.strays import Strays
 from helm_ext.formats.request_states.survey import EVAL_SPLITS, Survey
 from helm_ext.formats.request_states.wording import describe

@@ -1,0 +1,108 @@
+"""A finished UltraEval run as an EvalSet: the outputs in its log (`run_log`) are recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import DatasetError, Location, Problem, RunEntryError
+from helm_ext.evalset import EvalSet, row_extra
+from helm_ext.formats.ultraeval import run_log
+from helm_ext.formats.ultraeval.checkout import open_checkout
+from helm_ext.formats.ultraeval.evalset_parts import (
+    FORMAT,
+    make_digest,
+    make_scoring,
+    make_tags,
+    needs_row,
+    require_allowed,
+)
+from helm_ext.formats.ultraeval.lowering import to_adapter_spec
+from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
+from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
+from helm_ext.formats.ultraeval.rows import Rows, read_rows
+from helm_ext.formats.ultraeval.sampling import Sampling
+
+__all__ = ["check_log", "load_log", "read_log"]
+
+
+def read_log(data: str | Path) -> Rows | None:
+    """Return the rows of a file if they are the outputs of a finished UltraEval run."""
+    path = Path(str(data))
+    rows = read_rows(path) if path.is_file() else None
+    return rows if rows is not None and run_log.is_run_log(rows.rows[0]) else None
+
+
+def check_log(rows: Rows, arguments: dict[str, Any], *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
+    """Return every problem of a finished run and its counts; `arguments` are those of `ultraeval.load`."""
+    taken = ("method", "metric", "postprocess", "root", "limit", "name", "dataset_name", "allow_code")
+    options: dict[str, Any] = dict.fromkeys(taken) | {key: value for key, value in arguments.items() if key in taken}
+    options["allow_code"] = True  # no metric is computed here
+    try:
+        evalset = load_log(rows, execute=execute, **options)
+    except DatasetError as error:
+        return list(error.problems), {"rows": len(rows.rows)}
+    counts = evalset.counts
+    problems = list(evalset.warnings)
+    if counts["not_run"]:
+        message = f"{counts['not_run']} of {counts['eval']} rows were not run; a recorded run refuses the file"
+        hint = "missing=skip scores the rest and reports how many were left out" if counts["recorded"] else ""
+        problems.append(Problem(message, Location(str(rows.path)), hint, "warning", "not-run"))
+    return problems, counts
+
+
+def load_log(
+    rows: Rows, *, method: str | None, metric: Any, postprocess: str | None, root: str | Path | None, limit: int | None,
+    name: str | None, dataset_name: str | None, allow_code: bool, execute: bool = True,
+) -> EvalSet:  # fmt: skip
+    """Return a finished UltraEval run with its outputs as recordings; import no postprocessing unless `execute`."""
+    kind = run_log.method_of(rows)
+    if method not in (None, kind):
+        raise RunEntryError(f"method={method}: {rows.path} holds the outputs of a {kind} run")
+    said = run_log.read_run_log_config(rows.path)
+    post = str(postprocess) if postprocess is not None else said.postprocess
+    metrics, warnings = (
+        parse_metric_argument(metric, kind, post)
+        if metric is not None
+        else read_metrics(said.metrics, kind, post, rows.path.name)
+    )
+    require_allowed(metrics, allow_code=allow_code)
+    checkout = open_checkout(Path(root) if root else None, rows.path)
+    if kind == "gen" and execute:
+        get_postprocess(post, str(checkout.root) if checkout else None)
+    from_checkout = kind == "gen" and execute and comes_from_checkout(post, checkout)
+    used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
+    instances = run_log.to_recorded_instances(rows, kind, needs_row=needs_row(metrics))[:limit]
+    recorded = sum(row_extra(instance)["recorded"]["status"] == "ok" for instance in instances)
+    title = str(dataset_name) if dataset_name is not None else run_log.name_of(rows.path, kind)
+    script = (rows.path.stem, "none")
+    return EvalSet(
+        name=name or title,
+        format=FORMAT,
+        digest=make_digest([("log", rows.sha256), *used]),
+        question_digest=make_digest(
+            [("questions", run_log.digest_questions(rows)), ("scored", f"{metrics} {post}"), *used]
+        ),
+        instances=instances,
+        adapter_spec=to_adapter_spec(kind, Sampling()),
+        scoring=make_scoring(kind, metrics),
+        display_name=title,
+        description=f"Outputs of a finished UltraEval run of {title}.",
+        tags=make_tags(
+            kind,
+            title.split("_")[0],
+            script,
+            rows,
+            metrics,
+            post,
+            checkout.root if checkout and from_checkout else None,
+        ),
+        warnings=tuple(warnings),
+        counts={
+            "rows": len(rows.rows),
+            "train": 0,
+            "eval": len(instances),
+            "recorded": recorded,
+            "not_run": len(instances) - recorded,
+        },
+    )
