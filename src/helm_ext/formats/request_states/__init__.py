@@ -1,6 +1,7 @@
 """Format 1: a JSON file with `adapter_spec` and `request_states` (or JSON Lines), lowered to an EvalSet.
 
-    file ──reading──▶ states ──rows──▶ Rows ──survey, settings, adapter, sampling──▶ what the file is ──build──▶ Instances
+    file ──reading──▶ header ──settings──┬─▶ what the file is ──adapter, sampling, build──▶ Instances
+           └────────▶ states ──rows, survey──┘
 
 `load` raises with every problem it finds; `check` returns them. Rules: formats.md, section 1; every key, its default
 and HELM's counterpart: docs/adapter_spec.md.
