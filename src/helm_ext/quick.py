@@ -1,8 +1,8 @@
 """HELM's small dataclasses as subclasses that are made two to four times as fast.
 
 HELM's are frozen: `__init__` sets each field through `object.__setattr__`. A dozen of them are made for every row, and
-that was a fifteenth of a run. These set their fields as any class does. In all else they are HELM's: the same fields, equal
-to HELM's instances of the same values and hashed alike, written and copied as they are.
+that was a fifteenth of a run. These set their fields as any class does. In all else they are HELM's: the same fields,
+equal to HELM's instances of the same values and hashed alike, written and copied as they are.
 """
 
 from __future__ import annotations
