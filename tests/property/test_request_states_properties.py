@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helm_ext import sources
+from helm_ext import files as sources
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import request_states

@@ -4,10 +4,11 @@ import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
 from helm.common.object_spec import parse_object_spec
 
-from helm_ext import planned, run_specs
 from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
 from helm_ext.evalset import row_extra
-from helm_ext.scenarios import group_name
+from helm_ext.formats import planned
+from helm_ext.formats.scenarios import group_name
+from helm_ext.planning import run_specs
 
 BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
 
@@ -129,7 +130,7 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
     entry = "adapter_spec:dataset=sums,metrics=exact_match+f1_score,main_metric=f1_score,extract=(\\d+),lower=true"
     spec = make(entry + ",seed=3,missing=skip")
     (metric,) = spec.metric_specs
-    assert metric.class_name == "helm_ext.metrics.EvalSetMetric"
+    assert metric.class_name == "helm_ext.scoring.metrics.EvalSetMetric"
     assert metric.args["metrics"] == ["exact_match", "f1_score"]
     assert metric.args["extract"] == "(\\d+)"
     assert metric.args["lower"] is True
