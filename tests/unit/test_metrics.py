@@ -10,7 +10,8 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
 from helm_ext.scoring.answers import AnswerReader, get_options
-from helm_ext.scoring.metrics import EvalSetMetric, count_reference_tokens
+from helm_ext.scoring.metrics import EvalSetMetric
+from helm_ext.scoring.references import count_reference_tokens
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 

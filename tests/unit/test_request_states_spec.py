@@ -689,8 +689,9 @@ class TestScoring:
 
     def test_defaults(self, tmp_path):
         assert self.scoring(tmp_path) == Scoring(
-            metrics=("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score"),
-            main_metric="quasi_exact_match",
+            metrics=("normalized_exact_match", "exact_match", "quasi_exact_match", "prefix_exact_match",
+                     "quasi_prefix_exact_match", "f1_score"),
+            main_metric="normalized_exact_match",
         )
         assert self.scoring(tmp_path, rivers()) == Scoring(
             metrics=("exact_match", "quasi_exact_match"), main_metric="exact_match"
@@ -731,7 +732,7 @@ class TestScoring:
         assert made.main_metric == "f1_score@3"
 
     def test_scores_of_ours(self, tmp_path):
-        from helm_ext.scoring.scores import get_scores
+        from helm_ext.scoring.registry import get_scores
 
         name = min(get_scores())
         assert self.scoring(tmp_path, metrics=[name]) == Scoring(metrics=(name,), main_metric=name)

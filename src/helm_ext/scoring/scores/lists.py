@@ -1,4 +1,4 @@
-"""Scores of lists (`output_format: list`, formats.md, section 1): equal in order, equal as multisets, F1 by matching.
+"""Scores of lists (`output_format: list`, docs/adapter_spec.md): equal in order, equal as multisets, F1 by matching.
 
 Segments are compared as they are after stripping: case and punctuation count for `exact_match` and `set_exact_match`.
 `list_f1` gives part of the credit for near misses:
@@ -22,7 +22,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["MAX_PAIRS", "exact_match", "list_f1", "segment_f1", "set_exact_match", "tokenize"]
+from helm_ext.scoring.score import Score
+
+__all__ = ["MAX_PAIRS", "SCORES", "exact_match", "list_f1", "segment_f1", "set_exact_match", "tokenize"]
 
 MAX_PAIRS = 250_000
 """The most pairs of segments that are matched exactly: 500 segments against 500, about a third of a second."""
@@ -114,3 +116,28 @@ def _total_credit(gold: Counter[_Bag], pred: Counter[_Bag], n_gold: int, n_pred:
     matrix = np.repeat(np.repeat(np.array(credit), rows, axis=0), columns, axis=1)
     matched = linear_sum_assignment(matrix, maximize=True)
     return float(matrix[matched].sum())
+
+
+SCORES: tuple[Score, ...] = (
+    Score(
+        name="exact_match",
+        list_function=exact_match,
+        display_name="Exact match",
+        short_display_name="EM",
+        description="Fraction of rows whose list of segments equals the gold list, in order.",
+    ),
+    Score(
+        name="set_exact_match",
+        list_function=set_exact_match,
+        display_name="Set exact match",
+        short_display_name="Set EM",
+        description="Fraction of rows whose segments are the gold segments, in any order.",
+    ),
+    Score(
+        name="list_f1",
+        list_function=list_f1,
+        display_name="List F1",
+        description="F1 over an optimal one-to-one matching of segments; a pair counts by its token F1.",
+    ),
+)
+"""What `helm_ext.scoring.registry` offers from this module. `exact_match` stands in the place of HELM's for lists."""
