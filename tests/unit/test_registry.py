@@ -45,6 +45,14 @@ LISTS = {
     "exact_match": (["a", "b"], ["b", "a"], 0),
     "set_exact_match": (["a", "b"], ["b", "a"], 1),
     "list_f1": (["a", "b"], ["a"], 2 / 3),
+    "list_accuracy": (["a", "b", "c"], ["c", "a"], 2 / 3),
+    "list_exact_f1": (["a", "b", "c"], ["c", "a"], 4 / 5),
+    "list_micro_f1": (["a", "b"], ["a", "a", "c"], {"list_found": 1, "list_predicted": 3, "list_expected": 2}),
+    "list_micro_f1_repeats": (
+        ["a", "b"],
+        ["a", "a", "c"],
+        {"list_repeats_found": 2, "list_predicted": 3, "list_expected": 2},
+    ),
 }
 NEEDS_AN_EXTRA = {
     name for name in get_scores() if name.startswith("chinese_") or name in {"cider", "bleu_1", "bleu_4"}

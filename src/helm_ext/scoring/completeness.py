@@ -85,7 +85,7 @@ REPORT_METADATA = [
         name="unmapped",
         display_name="Unmapped answers",
         short_display_name="Unmapped",
-        description="Fraction of multiple-choice rows whose completion names none of the options; they count as wrong.",
+        description="Fraction of rows whose completion holds no answer (no option, no match of extract): wrong ones.",
         lower_is_better=True,
         group="accuracy",
     ),

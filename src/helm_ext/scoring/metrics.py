@@ -17,7 +17,9 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric, InstancesPerSplitMetric
 from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
+from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
+from helm.benchmark.metrics.statistic import Stat
 
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
@@ -71,9 +73,11 @@ class EvalSetMetric(MetricInterface):
             metrics.append(FastReferenceMetric(unmeasured, lambda s: collapse_reference(s, state.adapter_spec)))
         results = [m.evaluate(state, metric_service, eval_cache_path, parallelism) for m in metrics]
         rows = [row for r in results for row in r.per_instance_stats]
+        aggregated = [s for r in results for s in r.aggregated_stats]
         return MetricResult(
             aggregated_stats=[
-                *(s for r in results for s in r.aggregated_stats),
+                *aggregated,
+                *summarize(self.list_scores, aggregated),
                 *break_down(self.scoring.main_metric, self.attributes, rows, state.instances),
                 *count_left_out(scenario_state),
             ],
@@ -95,7 +99,7 @@ class EvalSetMetric(MetricInterface):
             # HELM calls both this and exact_match "EM"; they differ.
             described["quasi_exact_match"] = replace(described["quasi_exact_match"], short_display_name="Quasi EM")
         for score in (*self.list_scores, *self.scores):
-            described.update((stat.name, _to_metadata(stat)) for stat in score.stats)
+            described.update((stat.name, _to_metadata(stat)) for stat in (*score.over_all, *score.stats))
         described.update((metadata.name, metadata) for metadata in REPORT_METADATA)
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
@@ -149,17 +153,21 @@ class EvalSetMetric(MetricInterface):
     def _compute_own_stats(self, question: Question, answers: Sequence[Answer], num_outputs: int) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""
         stats: dict[str, float] = {}
+        counted = answers if self.is_list else answers[:1]
         if question.options is not None:
-            is_read = any(answer.labels for answer in answers) if self.is_list else answers[0].labels
-            stats["unmapped"] = 0.0 if is_read else 1.0
+            stats["unmapped"] = 0.0 if any(answer.labels for answer in counted) else 1.0
+        elif self.scoring.extract is not None:
+            stats["unmapped"] = float(all(answer.unmatched for answer in counted))
         if not question.texts:
             return stats
         if self.list_scores:
+            unmatched = all(answer.unmatched for answer in answers)
             predicted = question.to_list(answers)
             for score in self.list_scores:
                 function = score.list_function
                 assert function is not None
-                stats |= best_stats(score, [function(gold, predicted) for gold in question.gold_lists])
+                best = best_stats(score, [function(gold, predicted) for gold in question.gold_lists])
+                stats |= {**best, score.stats[0].name: 0.0} if unmatched else best
         for score in self.scores:
             if score.row_function is not None:
                 stats |= self.score_row(score, question, answers)
@@ -172,11 +180,13 @@ class EvalSetMetric(MetricInterface):
 
 
 def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> Mapping[str, float]:
-    """Return the stats of a score of texts: the best over all golds and answers."""
+    """Return the stats of a score of texts: the best over all golds and answers. What is unmapped scores 0."""
     function = score.function
     assert function is not None
-    predictions = [question.to_prediction(answer) for answer in answers]
-    return best_stats(score, [function(gold, prediction) for gold in question.golds for prediction in predictions])
+    matched = [answer for answer in answers if not answer.unmatched]
+    predictions = [question.to_prediction(answer) for answer in matched or answers]
+    best = best_stats(score, [function(gold, prediction) for gold in question.golds for prediction in predictions])
+    return best if matched else {**best, score.main_stat: 0.0}
 
 
 def best_stats(score: Score, values: Sequence[Value]) -> Mapping[str, float]:
@@ -186,6 +196,22 @@ def best_stats(score: Score, values: Sequence[Value]) -> Mapping[str, float]:
     if not score.several:
         return {score.name: best(values)}  # type: ignore[dict-item, type-var] # numbers, as there is one stat
     return best([score.to_stats(value) for value in values], key=lambda stats: stats[main.name])
+
+
+def summarize(scores: Sequence[Score], stats: Sequence[Stat]) -> list[Stat]:
+    """Return the stats of scores that are of all rows together: one for each split, sub-split and perturbation."""
+    made: list[Stat] = []
+    for score in scores:
+        if score.summarize is None:
+            continue
+        names = {stat.name for stat in score.stats}
+        groups: dict[MetricName, dict[str, float]] = {}
+        for stat in stats:
+            if stat.name.name in names and stat.mean is not None:
+                groups.setdefault(replace(stat.name, name=score.name), {})[stat.name.name] = stat.mean
+        for name, means in groups.items():
+            made += [Stat(replace(name, name=one)).add(value) for one, value in score.summarize(means).items()]
+    return made
 
 
 def _to_metadata(stat: StatInfo) -> MetricMetadata:

@@ -49,12 +49,16 @@ class Score:
     row_function: Callable[[Mapping[str, Any], Any, str], Value] | None = None
     """(row, golds, prediction): used instead of `function` where it is given, for rules that need the row
     (`RowExtra["data"]`) or all accepted golds at once."""
-    list_function: Callable[[Sequence[Any], Sequence[Any]], float] | None = None
+    list_function: Callable[[Sequence[str], Sequence[str]], Value] | None = None
     """(gold list, predicted list), for `output_format: list`."""
     short_display_name: str | None = None
     group: str = "accuracy"
     several: tuple[StatInfo, ...] = ()
     """The stats, where the function returns more than one number; the first is the main one."""
+    over_all: tuple[StatInfo, ...] = ()
+    """The stats that `summarize` gives, the main one first: of all rows together, not means of rows."""
+    summarize: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None
+    """(mean over the rows of each of the score's stats) to the stats `over_all`."""
     refused: str = ""
     """Why the score cannot be had by naming it in a file or run entry; "" for one that can."""
     prepare: Callable[[], object] | None = None
@@ -71,7 +75,7 @@ class Score:
 
     @property
     def stats(self) -> tuple[StatInfo, ...]:
-        """The stats that the score gives, the main one first."""
+        """The stats that the score gives for a row, the main one first."""
         return self.several or (
             StatInfo(
                 self.name,
@@ -86,7 +90,7 @@ class Score:
     @property
     def main_stat(self) -> str:
         """The stat that a leaderboard shows when this score is the main metric."""
-        return self.stats[0].name
+        return (*self.over_all, *self.stats)[0].name
 
     def to_stats(self, value: Value) -> Mapping[str, float]:
         """Return the stats of what the function returned. Raises ValueError where they are not those of `stats`."""

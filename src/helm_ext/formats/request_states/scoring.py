@@ -10,9 +10,12 @@ from helm_ext.errors import HelmExtError, did_you_mean, show
 from helm_ext.evalset import Scoring
 from helm_ext.formats.request_states.report import Report
 from helm_ext.formats.request_states.wording import Path
-from helm_ext.scoring.registry import LIST_SCORES, find_unnamable, get_scores, main_stat
+from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
+from helm_ext.scoring.stops import StopCensus
 
 __all__ = ["check_scoring", "default_metrics", "make_scoring"]
+
+_PATTERNS = ("extract", "extract_all")
 
 _SHORT_ANSWERS = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
@@ -25,7 +28,7 @@ def default_metrics(method: str, output_format: str, *, all_choice: bool, is_hel
     if method.startswith("multiple_choice_separate"):
         return ("exact_match",), "exact_match"
     if output_format == "list":
-        return LIST_SCORES, "set_exact_match"
+        return ("exact_match", "set_exact_match", "list_f1"), "set_exact_match"
     if all_choice or method.startswith("multiple_choice"):
         return ("exact_match", "quasi_exact_match"), "exact_match"
     if is_helm:
@@ -43,8 +46,12 @@ def make_scoring(
     all_choice: bool,
     is_helm: bool,
     num_outputs: int,
+    stops: StopCensus,
 ) -> Scoring:
-    """Return how the file is scored. `overrides` (arguments, None where not given) win over `given` (the file)."""
+    """Return how the file is scored. `overrides` (arguments, None where not given) win over `given` (the file).
+
+    `stops`: the references of evaluated rows that hold stop sequences.
+    """
     chosen = {
         **{k: v for k, v in given.items() if v is not None},
         **{k: v for k, v in overrides.items() if v is not None},
@@ -70,8 +77,10 @@ def make_scoring(
         score = get_scores(output_format).get(name)
         if score and score.prepare:
             _prepare(score.prepare, path("metrics"), report)
-    if "extract" in chosen:
-        check_regex(chosen["extract"], path("extract"), report)
+    for key in _PATTERNS:
+        if key in chosen:
+            check_regex(chosen[key], path(key), report)
+    _check_lists(chosen, output_format, path, report)
     return Scoring(
         metrics=metrics,
         main_metric=main,
@@ -79,6 +88,11 @@ def make_scoring(
         extract=chosen.get("extract"),
         strip=chosen.get("strip", False),
         lower=chosen.get("lower", False),
+        separator=chosen.get("separator", ";"),
+        extract_all=chosen.get("extract_all"),
+        extract_references=chosen.get("extract_references", False),
+        drop_duplicates=chosen.get("drop_duplicates", False),
+        cut_at=() if is_helm else stops.decide(chosen.get("cut_at_stop")),
         label_reading="exact" if is_helm else "forgiving",
     )
 
@@ -88,8 +102,30 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
     for chosen, inside in ((overrides, ()), (given, ("scoring",))):
         if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
             _check_metrics(chosen["metrics"], output_format, (*inside, "metrics"), report)
-        if chosen.get("extract") is not None and (inside == () or overrides.get("extract") is None):
-            check_regex(chosen["extract"], (*inside, "extract"), report)
+        for key in _PATTERNS:
+            if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
+                check_regex(chosen[key], (*inside, key), report)
+
+
+def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Report) -> None:
+    """Report what is said about lists where there are none, and tuples that no reference can be equal to."""
+    if output_format != "list":
+        for key in ("separator", "extract_all", "drop_duplicates"):
+            if chosen.get(key):
+                report.add(path(key), "predictions are no lists", '"output_format": "list" makes them', code="no-list")
+        return
+    if chosen.get("extract_all") and not chosen.get("extract_references"):
+        try:
+            groups = re.compile(chosen["extract_all"]).groups
+        except re.error:
+            return
+        if groups > 1:
+            report.add(
+                path("extract_all"),
+                f"{groups} groups make each segment a tuple, and references are split at the separator alone",
+                "extract_references=true reads them by the same expression",
+                code="tuples",
+            )
 
 
 def check_regex(pattern: str, path: Path, report: Report) -> None:
@@ -117,8 +153,10 @@ def _find_main_stat(
     measured = [scores[name] for name in metrics if name in scores]
     if main in metrics and main in scores:
         return scores[main].main_stat
-    produced = [stat.name for score in measured for stat in score.stats if stat.can_be_main]
-    produced += [f"{score.name}@{num_outputs}" for score in measured if num_outputs > 1 and score.kind == "helm"]
+    produced = [stat.name for score in measured for stat in (*score.over_all, *score.stats) if stat.can_be_main]
+    produced += [
+        f"{score.name}@{num_outputs}" for score in measured if num_outputs > 1 and score.kind in ("helm", "text")
+    ]
     if main not in produced:
         report.add(
             path,
