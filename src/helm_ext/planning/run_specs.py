@@ -94,11 +94,7 @@ def get_innodata_run_spec(**arguments: Any) -> RunSpec:
         resolved = hub.resolve(options["dataset"], options.get("version"), options.get("hub"))
         options["version"] = resolved.version
     evalset = innodata.load(**{key: value for key, value in options.items() if key != "missing"})
-    args = evalset.scoring.to_args()
-    if evalset.attributes:
-        args["attributes"] = {key: list(values) for key, values in evalset.attributes.items()}
-    metric_spec = MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
-    return make_run_spec("innodata", InnodataScenario, evalset, options, options, [metric_spec], evalset.tags)
+    return make_run_spec("innodata", InnodataScenario, evalset, options, options, extra_groups=evalset.tags)
 
 
 def make_run_spec(
@@ -142,11 +138,17 @@ def make_run_spec(
             class_name=f"{scenario_class.__module__}.{scenario_class.__qualname__}", args=arguments
         ),
         adapter_spec=evalset.adapter_spec,
-        metric_specs=metric_specs
-        or [MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=evalset.scoring.to_args())],
+        metric_specs=metric_specs or [_metric(evalset)],
         groups=[scenario.name, *extra_groups],
         annotators=_annotators(evalset),
     )
+
+
+def _metric(evalset: EvalSet) -> MetricSpec:
+    args = evalset.scoring.to_args()
+    if evalset.attributes:
+        args["attributes"] = {key: list(values) for key, values in evalset.attributes.items()}
+    return MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
 
 
 def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:

@@ -24,7 +24,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options
-from helm_ext.scoring.breakdown import break_down, describe_breakdown
+from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
 from helm_ext.scoring.completeness import REPORT_METADATA, count_left_out, find_unmeasured, take_scored
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
@@ -63,6 +63,8 @@ class EvalSetMetric(MetricInterface):
         self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
     ) -> MetricResult:
         """Score every request state but those of rows that were left out, which are counted."""
+        instances = scenario_state.instances
+        scenario_state = without_sub_splits(scenario_state)
         state = take_scored(scenario_state)
         scored = state.request_states
         unmeasured = find_unmeasured(state.adapter_spec, scored)
@@ -78,7 +80,7 @@ class EvalSetMetric(MetricInterface):
             aggregated_stats=[
                 *aggregated,
                 *summarize(self.list_scores, aggregated),
-                *break_down(self.scoring.main_metric, self.attributes, rows, state.instances),
+                *break_down(self.scoring.main_metric, self.attributes, rows, instances),
                 *count_left_out(scenario_state),
             ],
             per_instance_stats=rows,
