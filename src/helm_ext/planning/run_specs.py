@@ -55,6 +55,7 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
     """
     from helm_ext.formats import ultraeval
     from helm_ext.formats.scenarios import UltraEvalScenario
+    from helm_ext.formats.ultraeval.facts import TaskFacts
     from helm_ext.planning import task_expander
 
     options = parse_arguments("ultraeval", arguments)
@@ -62,20 +63,13 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
         # HELM took `config=FILE` off the arguments, for the run expander that makes one run a task.
         return task_expander.make_pending(arguments)
     evalset = ultraeval.load(**{key: value for key, value in options.items() if key != "missing"})
-    tags = dict(tag.split("=", 1) for tag in evalset.tags)
-    named = options | {key: tags[key] for key in ("script", "script_sha", "data_sha")}
-    if evalset.adapter_spec.method == "generation":
-        args = evalset.scoring.to_args()
-        if "postprocess" in tags:
-            args["postprocess"] = {"name": tags["postprocess"]} | ({"root": tags["root"]} if "root" in tags else {})
-        metric_spec = MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
-    else:
-        metric_spec = MetricSpec(
-            class_name="helm_ext.scoring.likelihood.SentenceLikelihoodMetric", args={"rule": tags["rule"]}
-        )
-    groups = (f"UltraEval {tags['dataset']}",)
+    facts = evalset.details
+    assert isinstance(facts, TaskFacts)
+    named = options | facts.to_name_arguments()
+    groups = (f"UltraEval {facts.dataset}",)
     options["name"] = evalset.name
-    return make_run_spec("ultraeval", UltraEvalScenario, evalset, options, named, [metric_spec], groups)
+    specs = [facts.to_metric_spec(evalset.scoring)]
+    return make_run_spec("ultraeval", UltraEvalScenario, evalset, options, named, specs, groups)
 
 
 def get_innodata_run_spec(**arguments: Any) -> RunSpec:
