@@ -155,6 +155,7 @@ _ARGUMENTS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
         "metric": _several,
         "root": _path,
         "dataset_name": _text,
+        "params": _path,
         "max_tokens": _whole_number,
         "allow_code": _flag,
         "missing": _MISSING,
