@@ -135,6 +135,7 @@ _ARGUMENTS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
         **_SCORING,
         "separator": _separator,
         "extract_all": _text,
+        "extract_positions": _flag,
         "extract_references": _flag,
         "drop_duplicates": _flag,
         "cut_at_stop": _flag,
