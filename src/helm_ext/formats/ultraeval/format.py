@@ -24,6 +24,7 @@ from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
+    from helm_ext.formats.ultraeval.facts import TaskFacts
 
 __all__ = ["FORMAT"]
 
@@ -70,6 +71,8 @@ class _UltraEval(Format):
         Argument("root", PATH, "the UltraEval checkout", "found by walking up from the script or config",
                  names_data=True),
         Argument("dataset_name", TEXT, "what scripts are told as `dataset_name`", "`<dataset>_<task>_<gen|ppl>`"),
+        Argument("params", PATH, "a parameter file for tasks whose config names none, as upstream's `--params`; looked for "
+                 "from the working directory, then in the checkout", "none", names_data=True),
         Argument("max_tokens", WHOLE_NUMBER, "wins over the config's parameter file", "100"),
         Argument("allow_code", FLAG, "permits metrics that run the model's code", "`false`"),
         MISSING,
@@ -113,40 +116,39 @@ class _UltraEval(Format):
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Name the script's version, and the script's and the data's bytes, in the run's name."""
-        from helm.benchmark.metrics.metric import MetricSpec
-
-        tags = dict(tag.split("=", 1) for tag in evalset.tags)
-        if evalset.adapter_spec.method == "generation":
-            args = evalset.scoring.to_args()
-            if "postprocess" in tags:
-                args["postprocess"] = {"name": tags["postprocess"]} | ({"root": tags["root"]} if "root" in tags else {})
-            metric_spec = MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
-        else:
-            metric_spec = MetricSpec(
-                class_name="helm_ext.scoring.likelihood.SentenceLikelihoodMetric", args={"rule": tags["rule"]}
-            )
+        facts = _facts(evalset)
         return Plan(
             {**arguments, "name": evalset.name},
-            {**arguments, **{key: tags[key] for key in ("script", "script_sha", "data_sha")}},
-            groups=(f"UltraEval {tags['dataset']}",),
-            metric_specs=(metric_spec,),
+            {**arguments, **facts.to_name_arguments()},
+            groups=(f"UltraEval {facts.dataset}",),
+            metric_specs=(facts.to_metric_spec(evalset.scoring),),
         )
 
     def losses(self, evalset: EvalSet) -> Sequence[str]:
         """Return what scores a task and no other format has."""
-        tags = dict(tag.split("=", 1) for tag in evalset.tags if "=" in tag)
+        facts = _facts(evalset)
         lost = []
-        if tags.get("postprocess"):
-            lost.append(f"the postprocess {tags['postprocess']}: completions would be scored as they are")
-        if tags.get("method") == "ppl":
+        if facts.postprocess:
+            lost.append(f"the postprocess {facts.postprocess}: completions would be scored as they are")
+        if facts.method == "ppl":
             lost.append("the perplexity rule of UltraEval (sum of log-probabilities of the whole string)")
-        return lost
+        return [
+            *lost,
+            *(f"the metric {stat}, which UltraEval tasks alone can have" for stat in facts.metrics.definitions),
+        ]
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of upstream's task configs."""
         from helm_ext.formats import ultraeval
 
         return ultraeval.json_schema()
+
+
+def _facts(evalset: EvalSet) -> TaskFacts:
+    from helm_ext.formats.ultraeval.facts import TaskFacts
+
+    assert isinstance(evalset.details, TaskFacts)
+    return evalset.details
 
 
 FORMAT = _UltraEval()
