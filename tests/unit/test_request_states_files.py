@@ -513,7 +513,7 @@ class TestWrongValues:
         assert len(found) == 1_001
         assert str(found[-1]) == f"{path}: ... and 200 more errors"
         with pytest.raises(
-            DatasetError, match=r"\.\.\. and 981 more; `helm-ext validate FILE --format json` lists them"
+            DatasetError, match=r"\.\.\. and 1180 more; `helm-ext validate FILE --format json` lists them"
         ):
             load(path)
 
