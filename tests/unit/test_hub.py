@@ -16,6 +16,7 @@ import pytest
 from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
 from helm_ext.formats.innodata import pack
+from helm_ext.hub import operations
 from helm_ext.hub import storage as storage_module
 from helm_ext.hub.storage import LocalStorage, open_storage
 from helm_ext.hub.tables import get_attributes
@@ -332,13 +333,13 @@ def test_a_root_that_is_a_file(tmp_path, make):
 
 def test_a_source_that_changes_while_it_is_uploaded(root, make, monkeypatch):
     path = make()
-    original = hub._refuse_duplicate
+    original = operations._refuse_duplicate
 
     def change(*arguments):
         path.write_bytes(path.read_bytes() + b"more")
         return original(*arguments)
 
-    monkeypatch.setattr(hub, "_refuse_duplicate", change)
+    monkeypatch.setattr(operations, "_refuse_duplicate", change)
     with pytest.raises(HubError, match="changed while it was uploaded; nothing was changed"):
         hub.upload(path, root)
     assert hub.names(root) == []
@@ -370,7 +371,7 @@ def test_a_version_claimed_by_somebody_else_meanwhile(root, make, monkeypatch):
         return original(storage, *arguments)
 
     mine.write_bytes(data)
-    monkeypatch.setattr(hub, "claim", race)
+    monkeypatch.setattr(operations, "claim", race)
     assert hub.upload(mine, root).version.number == 2
     with pytest.raises(HubError, match="version 2 already"):
         hub.upload(mine, root)

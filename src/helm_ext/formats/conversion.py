@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, RunEntryError, show
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, Problems, RunEntryError, show
 from helm_ext.evalset import EXTRA_KEY, EvalSet, RowExtra, Scoring, row_extra
-from helm_ext.hub.pack import pack, write_atomically
-from helm_ext.hub.records import ProblemList, parse_record
+from helm_ext.files.writing import replace_file
+from helm_ext.hub.packing import pack
+from helm_ext.hub.records import parse_record
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -308,9 +309,9 @@ def _record(instance: Instance, evalset: EvalSet, findings: Findings) -> dict[st
         "expected": golds[0] if golds else "",
     }
     record |= {key: value for key, value in extra.get("data", {}).items() if key not in record}
-    problems = ProblemList()
+    problems = Problems()
     parse_record(_to_line(record).encode(), Location(f"record {show(instance.id)}"), problems)
-    for problem in problems.kept:
+    for problem in problems.finish():
         # A conversation that breaks the rules cannot be converted at all, lossy or not.
         raise DatasetIntegrityError([dataclasses.replace(problem, hint="a bundle's conversations keep formats' rules")])
     return record
@@ -357,4 +358,4 @@ def _write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
     with tempfile.TemporaryFile() as file:
         for value in values:
             file.write(_to_line(value).encode())
-        write_atomically(file, path)
+        replace_file(file, path)
