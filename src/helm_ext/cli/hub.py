@@ -137,7 +137,7 @@ def list_(hub: Hub = None, as_json: AsJson = False) -> None:
     else:
         _print_table(
             ("name", "version", "test", "train", "uploaded", "attributes"),
-            [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _attributes(v.attributes)) for v in newest],
+            [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _pairs(v.attributes)) for v in newest],
         )
 
 
@@ -151,7 +151,7 @@ def show_(name: Name, hub: Hub = None, as_json: AsJson = False) -> None:
     _print_table(
         ("version", "test", "train", "bytes", "uploaded", "SHA-256", "attributes"),
         [
-            (v.number, v.test_size, v.train_size, v.size, v.uploaded, v.digest[:DIGEST_LENGTH], _attributes(v.attributes))
+            (v.number, v.test_size, v.train_size, v.size, v.uploaded, v.digest[:DIGEST_LENGTH], _pairs(v.attributes))
             for v in versions
         ],
     )
@@ -222,7 +222,7 @@ def _to_json(version: hubs.Version) -> dict[str, Any]:
     return {key: value for key, value in dataclasses.asdict(version).items() if key != "claim"}
 
 
-def _attributes(attributes: dict[str, Any]) -> str:
+def _pairs(attributes: dict[str, Any]) -> str:
     pairs = [f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items()]
     return _printable(", ".join(pairs))
 

@@ -274,7 +274,7 @@ class RemoteStorage:
             with open_part(found) as part:
                 with self._explained(path, "cannot be read", writes=False):
                     self.file_system.get_file(f"{self.path}/{path}", str(part.path))
-                part.replace()
+                part.path.replace(found)  # it need not outlive a crash: whoever reads it compares the digest
         return found
 
     @contextmanager
