@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from helm_ext.errors import Problem
 
 __all__ = [
+    "DIGEST_LENGTH",
     "EXTRA_KEY",
     "Decoding",
     "EvalSet",
@@ -30,6 +31,9 @@ __all__ = [
     "Scoring",
     "row_extra",
 ]
+
+DIGEST_LENGTH = 12
+"""Of a SHA-256 this many hex digits stand in run names, scenario arguments and messages."""
 
 EXTRA_KEY = "helm_ext"
 """The key of ours in `Instance.extra_data`."""
@@ -175,5 +179,5 @@ class EvalSet:
 
     @property
     def short_digest(self) -> str:
-        """The first 12 hex digits: what stands in run names and scenario arguments."""
-        return self.digest[:12]
+        """The first digits: what stands in run names and scenario arguments."""
+        return self.digest[:DIGEST_LENGTH]

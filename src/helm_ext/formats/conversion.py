@@ -107,11 +107,11 @@ def to_line(value: Mapping[str, Any]) -> str:
 
 def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
     """Write JSON Lines, atomically. Raises DatasetNotFoundError where there is no folder for them."""
-    from helm_ext.hub.pack import write_atomically
+    from helm_ext.files.writing import replace_file
 
     if not path.parent.is_dir():
         raise DatasetNotFoundError(f"{path.parent}: no such folder")
     with tempfile.TemporaryFile() as file:
         for value in values:
             file.write(to_line(value).encode())
-        write_atomically(file, path)
+        replace_file(file, path)

@@ -30,11 +30,10 @@ from helm_ext.evalset.copying import copy_with
 from helm_ext.formats import planned
 from helm_ext.formats.format import Format
 
-__all__ = ["DIGEST_LENGTH", "EvalSetScenario", "group_name"]
+__all__ = ["EvalSetScenario", "group_name"]
 
 adaptation.install()
 
-DIGEST_LENGTH = 12
 GROUP_LENGTH = 40
 """Bytes of a dataset's name in its group's name."""
 

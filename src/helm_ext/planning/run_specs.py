@@ -17,12 +17,11 @@ from helm.common.hierarchical_logger import hlog, hwarn
 from helm.common.object_spec import get_class_by_name
 
 from helm_ext.errors import RunEntryError
-from helm_ext.evalset import EvalSet, row_extra
+from helm_ext.evalset import DIGEST_LENGTH, EvalSet, row_extra
 from helm_ext.formats import planned
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import get_format
-from helm_ext.formats.scenario import DIGEST_LENGTH
 from helm_ext.planning.pending import make_pending
 
 __all__ = ["get_run_spec", "make_run_spec"]

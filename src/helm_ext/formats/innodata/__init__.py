@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from helm_ext.formats.innodata.load import check, load, render_text
 from helm_ext.formats.innodata.schema import json_schema
-from helm_ext.hub.bundle import open_bundle
-from helm_ext.hub.pack import pack
+from helm_ext.hub import open_bundle, pack
 
 __all__ = ["check", "json_schema", "load", "open_bundle", "pack", "render_text"]

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetIntegrityError, Location, RunEntryError, show
+from helm_ext.errors import DatasetIntegrityError, Location, Problems, RunEntryError, show
 from helm_ext.evalset import EvalSet, RowExtra, row_extra
 from helm_ext.formats.conversion import Converted, Findings, rejoin, to_line, write_lines
-from helm_ext.hub.pack import pack
-from helm_ext.hub.records import ProblemList, parse_record
+from helm_ext.hub.packing import pack
+from helm_ext.hub.records import parse_record
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -116,9 +116,9 @@ def _record(instance: Instance, evalset: EvalSet, findings: Findings) -> dict[st
         "expected": golds[0] if golds else "",
     }
     record |= {key: value for key, value in extra.get("data", {}).items() if key not in record}
-    problems = ProblemList()
+    problems = Problems()
     parse_record(to_line(record).encode(), Location(f"record {show(instance.id)}"), problems)
-    for problem in problems.kept:
+    for problem in problems.finish():
         # A conversation that breaks the rules cannot be converted at all, lossy or not.
         raise DatasetIntegrityError([dataclasses.replace(problem, hint="a bundle's conversations keep formats' rules")])
     return record

@@ -71,8 +71,8 @@ class _UltraEval(Format):
         Argument("root", PATH, "the UltraEval checkout", "found by walking up from the script or config",
                  names_data=True),
         Argument("dataset_name", TEXT, "what scripts are told as `dataset_name`", "`<dataset>_<task>_<gen|ppl>`"),
-        Argument("params", PATH, "a parameter file for tasks whose config names none, as upstream's `--params`; looked for "
-                 "from the working directory, then in the checkout", "none", names_data=True),
+        Argument("params", PATH, "a parameter file for tasks whose config names none, as upstream's `--params`; "
+                 "looked for from the working directory, then in the checkout", "none", names_data=True),
         Argument("max_tokens", WHOLE_NUMBER, "wins over the config's parameter file", "100"),
         Argument("allow_code", FLAG, "permits metrics that run the model's code", "`false`"),
         MISSING,

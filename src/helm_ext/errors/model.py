@@ -1,32 +1,14 @@
-"""What can be wrong, where, and how it is said.
-
-    HelmExtError
-    ├── DatasetError            a dataset cannot be used; carries *all* problems that were found
-    │   ├── DatasetNotFoundError    (also a FileNotFoundError) no such file or dataset
-    │   ├── DatasetSyntaxError      not JSON, not UTF-8, truncated, not a ZIP
-    │   ├── DatasetSchemaError      JSON, but not of the format's shape
-    │   ├── DatasetIntegrityError   the right shape, but it contradicts itself (digests, sizes, splits, labels)
-    │   ├── DatasetChangedError     other bytes than the ones that the run was planned with
-    │   └── TransformError          a user's transform script failed or returned the wrong thing
-    ├── HubError                the dataset hub refused
-    ├── RecordedError           recorded completions are missing, or were asked for where there are none
-    └── RunEntryError           (also a ValueError) the arguments of a run entry make no sense
-
-A problem is rendered on one line, with its hint on a second:
-
-    adapter_specs/x.json:118: request_states[3].instance.references[0].output.text: expected a string, got 42
-      hint: write "42" in quotes
-"""
+"""Problems, their places, and the exceptions that carry them."""
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from enum import Enum
+from typing import Literal
 
 __all__ = [
+    "Code",
     "DatasetChangedError",
     "DatasetError",
     "DatasetIntegrityError",
@@ -39,15 +21,11 @@ __all__ = [
     "Problem",
     "RecordedError",
     "RunEntryError",
+    "Severity",
     "TransformError",
-    "count",
-    "did_you_mean",
-    "show",
+    "raise_for",
     "to_problem",
 ]
-
-SHOWN_VALUE_LENGTH = 80
-"""At most this many characters of a value are shown: data may be private, and terminals are narrow."""
 
 SHOWN_PROBLEMS = 20
 """An exception's text lists this many problems and counts the rest; `problems` has them all."""
@@ -55,27 +33,11 @@ SHOWN_PROBLEMS = 20
 Severity = Literal["error", "warning"]
 
 
-def show(value: Any) -> str:
-    """Return `value` as JSON (or its repr), shortened to SHOWN_VALUE_LENGTH characters."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        text = repr(value)
-    # A lone surrogate cannot be printed on a UTF-8 terminal; an error message must always be printable.
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text if len(text) <= SHOWN_VALUE_LENGTH else text[: SHOWN_VALUE_LENGTH - 1] + "…"
+class Code(str, Enum):
+    """Base of the codes that a room gives its problems: each member is a `str`, the text that tools see."""
 
-
-def count(number: int, one: str, many: str = "") -> str:
-    """Return `1 row` or `2 rows`; `many` where it is not `one` with an s."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'x'?" for the known words nearest to `word`, or "" when none is near."""
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(repr(by_lower[name]) for name in near)}?" if near else ""
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +59,8 @@ class Location:
 class Problem:
     """One thing that is wrong (or odd, for a warning) at one place.
 
-    `code` is a short stable name (`unknown-key`, `no-correct-reference`) for tools and tests; `kind` says which
-    exception an error of this sort becomes.
+    `code` is a short stable name (`unknown-key`, `no-correct-reference`) for tools and tests, a text or a member of a
+    `Code`; `kind` says which exception an error of this sort becomes.
     """
 
     message: str
@@ -108,7 +70,7 @@ class Problem:
     code: str = ""
     kind: type[DatasetError] | None = field(default=None, compare=False, repr=False)
     number: int = 1
-    """How many problems this one stands for: the last of a long list counts those that are not listed."""
+    """How many problems this one stands for: those of its code that are not listed, where it is not 1."""
 
     def __str__(self) -> str:
         text = f"{self.location}: {self.message}"
@@ -139,7 +101,7 @@ class DatasetError(HelmExtError, ValueError):
         errors = [problem for problem in self.problems if problem.severity == "error"]
         lines = [str(problem) for problem in errors[:SHOWN_PROBLEMS]]
         if len(errors) > SHOWN_PROBLEMS:
-            more = len(errors) - SHOWN_PROBLEMS
+            more = sum(problem.number for problem in errors[SHOWN_PROBLEMS:])
             lines.append(f"... and {more} more; `helm-ext validate FILE --format json` lists them")
         return "\n".join(lines)
 
