@@ -8,13 +8,14 @@ wins.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError, did_you_mean
 from helm_ext.formats.arguments import as_helm_reads
 
-__all__ = ["dataset_name", "datasets_in", "find_dataset", "list_datasets", "search_folders"]
+__all__ = ["dataset_name", "datasets_in", "default_name", "find_dataset", "list_datasets", "search_folders"]
 
 SUFFIXES = (".json", ".jsonl", ".json5")
 COMPRESSIONS = ("", ".gz", ".zst")
@@ -44,6 +45,14 @@ def dataset_name(path: Path) -> str | None:
         if name.endswith(suffix):
             return name.removesuffix(suffix)
     return None
+
+
+def default_name(arguments: Mapping[str, Any]) -> str:
+    """Return the name of a dataset that has none of its own: the one asked for, or the file's without its endings."""
+    if arguments.get("dataset") is not None:
+        return str(arguments["dataset"])
+    path = Path(arguments["path"])
+    return dataset_name(path) or path.stem
 
 
 def list_datasets() -> dict[str, Path]:

@@ -482,9 +482,7 @@ class UnmappedCompletions(Rule):
 
     def _names(self, completion: str, options: Mapping[str, str]) -> bool:
         text = parsing.clean(completion, extract=self.extract, strip=self.strip, lower=self.lower)
-        return any(
-            parsing.read_choice(text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list)
-        )
+        return any(parsing.read_choice(text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list))
 
     def say(self, file: File) -> None:
         if self.found.row is not None:

@@ -106,9 +106,7 @@ class _AdapterSpec(Format):
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Add the file's own name, if it has one: files of several models may hold the completions of one dataset."""
-        from helm_ext.formats.request_states.scenario import AdapterSpecScenario
-
-        own = {} if evalset.name == AdapterSpecScenario.default_name(arguments) else {"name": evalset.name}
+        own = {} if evalset.name == catalog.default_name(arguments) else {"name": evalset.name}
         return Plan({**arguments, **own}, arguments)
 
     def json_schema(self) -> dict[str, Any]:

@@ -171,7 +171,9 @@ class RowReader:
                 lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
         labels, labels_from = None, "prefix"
-        may_have_labels = is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)
+        may_have_labels = (
+            is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)
+        )
         if self._reads_labels and may_have_labels:
             mapping = self._find_mapping(value, place)
             labels = self._read_labels(mapping, references, tags, place, is_helm=is_helm)

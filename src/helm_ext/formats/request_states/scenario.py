@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from helm_ext.formats.request_states.catalog import dataset_name
+from helm_ext.formats.request_states import catalog
 from helm_ext.formats.request_states.format import FORMAT
 from helm_ext.formats.scenario import EvalSetScenario
 
@@ -27,8 +26,5 @@ class AdapterSpecScenario(EvalSetScenario):
 
     @classmethod
     def default_name(cls, arguments: Mapping[str, Any]) -> str:
-        """Return the name of a dataset that has none of its own: the file's, without its endings."""
-        if arguments.get("dataset") is not None:
-            return str(arguments["dataset"])
-        path = Path(arguments["path"])
-        return dataset_name(path) or path.stem
+        """Return the name of a dataset that has none of its own."""
+        return catalog.default_name(arguments)
