@@ -125,6 +125,9 @@ def _load(entry: _Entry) -> Format | str:
         return f"{said}: {entry.target}: {type(error).__name__}: {error}"
     if not isinstance(found, Format):
         return f"{said}: {entry.target} is no helm_ext.formats.Format"
+    missing = [name for name in Format.__annotations__ if not hasattr(found, name)]
+    if missing:
+        return f"{said}: {entry.target} says nothing of {', '.join(missing)}"
     if found.name != entry.name:
         return f"{said}: {entry.target} calls itself {found.name!r}"
     return found
