@@ -144,7 +144,7 @@ class LocalStorage:
                 return False
             with self._part(target) as part, source.open("rb") as file:
                 shutil.copyfileobj(file, part.file, COPY_BYTES)
-                part.sync()
+                part.file.flush()
                 if sha256_of(part.file) != digest:
                     raise HubError(f"{source}: changed while it was uploaded; nothing was changed")
                 part.replace()  # whoever comes second brings the same bytes
