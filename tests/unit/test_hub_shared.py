@@ -363,7 +363,7 @@ def test_a_zip_that_is_an_older_version_names_the_newest(root, tmp_path):
     hub.upload(make(tmp_path, record("a", "2")), root)
     (tmp_path / "demo.zip").write_bytes(old)
     with pytest.raises(
-        HubError, match=r"this ZIP is version 1 already .*; version 2 is the newest; nothing was changed"
+        HubError, match=r"this ZIP is version 1 already .*; version 2 is the newest\); nothing was changed"
     ):
         hub.upload(tmp_path / "demo.zip", root)
 

@@ -196,5 +196,5 @@ def require_other_digest(version: Version, digest: str, newest: int) -> None:
         newer = "" if version.number == newest else f"; version {newest} is the newest"
         raise HubError(
             f"{version.name}: this ZIP is version {version.number} already (SHA-256 {digest[:DIGEST_LENGTH]}, "
-            f"uploaded {version.uploaded}){newer}; nothing was changed"
+            f"uploaded {version.uploaded}{newer}); nothing was changed"
         )
