@@ -515,7 +515,7 @@ class TestWrongValues:
         path = write(tmp_path / "x.jsonl", [state(42)] * 1_200)
         found = problems(path)
         assert len(found) == 1_001
-        assert str(found[-1]) == f"{path}: ... and 200 more errors"
+        assert str(found[-1]) == f"{path}: ... and 200 more errors like these (wrong-type)"
         with pytest.raises(
             DatasetError, match=r"\.\.\. and 1180 more; `helm-ext validate FILE --format json` lists them"
         ):

@@ -1,27 +1,27 @@
-"""Rows become HELM Instances: ids, splits, what each carries for the adapter and the metrics."""
+"""Rows become HELM Instances: ids, what each carries for the adapter and the metrics, and the digest of the questions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY, quick
 from helm_ext.files import canonical_json
-from helm_ext.formats.request_states import keys
+from helm_ext.formats.request_states.models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.recorded import combine
-from helm_ext.formats.request_states.rows import CORRECT, LABELLED_METHODS, Row
-from helm_ext.formats.request_states.settings import JOINT, JOINT_COT
+from helm_ext.formats.request_states.rows import CORRECT, Row
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.scenarios.scenario import Input, Instance, Reference
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
-    from helm_ext.formats.request_states.report import Report
 
-__all__ = ["Builder", "assign_ids"]
+__all__ = ["Builder", "assign_ids", "digest_question", "digest_questions"]
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
@@ -48,7 +48,7 @@ def assign_ids(rows: Iterable[Row]) -> None:
     last: dict[str, int] = {}
     for row in waiting:
         given = row.instance.get("id")
-        base = f"id{row.index}" if given is None or given == "" else str(given)
+        base = f"id{row.place.index}" if given is None or given == "" else str(given)
         number = last.get(base, 1)
         name = base
         while name in names:
@@ -68,14 +68,13 @@ class Builder:
     """Makes Instances of rows, for one file."""
 
     def __init__(
-        self, adapter_spec: AdapterSpec, labels: Sequence[str], decoding: Decoding, report: Report, *, is_recorded: bool
+        self, adapter_spec: AdapterSpec, labels: Sequence[str], decoding: Decoding, *, is_recorded: bool
     ) -> None:
         self.spec = adapter_spec
         self.sequence = tuple(labels)
         self.decoding = decoding
-        self.report = report
         self.is_recorded = is_recorded
-        self.reorder = adapter_spec.method in (JOINT, JOINT_COT) and bool(labels)
+        self.reorder = adapter_spec.method in JOINT_METHODS and bool(labels)
         self.labelled = adapter_spec.method in LABELLED_METHODS
         self.asks_once = not adapter_spec.method.startswith("multiple_choice_separate")
 
@@ -87,7 +86,12 @@ class Builder:
         given = row.instance
         labels = row.labels if self.labelled else None
         references = row.references
-        if row.own_labels and labels is not None and self.reorder and [*labels.values()] != [*range(len(references))]:
+        if (
+            row.labels_from != "prefix"
+            and labels is not None
+            and self.reorder
+            and [*labels.values()] != [*range(len(references))]
+        ):
             # HELM renders option i with label i: the options are put into the order of their labels.
             labels = {label: labels[label] for label in self.sequence[: len(labels)]}
             references = [references[position] for position in labels.values()]
@@ -100,7 +104,7 @@ class Builder:
         if "id" in given and given["id"] != row.helm_id:
             extra["id"] = given["id"]
         if row.has_unknown or row.extra:
-            extra["data"] = _unknown_data(row)
+            extra["data"] = row.unknown_data
         if row.only:
             extra["only"] = row.only
         is_train = row.split == "train"
@@ -140,7 +144,7 @@ class Builder:
             split=row.split,
             sub_split=given.get("sub_split"),
             id=row.helm_id,
-            perturbation=self._perturbation(row),
+            perturbation=_to_perturbation(row),
             contrast_inputs=[_input(one) for one in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
             contrast_references=[[_reference(one) for one in some] for some in contrasts] if contrasts else None,
             extra_data=extra_data,
@@ -152,27 +156,6 @@ class Builder:
             return {"status": "ok", "states": [state]}
         trials = self.spec.num_train_trials if row.is_helm else 1
         return combine(row.found, self.spec.method, len(row.references), trials)
-
-    def _perturbation(self, row: Row) -> Any:
-        given = row.instance.get("perturbation")
-        if not given:
-            return None
-        # Slow to import, and only perturbed rows need it.
-        import json
-
-        from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-        from helm.common.codec import from_json
-
-        try:
-            return from_json(json.dumps(given), PerturbationDescription)
-        except Exception:  # noqa: BLE001 - whatever the codec raises, the file is what is wrong
-            self.report.add(
-                (*row.path, "instance", "perturbation"),
-                f"HELM knows no such perturbation: {show(given)}",
-                code="perturbation",
-                line=row.line,
-            )
-            return None
 
     def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
         """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""
@@ -206,18 +189,35 @@ def _input(given: dict[str, Any]) -> Input:
     )
 
 
-def _unknown_data(row: Row) -> dict[str, Any]:
-    """Return the keys that the format does not know: `{state, instance, input, references: {position: ...}}`."""
-    data: dict[str, Any] = {}
-    if row.extra:
-        data["state"] = row.extra
-    given = row.instance
-    if not keys.IN_INSTANCE.issuperset(given):
-        data["instance"] = {key: value for key, value in given.items() if key not in keys.IN_INSTANCE}
-    if not keys.IN_INPUT.issuperset(given["input"]):
-        data["input"] = {key: value for key, value in given["input"].items() if key not in keys.IN_INPUT}
-    for position, reference in enumerate(row.references):
-        if not keys.IN_REFERENCE.issuperset(reference):
-            unknown = {key: value for key, value in reference.items() if key not in keys.IN_REFERENCE}
-            data.setdefault("references", {})[str(position)] = unknown
-    return data
+def _to_perturbation(row: Row) -> Any:
+    """Return HELM's description of a perturbation; None where there is none, or HELM knows none such (reported)."""
+    given = row.instance.get("perturbation")
+    if not given:
+        return None
+    # Slow to import, and only perturbed rows need it.
+    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+    from helm.common.codec import from_json
+
+    try:
+        return from_json(json.dumps(given), PerturbationDescription)
+    except Exception:  # noqa: BLE001 - whatever the codec raises, the file is what is wrong
+        message = f"HELM knows no such perturbation: {show(given)}"
+        row.place.error("instance", "perturbation", message=message, code="perturbation")
+        return None
+
+
+def digest_question(row: Row) -> int:
+    """Return a number for what a row asks and what is right."""
+    content = canonical_json([row.instance, row.labels if row.labels_from != "prefix" else None])
+    return int.from_bytes(blake2b(content, digest_size=32).digest(), "big")
+
+
+def digest_questions(header: Mapping[str, Any], rows: int) -> str:
+    """Return the digest of a file without its completions and without whose they are: `EvalSet.question_digest`.
+
+    It says which runs are comparable. Files that hold the completions of several models agree in it; the order of the
+    rows (`rows` is the sum of their numbers) does not count. The header does, for it makes the prompts and the scores.
+    """
+    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
+    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
+    return sha256(content).hexdigest()
