@@ -76,7 +76,7 @@ def test_upload_load_damage(root, tmp_path):
 
 def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
     mine, theirs = make(tmp_path / "mine", "4"), make(tmp_path / "theirs", "5")
-    original = hub.claim
+    original = operations.claim
     waiting = [theirs]
 
     def race(storage, *arguments):

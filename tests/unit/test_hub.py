@@ -6,8 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import resource
-import signal
 import subprocess
 import sys
 import time
@@ -310,23 +308,6 @@ def test_a_disk_that_fails_leaves_the_old_state(local, make, monkeypatch, call, 
     assert before.items() <= after.items()
     assert not [name for name in after if name.endswith(".part")]
     assert hub.verify(hub=local) == []
-    assert hub.upload(path, local).version.number == 2
-
-
-def test_a_write_that_stops_half_way_leaves_the_old_state(local, make):
-    hub.upload(make(), local)
-    before = files(local)
-    path = make(record("a", "5" * 100_000))
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
-        with pytest.raises(HubError, match="File too large; nothing was changed$"):
-            hub.upload(path, local)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
-    assert files(local) == before
     assert hub.upload(path, local).version.number == 2
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import pytest
 
@@ -240,3 +241,35 @@ def test_a_key_that_is_repeated_with_an_escaped_spelling():
     problems = Problems()
     assert parse_object(line, Location("test.jsonl", 1), problems) is None
     assert 'the key "expected" is given twice' in str(problems.finish()[0])
+
+
+U, A = {"role": "user", "content": ""}, {"role": "assistant", "content": ""}
+MANY = 100_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        changed(**{f"key{i}": i for i in range(MANY)}),
+        changed(**{f"key{i}": [i] for i in range(MANY)}),
+        {f"expectex{i}": i for i in range(MANY)},
+        {**RECORD, "messages": [U, A] * (MANY // 2) + [U]},
+        {**RECORD, "messages": [A] * MANY},
+        {**RECORD, "messages": [{"role": "system", "content": ""}] * MANY},
+        {**RECORD, "messages": [{**U, **{f"rol{i}": i for i in range(MANY)}}]},
+        {**RECORD, "x": "\\u0022" * MANY},
+    ],
+    ids=["keys", "keys with lists", "keys nearly right", "turns", "replies only", "system only", "message", "quotes"],
+)
+def test_a_record_with_many_parts_is_read_in_linear_time(value):
+    data = json.dumps(value).encode()
+    started = time.monotonic()
+    parse_record(data, Location("t", 1), Problems())
+    assert time.monotonic() - started < 8  # the quadratic ways took 15 to 100 seconds
+
+
+@pytest.mark.parametrize("data", [b"[" * 10**6, b'{"a":' * 10**6 + b"1" + b"}" * 10**6, b'"' * 10**7, b"\\" * 10**7])
+def test_long_lines_of_one_character(data):
+    started = time.monotonic()
+    assert parse_record(data, Location("t", 1), Problems()) is None
+    assert time.monotonic() - started < 8

@@ -321,6 +321,11 @@ class TestStrictJson:
         assert sources.parse_json(b'["1e400", 1e-400, 1e300]', "f.json") == ["1e400", 0.0, 1e300]
         assert sources.parse_json(b"1e400", "f.json", allow_nan=True) == float("inf")
 
+    def test_integers_are_exact(self):
+        numbers = [0, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 12345678901234567890123]
+        assert self.parse(json.dumps(numbers)) == numbers
+        assert all(type(number) is int for number in self.parse(json.dumps(numbers)))
+
     def test_a_number_of_thousands_of_digits(self):
         assert (
             self.fail('{"\\u0022": ' + "1" * 5_000 + "}") == "f.json:1: not usable JSON: a number has too many digits"

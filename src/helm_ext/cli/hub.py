@@ -127,18 +127,30 @@ def upload(
 
 @hub_app.command("list")
 def list_(hub: Hub = None, as_json: AsJson = False) -> None:
-    """List the datasets of the hub with their newest versions."""
+    """List the datasets of the hub with their newest versions.
+
+    One whose newest entry is damaged is named, and does not hide the others; the exit code is then 1.
+    """
     hubs.require_hub(hub)
-    newest = [hubs.versions(name, hub)[-1] for name in hubs.names(hub)]
+    newest: list[hubs.Version] = []
+    damaged = False
+    for name in hubs.names(hub):
+        try:
+            newest.append(hubs.newest(name, hub))
+        except HelmExtError as error:
+            typer.echo(f"error: {name}: {error}", err=True)
+            damaged = True
     if as_json:
         typer.echo(json.dumps([_to_json(version) for version in newest], ensure_ascii=False, indent=2))
-    elif not newest:
+    elif not newest and not damaged:
         typer.echo(f"no datasets in the hub at {hubs.get_root(hub)}")
-    else:
+    elif newest:
         _print_table(
             ("name", "version", "test", "train", "uploaded", "attributes"),
             [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _pairs(v.attributes)) for v in newest],
         )
+    if damaged:
+        raise typer.Exit(1)
 
 
 @hub_app.command("show")
@@ -204,11 +216,12 @@ def diff(
     for key, (before, after) in found.attributes.items():
         typer.echo(f"meta.json: {_printable(key)}: {_printable(show(before))} -> {_printable(show(after))}")
     for split, part in found.splits.items():
-        counts = f"{len(part.added)} added, {len(part.removed)} removed, {len(part.changed)} changed"
+        counts = ", ".join(f"{len(getattr(part, what))} {what}" for what in ("added", "removed", "changed", "moved"))
         typer.echo(f"{split}: {counts}")
         _print_ids("+", part.added)
         _print_ids("-", part.removed)
         _print_ids("~", [f"{change.id}: {', '.join(change.fields)}" for change in part.changed])
+        _print_ids(">", part.moved)
 
 
 def _print_ids(sign: str, ids: Any) -> None:

@@ -171,7 +171,7 @@ def claim(
             taken = read_entry(storage, name, version.number)
             if taken.claim == version.claim:  # it was written, only the answer was lost
                 return taken, before
-            require_other_digest(taken, digest)
+            require_other_digest(taken, digest, taken.number)
             before.append(taken)
         else:
             return version, before
@@ -190,10 +190,11 @@ def require_no_gap(storage: Storage, name: str) -> list[int]:
     return numbers
 
 
-def require_other_digest(version: Version, digest: str) -> None:
-    """Raise HubError when this version is the ZIP that is being uploaded."""
+def require_other_digest(version: Version, digest: str, newest: int) -> None:
+    """Raise HubError when this version is the ZIP that is being uploaded. `newest`: the newest one's number so far."""
     if version.digest == digest:
+        newer = "" if version.number == newest else f"; version {newest} is the newest"
         raise HubError(
             f"{version.name}: this ZIP is version {version.number} already (SHA-256 {digest[:DIGEST_LENGTH]}, "
-            f"uploaded {version.uploaded}); nothing was changed"
+            f"uploaded {version.uploaded}{newer}); nothing was changed"
         )

@@ -189,7 +189,7 @@ def _refuse_duplicate(storage: Storage, name: str, digest: str, path: Path) -> t
     for version in known:
         if version.digest == digest and storage.put(blob_path(digest), path, digest):
             return known, version
-        require_other_digest(version, digest)
+        require_other_digest(version, digest, known[-1].number)
     return known, None
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from helm_ext.errors import HubError
+from helm_ext.errors import HubError, show
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.writing import PART, Part, open_part, sync_folder
 from helm_ext.hub.bundle import sha256_of
@@ -68,6 +68,8 @@ class Storage(Protocol):
 def open_storage(root: str | Path) -> Storage:
     """Return the storage of a folder or an fsspec URL. Raises HubError for one that cannot be opened."""
     text = str(root)
+    if "\0" in text:
+        raise HubError(f"{show(text)}: a null character is in no path")
     if "://" not in text or text.startswith("file://"):
         try:
             return LocalStorage(Path(text.removeprefix("file://")).expanduser())
@@ -144,7 +146,7 @@ class LocalStorage:
                 return False
             with self._part(target) as part, source.open("rb") as file:
                 shutil.copyfileobj(file, part.file, COPY_BYTES)
-                part.sync()
+                part.file.flush()
                 if sha256_of(part.file) != digest:
                     raise HubError(f"{source}: changed while it was uploaded; nothing was changed")
                 part.replace()  # whoever comes second brings the same bytes
