@@ -207,7 +207,9 @@ def _read_eval_splits(names: Sequence[str], problems: Problems) -> list[str]:
             hint = did_you_mean(name, known) or "known: test, valid (validation, dev)"
             problems.add(path, f"unknown split {show(name)}", hint, code="unknown-split")
         elif split == "train":
-            problems.add(path, "train rows are demonstrations and are not evaluated", "take it out", code="unknown-split")
+            problems.add(
+                path, "train rows are demonstrations and are not evaluated", "take it out", code="unknown-split"
+            )
         else:
             splits[split] = None
     return list(splits)
@@ -226,7 +228,9 @@ def _either(keys: Mapping[str, Any], name: str, other: str, problems: Problems) 
     return keys[name] if name in keys else keys.get(other)
 
 
-def _either_place(keys: Mapping[str, Any], decoding: Mapping[str, Any], name: str, inside: str, problems: Problems) -> Any:
+def _either_place(
+    keys: Mapping[str, Any], decoding: Mapping[str, Any], name: str, inside: str, problems: Problems
+) -> Any:
     """Return the value of a key that may stand in adapter_spec (HELM) or in decoding_parameters."""
     outer, inner = keys.get(name), decoding.get(inside)
     if outer is not None and inner is not None and str(outer) != str(inner) and outer != inner:

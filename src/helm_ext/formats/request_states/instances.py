@@ -86,7 +86,12 @@ class Builder:
         given = row.instance
         labels = row.labels if self.labelled else None
         references = row.references
-        if row.labels_from != "prefix" and labels is not None and self.reorder and [*labels.values()] != [*range(len(references))]:
+        if (
+            row.labels_from != "prefix"
+            and labels is not None
+            and self.reorder
+            and [*labels.values()] != [*range(len(references))]
+        ):
             # HELM renders option i with label i: the options are put into the order of their labels.
             labels = {label: labels[label] for label in self.sequence[: len(labels)]}
             references = [references[position] for position in labels.values()]

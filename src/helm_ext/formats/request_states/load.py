@@ -1,6 +1,6 @@
 """The steps from a file to an EvalSet, each once and in this order:
 
-    bytes ──reading──▶ header, states ──header, rows──▶ rows ──checks, plan──▶ plan ──instances──▶ EvalSet
+bytes ──reading──▶ header, states ──header, rows──▶ rows ──checks, plan──▶ plan ──instances──▶ EvalSet
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _read(path: str | Path, options: Options, *, keep_rows: bool) -> _Content:
             if row is None:
                 continue
             is_new = row.is_right and not (row.is_helm and _is_known(row, groups))
-            checks.see(row, state.value, is_new=is_new)
+            checks.see(row, state, is_new=is_new)
             if not is_new:
                 continue
             survey.see(row)
@@ -203,7 +203,9 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     """Return the EvalSet of a file without errors. Raises DatasetError if HELM does not know a perturbation."""
     plan, survey, header = file.plan, file.survey, content.header.keys
     spec = make_adapter_spec(plan, survey)
-    builder = Builder(spec, plan.labels, request_decoding(plan, survey), is_recorded=survey.is_recorded or survey.has_incomplete)
+    builder = Builder(
+        spec, plan.labels, request_decoding(plan, survey), is_recorded=survey.is_recorded or survey.has_incomplete
+    )
     assign_ids(content.rows)
     rows, content.rows = assign_splits(content.rows, plan, survey, options.seed), []
     instances = []

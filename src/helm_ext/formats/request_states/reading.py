@@ -11,13 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
+import msgspec
+
 from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Path, Problem, Problems, did_you_mean, show
+from helm_ext.formats.request_states.models import KNOWN_STATE
 
 __all__ = ["Place", "Reader", "State", "open_file"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
+
+_PATIENCE = 100
+"""Lines in a row with keys of their own, after which a file is taken to be full of such rows."""
 
 _BOM_HINT = "save it as UTF-8 without BOM"
 
@@ -55,9 +61,11 @@ class State:
 
     place: Place
     value: Any
+    is_known: bool
+    """Whether it is certainly of the shape of a state, and has no keys but those of the format."""
     is_finite: bool
     """Whether it certainly holds no NaN or infinity."""
-    exact: Callable[[], Any]
+    exact: Callable[[], Any] = lambda: None
     """Parses it again, slowly, with whole numbers beyond 64 bits as they stand; None where that is not possible."""
 
 
@@ -132,7 +140,8 @@ class _Document(Reader):
             value = self._states[index]
             self._states[index] = None  # a million rows twice in memory would be too many
             place = Place(self.problems, index, None, ("request_states", index))
-            yield State(place, value, self._is_finite, functools.partial(self._exact, index))
+            exact = functools.partial(self._exact, index)
+            yield State(place, value, is_known=False, is_finite=self._is_finite, exact=exact)
 
     @functools.cached_property
     def _exact_states(self) -> list[Any]:
@@ -190,18 +199,26 @@ class _Lines(Reader):
 
     def states(self) -> Iterator[State]:
         index = -1
+        patience = _PATIENCE
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
                 if self._is_other or not data.strip():
                     continue
                 index += 1
+                place = Place(self.problems, index, line, ())
+                value = read_known(data) if patience else None
+                if value is not None:
+                    patience = _PATIENCE
+                    yield State(place, value, is_known=True, is_finite=True)
+                    continue
+                patience = max(0, patience - 1)
                 try:
                     value, is_finite = _parse(data, self.path, line)
                 except DatasetError as error:
                     self.problems.extend(error.problems)
                     continue
-                place = Place(self.problems, index, line, ())
-                yield State(place, value, is_finite, functools.partial(json.loads, data))
+                exact = functools.partial(json.loads, data)
+                yield State(place, value, is_known=False, is_finite=is_finite, exact=exact)
         if index < 0 and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
         self.digest = self._source.digest
@@ -220,6 +237,20 @@ def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
         return files.parse_json(data, path, line), True
     except DatasetError:
         return files.parse_json(data, path, line, allow_nan=True), False
+
+
+def read_known(data: bytes) -> Any:
+    """Return the state of a line if it is right and has no keys but those of the format, else None.
+
+    What `_parse` and `models.STATE` return for such a line, read and checked at once: a file of a million short rows
+    loads in 20 s instead of 25. A test holds both equal. Unknown keys are dropped, and of two equal ones the first:
+    such a line has more quotes.
+    """
+    try:
+        state = KNOWN_STATE.decode(data)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        return None
+    return state if files.is_faithful(data, state) else None
 
 
 def _is_header(value: dict[str, Any]) -> bool:

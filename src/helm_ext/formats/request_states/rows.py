@@ -144,12 +144,9 @@ class RowReader:
         """Return the row, or None when it has not the shape of one (reported). Written for speed: this runs once a row."""
         errors = self.problems.errors
         place = state.place
-        try:
-            value = STATE.validator.validate_python(state.value)
-        except ValidationError:
-            value = _validate(state)
-            if value is None:
-                return None
+        value = state.value if state.is_known else _validate(state)
+        if value is None:
+            return None
         nonfinite = 0 if state.is_finite else drop_nonfinite(value)
         instance = value["instance"]
         references = instance.get("references") or []
@@ -171,7 +168,9 @@ class RowReader:
                 lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
         labels, labels_from = None, "prefix"
-        may_have_labels = is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)
+        may_have_labels = (
+            is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)
+        )
         if self._reads_labels and may_have_labels:
             mapping = self._find_mapping(value, place)
             labels = self._read_labels(mapping, references, tags, place, is_helm=is_helm)
@@ -186,7 +185,8 @@ class RowReader:
             labels=labels,
             labels_from=labels_from,  # type: ignore[arg-type]
             found=[read_recorded(value, is_helm=is_helm)],
-            has_unknown=not (
+            has_unknown=not state.is_known
+            and not (
                 _IN_INSTANCE.issuperset(instance)
                 and _IN_INPUT.issuperset(given)
                 and _IN_REFERENCE.issuperset(chain.from_iterable(references))
@@ -195,7 +195,7 @@ class RowReader:
             lack=lack,
             is_untagged=is_untagged,
             extra=None
-            if is_plain or _IN_STATE.issuperset(value)
+            if is_plain or state.is_known or _IN_STATE.issuperset(value)
             else {key: found for key, found in value.items() if key not in _IN_STATE},
             is_right=self.problems.errors == errors,
         )
@@ -298,7 +298,7 @@ class RowReader:
 
 
 def _validate(state: State) -> Any:
-    """Return the value of a state whose numbers stand for whole ones; None when it is wrong (reported)."""
+    """Return the value of a state, with whole numbers where they are wanted; None when it is wrong (reported)."""
     place, value = state.place, state.value
     try:
         return models.validate(STATE, value)
