@@ -12,8 +12,8 @@ from helm.benchmark.scenarios import scenario
 from helm.common import request
 
 from helm_ext.formats.request_states import models, rows
-from helm_ext.formats.request_states.scoring import HELM_METRICS
 from helm_ext.formats.request_states.header import HELM_DEFAULTS
+from helm_ext.formats.request_states.scoring import HELM_METRICS
 
 
 def test_names_of_reference_metrics():

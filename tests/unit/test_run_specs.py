@@ -7,7 +7,7 @@ from helm.common.object_spec import parse_object_spec
 from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import planned
-from helm_ext.formats.scenarios import group_name
+from helm_ext.formats.scenario import group_name
 from helm_ext.planning import run_specs
 
 BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
@@ -43,7 +43,7 @@ def write(tmp_path, monkeypatch):
 
 
 def make(entry):
-    return run_specs.get_adapter_spec_run_spec(**parse_object_spec(entry).args)
+    return run_specs.get_run_spec("adapter_spec", parse_object_spec(entry).args)
 
 
 def test_a_run_names_its_data(write):

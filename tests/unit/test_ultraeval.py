@@ -34,8 +34,9 @@ def load(root, **arguments):
     return ultraeval.load(dataset="sums", root=root, **arguments)
 
 
-def tags(evalset):
-    return dict(tag.split("=", 1) for tag in evalset.tags)
+def rule_of(evalset):
+    """The rule of a PPL task's score, as the run's spec says it."""
+    return evalset.details.to_metric_spec(evalset.scoring).args["rule"]
 
 
 def prompts(evalset):
@@ -65,8 +66,8 @@ def test_gen(root):
     assert (spec.temperature, spec.max_tokens, spec.stop_sequences, spec.num_outputs) == (0, 100, [], 1)
     assert evalset.scoring.metrics == ("ultraeval_exact_match",)
     assert evalset.scoring.main_metric == "ultraeval_exact_match"
-    assert tags(evalset)["script"] == "v0"
-    assert tags(evalset)["method"] == "gen"
+    assert evalset.details.script == "v0"
+    assert evalset.details.method == "gen"
 
 
 def test_ppl(root):
@@ -78,7 +79,7 @@ def test_ppl(root):
     assert evalset.adapter_spec.max_tokens == 0
     assert evalset.scoring.metrics == ()
     assert evalset.scoring.main_metric == "ppl_accuracy"
-    assert tags(evalset)["rule"] == "ppl"
+    assert rule_of(evalset) == "ppl"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_a_config_of_make_configs_spelling(root):
     path = made.write_config(root / "configs" / "one.json", [config])
     evalset = ultraeval.load(config=path)
     assert evalset.name == "sums_two-digits_ppl"
-    assert tags(evalset)["dataset"] == "sums"
+    assert evalset.details.dataset == "sums"
     assert ultraeval.load(config=path, task="sums_two-digits_ppl").digest == evalset.digest
 
 
@@ -185,26 +186,26 @@ def test_data_and_transform(root, folder, tmp_path):
     script.write_text(made.GEN_SCRIPT)
     evalset = ultraeval.load(data=data, transform=script)
     assert evalset.name == "my data_my data_gen"
-    assert tags(evalset)["script"] == "transform"
+    assert evalset.details.script == "transform"
     assert ultraeval.load(data=data, transform=script, method="ppl").name.endswith("_ppl")
     assert ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py").name.endswith("_ppl")
-    assert tags(ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py", version=0))["script"] == "v0"
+    assert ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py", version=0).details.script == "v0"
     with pytest.raises(RunEntryError, match="transform=SCRIPT is needed"):
         ultraeval.load(data=data)
 
 
 def test_versions(root, folder):
-    assert tags(load(root, method="gen", version="v0"))["script"] == "v0"
+    assert load(root, method="gen", version="v0").details.script == "v0"
     (folder / "transform_gen_v10.py").write_text(made.GEN_SCRIPT)
     (folder / "transform_gen_cot.py").write_text(made.GEN_SCRIPT)
     newest = load(root, method="gen")
-    assert tags(newest)["script"] == "v10"  # a number, not a string
+    assert newest.details.script == "v10"  # a number, not a string
     (warning,) = newest.warnings
     assert warning.message == "v10 of the scripts cot, v0, v1, v10 is used"
-    assert tags(load(root, method="gen", version="cot"))["script"] == "cot"
+    assert load(root, method="gen", version="cot").details.script == "cot"
     for path in folder.glob("transform_gen_v*.py"):
         path.unlink()
-    assert tags(load(root, method="gen"))["script"] == "cot"
+    assert load(root, method="gen").details.script == "cot"
     with pytest.raises(
         RunEntryError, match=r"version=7: .* has no script transform_ppl_v7.py\n  hint: versions: v0, v1"
     ):
@@ -233,9 +234,9 @@ def test_a_folder_uses_its_config(root, folder):
     made.write_config(folder / "config" / "sums_gen.json", made.config("gen", fewshot=3, postprocess="first_line"))
     made.write_config(folder / "config" / "sums_ppl.json", made.config("ppl", fewshot=1))
     assert load(root, method="gen").counts["demonstrations"] == 3
-    assert tags(load(root, method="gen"))["postprocess"] == "first_line"
+    assert load(root, method="gen").details.postprocess == "first_line"
     assert load(root, method="ppl").counts["demonstrations"] == 1
-    assert tags(load(root, method="gen", version=1))["script"] == "v1"
+    assert load(root, method="gen", version=1).details.script == "v1"
 
 
 def test_a_folder_of_several_tasks(root, folder):
@@ -304,7 +305,7 @@ def test_arguments_that_name_no_task(arguments, message):
         ("temperature", -0.5, "temperature=-0.5: expected a number that is not negative"),
         ("temperature", "hot", "temperature=hot"),
         ("metric", "exactmatch", "did you mean 'exact_match'"),
-        ("metric", "rouge", "HELM has rouge_1"),
+        ("metric", "gpt4_eval", "metric=gpt4_eval: unknown metric"),
         ("metric", "log_prob", "method=ppl"),
         ("metric", "zzzz", "known: "),
         ("postprocess", "shoot", "did you mean 'shout'"),
@@ -345,7 +346,7 @@ def test_ppl_takes_ppl_metrics(root, arguments, message):
 )
 def test_ppl_rules(root, arguments, rule, stat):
     evalset = load(root, method="ppl", **arguments)
-    assert tags(evalset)["rule"] == rule
+    assert rule_of(evalset) == rule
     assert evalset.scoring.main_metric == stat
 
 
@@ -354,16 +355,19 @@ def test_gen_metrics(root):
     metric = {
         "f1": {"evaluation": {"type": "f1_score"}},
         "accuracy": {"evaluation": {"type": "Exact_Match"}, "aggregation": {"type": "mean"}},
-        "bleu": {"evaluation": {"type": "bleu", "tokenizer": "zh"}, "aggregation": {"type": "median"}},
+        "bleu": {"evaluation": {"type": "bleu", "tokenizer": "zh"}, "aggregation": {"type": "pass_k"}},
     }
     path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
     evalset = ultraeval.load(config=path)
     assert evalset.scoring.metrics == ("ultraeval_exact_match", "ultraeval_f1_score", "ultraeval_bleu_zh")
     assert evalset.scoring.main_metric == "ultraeval_exact_match"  # `accuracy` comes first
-    assert "unknown aggregation 'median'" in evalset.warnings[0].message
     metric["bleu"]["evaluation"]["tokenizer"] = "ja-mecab"
     path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
     with pytest.raises(RunEntryError, match="tokenizer 'ja-mecab' is not available"):
+        ultraeval.load(config=path)
+    metric["bleu"]["aggregation"]["type"] = "median"
+    path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
+    with pytest.raises(DatasetError, match="metric.bleu.aggregation.type: unknown aggregation 'median'"):
         ultraeval.load(config=path)
 
 
@@ -440,10 +444,10 @@ def test_a_missing_parameter_file(root):
 
 def test_postprocessing_of_the_checkout_wins(root):
     evalset = load(root, method="gen", postprocess="first_line")
-    assert tags(evalset)["root"] == str(root)
-    assert ultraeval.get_postprocess("first_line", tags(evalset)["root"])("a\nb") == "A\nB"
+    assert evalset.details.root == str(root)
+    assert ultraeval.get_postprocess("first_line", evalset.details.root)("a\nb") == "A\nB"
     assert ultraeval.get_postprocess("first_line")("a\nb") == "a"
-    assert "root" not in tags(load(root, method="gen", postprocess="boxed"))
+    assert load(root, method="gen", postprocess="boxed").details.root is None
     assert ultraeval.get_postprocess("nothing", str(root))("x") == ""
     assert ultraeval.get_postprocess("whole", str(root))("x") == "x!"
     assert ultraeval.get_postprocess("", str(root))(" raw ") == " raw "
@@ -453,7 +457,7 @@ def test_postprocessing_of_the_checkout_wins(root):
 
 def test_a_checkout_without_a_registry(root):
     (root / "tasks" / "postprocess.py").write_text("POSTPROCESS_REGISTRY = 3\n")
-    assert tags(load(root, method="gen", postprocess="boxed"))["postprocess"] == "boxed"
+    assert load(root, method="gen", postprocess="boxed").details.postprocess == "boxed"
 
 
 # The digest
@@ -766,14 +770,14 @@ def test_names_of_a_file_in_the_working_directory(root, monkeypatch):
     monkeypatch.chdir(data)
     here = ultraeval.load(data="t_1.jsonl", transform="../transform_gen_v0.py")
     assert here.name == there.name == "a_b_t-1_gen"
-    assert tags(here)["dataset"] == tags(there)["dataset"] == "a_b"
+    assert here.details.dataset == there.details.dataset == "a_b"
 
 
 def test_null_in_a_config_is_empty(root):
     config = made.config("gen", description=None, postprocess=None, generate={"method": "generate", "params": None})
     evalset = ultraeval.load(config=made.write_config(root / "c.json", config))
     assert prompts(evalset)[0] == "Q: What is 0 + 1?\nA: "
-    assert "postprocess" not in tags(evalset)
+    assert evalset.details.postprocess == ""
 
 
 def test_a_script_of_the_other_method_is_told(root, folder):

@@ -15,6 +15,7 @@ def value(name, gold, prediction):
 
 
 def row_value(name, row, golds, prediction):
+    """`golds` as the row has them: a text, or a list of texts."""
     return BY_NAME[f"ultraeval_{name}"].row_function(row, golds, prediction)
 
 
@@ -45,7 +46,19 @@ def test_prefix_match(gold, prediction, expected):
 
 @pytest.mark.parametrize(
     ("gold", "prediction", "expected"),
-    [(" Paris ", "It is Paris.", 1), ("Paris", "paris", 0), ("", "anything", 0), ("x", "", 0), ("京", "北京市", 1)],
+    [
+        ("paris", "Paris", 1),  # the prediction is lower-cased ...
+        ("Paris", "Paris", 0),  # ... and the gold is not
+        ("paris", " paris\n", 1),
+        (" paris", "paris", 0),
+        ("paris", "it is paris", 0),  # equal, not contained
+        ("", "", 1),
+        ("", "anything", 0),
+        ("x", "", 0),
+        ("(a)", "(A)", 1),
+        ("straße", "STRASSE", 0),
+        ("京", "北京市", 0),
+    ],
 )
 def test_in_match(gold, prediction, expected):
     assert value("in_match", gold, prediction) == expected
@@ -87,18 +100,24 @@ ROW = {"question": "Which animal barks?", "target_scores": {"The cat": 0, "The d
     ],
 )
 def test_qa_match_with_the_row(prediction, expected):
-    assert row_value("qa_match", ROW, ["(B)"], prediction) == expected
+    assert row_value("qa_match", ROW, "(B)", prediction) == expected
 
 
 def test_qa_match_without_the_row_knows_26_letters():
     assert value("qa_match", "(B)", "I think B") == 0
     assert value("qa_match", "(B)", "the answer: B.") == 1
-    assert value("qa_match", "", "nothing") == 0
+    assert value("qa_match", "", "nothing") == 1
 
 
 def test_qa_match_of_a_row_without_options_or_question():
-    assert row_value("qa_match", {}, ["(A)"], "(A)") == 0
-    assert row_value("qa_match", {"question": ["a", "b"], "target_scores": {"x": 0}}, ["(A)"], "(A)") == 1
+    assert row_value("qa_match", {}, "(A)", "(A)") == 0
+    assert row_value("qa_match", {"question": ["a", "b"], "target_scores": {"x": 0}}, "(A)", "(A)") == 1
+
+
+def test_qa_match_as_upstream_at_its_edges():
+    assert row_value("qa_match", ROW, ["(B)"], "(B)") == 0  # a label is equal to no list
+    assert row_value("qa_match", ROW, "", "nothing") == 1  # no label is the label ""
+    assert row_value("qa_match", {"question": "?", "target_scores": {"": 1, "x": 0}}, "(A)", "hm") == 1
 
 
 @pytest.mark.parametrize(
@@ -108,6 +127,10 @@ def test_qa_match_of_a_row_without_options_or_question():
         ("ABCD", "AB", 0.5),
         ("AB", "XY[SEP]AB", 0),  # the first reading has the right length
         ("AB", "ABC[SEP]ABCD", 1),  # it has not: the second, cut
+        ("AB", "ABC[SEP]XBCD", 0.5),
+        ("AB", "[SEP]B", 0),  # the second is short
+        ("AB", "AB", 1),  # without the mark there is one reading, of any length
+        ("AB", "ABXY", 1),
         ("", "A", 0),
     ],
 )
@@ -117,6 +140,9 @@ def test_gaokaobench_match(gold, prediction, expected):
 
 def test_gaokaobench_match_joins_the_parts():
     assert row_value("gaokaobench_match", {}, ["A", "B", "C"], "ABD") == pytest.approx(2 / 3)
+    assert row_value("gaokaobench_match", {}, "ABC", "ABD") == pytest.approx(2 / 3)
+    assert row_value("gaokaobench_match", {}, ["AB"], "AB") == 0  # one part, which is no single letter
+    assert row_value("gaokaobench_match", {}, ["A", "B"], "ABC[SEP]ABCD") == 1
 
 
 def test_bleu_and_chrf_are_sacrebleus_of_one_sentence_0_to_100():
@@ -159,7 +185,8 @@ def test_every_score_is_defined_for_empty_texts():
     for score in SCORES:
         if score.name not in EXECUTING:
             # Everything begins with nothing: upstream's rule too.
-            assert score.function("", "") == (score.name == "ultraeval_prefix_match")
+            equal = {"ultraeval_prefix_match", "ultraeval_in_match", "ultraeval_qa_match"}
+            assert score.function("", "") == (score.name in equal)
             if score.row_function:
                 assert score.row_function({}, [""], "") == 0
 

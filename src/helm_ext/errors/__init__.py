@@ -40,7 +40,7 @@ from helm_ext.errors.model import (
     raise_for,
     to_problem,
 )
-from helm_ext.errors.wording import SHOWN_VALUE_LENGTH, Path, count, did_you_mean, format_path, show
+from helm_ext.errors.wording import SHOWN_VALUE_LENGTH, Path, count, did_you_mean, format_path, near_words, show
 
 __all__ = [
     "SHOWN_VALUE_LENGTH",
@@ -64,6 +64,7 @@ __all__ = [
     "count",
     "did_you_mean",
     "format_path",
+    "near_words",
     "raise_for",
     "show",
     "to_problem",

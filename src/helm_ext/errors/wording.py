@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["SHOWN_VALUE_LENGTH", "Path", "count", "did_you_mean", "format_path", "show"]
+__all__ = ["SHOWN_VALUE_LENGTH", "Path", "count", "did_you_mean", "format_path", "near_words", "show"]
 
 SHOWN_VALUE_LENGTH = 80
 """At most this many characters of a value are shown: data may be private, and terminals are narrow."""
@@ -35,13 +35,18 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def near_words(word: str, known: Iterable[str]) -> list[str]:
+    """Return up to three of the known words that are spelt nearly as `word`, the nearest first."""
+    if len(word) > _COMPARED_LENGTH:
+        return []
+    by_lower = {name.lower(): name for name in known if len(name) <= _COMPARED_LENGTH}
+    return [by_lower[name] for name in difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)]
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "did you mean 'x'?" for the known words nearest to `word`, or "" when none is near."""
-    if len(word) > _COMPARED_LENGTH:
-        return ""
-    by_lower = {name.lower(): name for name in known if len(name) <= _COMPARED_LENGTH}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(repr(by_lower[name]) for name in near)}?" if near else ""
+    near = near_words(word, known)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def format_path(path: Path) -> str:

@@ -1,6 +1,7 @@
 """The normal form that every format is lowered to, and how a million rows of it are made, copied and kept cheaply."""
 
 from helm_ext.evalset.model import (
+    DIGEST_LENGTH,
     EXTRA_KEY,
     Decoding,
     EvalSet,
@@ -13,6 +14,7 @@ from helm_ext.evalset.model import (
 )
 
 __all__ = [
+    "DIGEST_LENGTH",
     "EXTRA_KEY",
     "Decoding",
     "EvalSet",

@@ -9,6 +9,18 @@ is decided where a file is silent: docs/adapter_spec.md.
 
 from __future__ import annotations
 
-from helm_ext.formats.request_states.load import check, json_schema, load
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from helm_ext.formats.request_states.loading import check, json_schema, load
 
 __all__ = ["check", "json_schema", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what `loading` defines; it is imported when asked for, because every helm-run imports this package."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from helm_ext.formats.request_states import loading
+
+    return getattr(loading, name)

@@ -8,12 +8,14 @@ wins.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError, did_you_mean
+from helm_ext.formats.arguments import as_helm_reads
 
-__all__ = ["as_helm_reads", "datasets_in", "find_dataset", "list_datasets", "search_folders"]
+__all__ = ["dataset_name", "datasets_in", "default_name", "find_dataset", "list_datasets", "search_folders"]
 
 SUFFIXES = (".json", ".jsonl", ".json5")
 COMPRESSIONS = ("", ".gz", ".zst")
@@ -28,7 +30,7 @@ def search_folders() -> list[Path]:
 
 
 def _packaged_examples() -> Path:
-    here = Path(__file__).resolve().parents[1]
+    here = Path(__file__).resolve().parents[2]
     installed = here / "examples"
     # In a source checkout (an editable install) the examples are still in their own folder.
     return installed if installed.is_dir() else here.parents[1] / "adapter_specs"
@@ -43,6 +45,14 @@ def dataset_name(path: Path) -> str | None:
         if name.endswith(suffix):
             return name.removesuffix(suffix)
     return None
+
+
+def default_name(arguments: Mapping[str, Any]) -> str:
+    """Return the name of a dataset that has none of its own: the one asked for, or the file's without its endings."""
+    if arguments.get("dataset") is not None:
+        return str(arguments["dataset"])
+    path = Path(arguments["path"])
+    return dataset_name(path) or path.stem
 
 
 def list_datasets() -> dict[str, Path]:
@@ -78,16 +88,6 @@ def find_dataset(name: str | float) -> Path:
             f"  hint: write the file's whole name, for example dataset={next(iter(sorted(matches.values()))).name}"
         )
     return next(iter(matches.values()))
-
-
-def as_helm_reads(value: str) -> str | int | float:
-    """Convert a value as `helm.common.object_spec.parse_object_spec` does."""
-    for convert in (int, float):
-        try:
-            return convert(value)
-        except ValueError:
-            continue
-    return value
 
 
 def datasets_in(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -16,6 +16,7 @@ from helm_ext.errors import (
     HelmExtError,
     Location,
     Problem,
+    Problems,
     RunEntryError,
     did_you_mean,
     raise_for,
@@ -25,8 +26,9 @@ from helm_ext.errors import (
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
 from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.hub.bundle import Bundle, check_records, open_bundle
+from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import Meta, Split
-from helm_ext.hub.records import Message, ProblemList, Record
+from helm_ext.hub.records import Message, Record
 from helm_ext.parsing import compile_pattern
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def load(
         resolved = resolve(dataset, version, hub)
         if resolved.notice:
             where = Location(f"{dataset}@{resolved.version}")
-            warnings.append(Problem(resolved.notice, where, severity="warning", code="newer-version"))
+            warnings.append(Problem(resolved.notice, where, severity="warning", code=BundleCode.NEWER_VERSION))
         with open_version(resolved, hub) as bundle:
             records = list(bundle.records(split))
             meta, digest = bundle.meta, bundle.digest
@@ -161,24 +163,24 @@ def check(
         path, lambda: _check_options(dataset, path, version, hub, split, render, limit, max_tokens)
     ) + _argument_problems(path, lambda: _make_scoring(metrics, main_metric, extract, strip, lower))
     counts: dict[str, int] = {}
-    problems = ProblemList()
+    problems = Problems()
     records: list[Record] = []
     of = f"the {split} split"
     try:
         with open_bundle(path, expected_name=expected_name, limits=limits) as bundle:
-            problems.kept.extend(bundle.warnings)
+            problems.extend(bundle.warnings)
             of = _title(split, bundle.meta)
             records = check_records(bundle, problems, counts, keep=None if replies is None else split)
     except DatasetError as error:
         message = error.message.removeprefix(f"{path}: ")
-        found += error.problems or [Problem(message, Location(str(path)), code="unreadable", kind=type(error))]
+        found += error.problems or [Problem(message, Location(str(path)), code=BundleCode.UNREADABLE, kind=type(error))]
     else:
         if split == "train" and not counts["train"]:
-            problems.add("the train split is empty", Location(str(path)), code="empty-train",
+            problems.add(Location(str(path)), "the train split is empty", code=BundleCode.EMPTY_TRAIN,
                          kind=DatasetIntegrityError, hint="split=test is evaluated by default")  # fmt: skip
-        found += problems.all(str(path))
+        found += problems.finish()
     if replies is not None:
-        damaged = not records or problems.has_errors
+        damaged = not records or problems.errors > 0
         ids = None if damaged else [record.id for record in records]
         count = len(records) if limit is None else min(max(limit, 0), len(records))
         wrong, recorded = check_replies(Path(replies), ids, count, of)
@@ -188,7 +190,7 @@ def check(
             if 0 < recorded < count:
                 message = f"{count - recorded} of {count} records of {of} have no reply; a run refuses the file"
                 hint = "missing=skip scores the rest and reports how many were left out"
-                found.append(Problem(message, Location(str(replies)), hint, "warning", "not-run"))
+                found.append(Problem(message, Location(str(replies)), hint, "warning", BundleCode.NOT_RUN))
     return found, counts
 
 
@@ -196,7 +198,7 @@ def _argument_problems(path: str | Path, check_them: Callable[[], object]) -> li
     try:
         check_them()
     except HelmExtError as error:
-        return [to_problem(error, str(path), code="argument")]
+        return [to_problem(error, str(path), code=BundleCode.ARGUMENT)]
     return []
 
 
@@ -263,9 +265,9 @@ def _make_scoring(
 
 def _check_and_read(bundle: Bundle, split: Split) -> list[Record]:
     """Read a file that no hub has checked: every rule, over both splits."""
-    problems = ProblemList()
+    problems = Problems()
     records = check_records(bundle, problems, {}, keep=split)
-    raise_for(problems.all(bundle.path))
+    raise_for(problems.finish())
     return records
 
 

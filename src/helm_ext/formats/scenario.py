@@ -1,4 +1,4 @@
-"""HELM Scenario classes, one a format. Their class paths are written into `run_spec.json`: they are public API.
+"""The base of HELM Scenario classes, one a format. Class paths are written into `run_spec.json`: they are public API.
 
     file ──format's load()──▶ EvalSet ──▶ get_instances() ──▶ HELM
 
@@ -7,15 +7,18 @@ instances there are. In the process that planned the run, `get_instances` hands 
 loads the file again and refuses other bytes than those planned.
 `helm-summarize` builds scenarios only to call `get_metadata`, long after the run and elsewhere: neither it nor the
 constructor touches a file.
+
+HELM's Slurm and multi-GPU workers load no plugins, but they create the scenario before the adapter: importing this
+module does what the plugin does for them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, ScenarioMetadata
 
@@ -25,13 +28,12 @@ from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.copying import copy_with
 from helm_ext.formats import planned
+from helm_ext.formats.format import Format
 
-__all__ = ["AdapterSpecScenario", "InnodataScenario", "UltraEvalScenario", "group_name"]
+__all__ = ["EvalSetScenario", "group_name"]
 
-# HELM's Slurm and multi-GPU workers load no entry points, but they create the scenario before the adapter.
 adaptation.install()
 
-DIGEST_LENGTH = 12
 GROUP_LENGTH = 40
 """Bytes of a dataset's name in its group's name."""
 
@@ -51,21 +53,16 @@ def group_name(dataset: str, digest: str, variant: str = "") -> str:
     return f"{name}-{hashlib.sha256(f'{digest} {variant}'.encode()).hexdigest()[:6] if variant else digest[:6]}"
 
 
-_NAMES_FILES = frozenset(
-    {
-        "config", "data", "dataset", "demos", "hub", "main_split", "name", "path", "replies", "root", "task",
-        "transform", "version",
-    }
-)  # fmt: skip
-"""Arguments that say which files are read: the digest speaks for them."""
+_OUR_OWN = frozenset({"main_split", "name"})
+"""Arguments that planning adds."""
 
 
 class EvalSetScenario(Scenario):
-    """What the three formats share: load, compare the digest, hand the instances to HELM."""
+    """What all formats share: load, compare the digest, hand the instances to HELM. A subclass names its format."""
 
     tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
     description = "A dataset read by helm-ext"
-    format_title = ""
+    format: ClassVar[Format]
 
     def __init__(
         self,
@@ -83,17 +80,25 @@ class EvalSetScenario(Scenario):
         self.main_metric = main_metric
         self.arguments = arguments
         self.display_name = display_name or self.dataset_name()
-        chosen = {key: value for key, value in arguments.items() if key not in _NAMES_FILES}
+        # The digest speaks for what names the data; what else is given makes another way of running them.
+        names_data = _OUR_OWN | {argument.name for argument in self.format.arguments if argument.names_data}
+        chosen = {key: value for key, value in arguments.items() if key not in names_data}
         self.variant = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
         self.name = group_name(self.dataset_name(), self.questions, self.variant)
 
-    @abstractmethod
     def dataset_name(self) -> str:
         """Return the dataset's name, known from the arguments alone."""
+        return str(self.arguments.get("name") or self.default_name(self.arguments))
 
-    @abstractmethod
+    @classmethod
+    def default_name(cls, arguments: Mapping[str, Any]) -> str:
+        """Return the name of a dataset that has none of its own: the one that was asked for, else the file's."""
+        named = arguments.get("dataset")
+        return str(named) if named is not None else Path(arguments["path"]).stem
+
     def load(self) -> EvalSet:
         """Read the dataset; raises DatasetError."""
+        return self.format.load(**self._load_arguments())
 
     def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - nothing is downloaded
         """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
@@ -116,7 +121,7 @@ class EvalSetScenario(Scenario):
             name=self.name,
             display_name=title,
             short_display_name=title,
-            description=f"{self.display_name}: {self.format_title} `{self.dataset_name()}`, "
+            description=f"{self.display_name}: {self.format.dataset_title} `{self.dataset_name()}`, "
             f"SHA-256 {self.questions}…, main metric {self.main_metric}.",
             main_metric=self.main_metric,
             main_split=self.main_split(),
@@ -153,73 +158,3 @@ def skip_missing(instance: Instance) -> Instance:
         return instance
     skipped = {**extra, "recorded": {**found, "skip": True}}
     return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: skipped})
-
-
-class AdapterSpecScenario(EvalSetScenario):
-    """A JSON file with `adapter_spec` and `request_states` (formats.md, section 1).
-
-        <instructions>
-        <instance_prefix><input_prefix>text<input_suffix><output_prefix>answer<output_suffix>    train
-        <instance_prefix><input_prefix>text<input_suffix><output_prefix>                         test
-
-    Arguments: `dataset` (a name) or `path` (a file), and those of `helm_ext.formats.request_states.load`.
-    """
-
-    format_title = "adapter_spec file"
-
-    def dataset_name(self) -> str:
-        return str(self.arguments.get("name") or self.default_name(self.arguments))
-
-    @staticmethod
-    def default_name(arguments: Mapping[str, Any]) -> str:
-        """Return the name of a dataset that has none of its own: the file's."""
-        from pathlib import Path
-
-        from helm_ext.formats import catalog
-
-        if arguments.get("dataset") is not None:
-            return str(arguments["dataset"])
-        path = Path(arguments["path"])
-        return catalog.dataset_name(path) or path.stem
-
-    def load(self) -> EvalSet:
-        from helm_ext.formats import catalog, request_states
-
-        options = {key: value for key, value in self._load_arguments().items() if key not in ("dataset", "path")}
-        path = self.arguments.get("path") or catalog.find_dataset(self.arguments["dataset"])
-        return request_states.load(path, **options)
-
-
-class UltraEvalScenario(EvalSetScenario):
-    """An UltraEval task (formats.md, section 2). Arguments: those of `helm_ext.formats.ultraeval.load`."""
-
-    format_title = "UltraEval task"
-
-    def dataset_name(self) -> str:
-        return str(self.arguments["name"])
-
-    def load(self) -> EvalSet:
-        from helm_ext.formats import ultraeval
-
-        return ultraeval.load(**self._load_arguments())
-
-
-class InnodataScenario(EvalSetScenario):
-    """A bundle of the Innodata Dataset Hub (formats.md, section 3).
-
-    Arguments: those of `helm_ext.formats.innodata.load`, with `version` resolved to a number.
-    """
-
-    format_title = "Innodata dataset"
-
-    def dataset_name(self) -> str:
-        from pathlib import Path
-
-        name = self.arguments.get("dataset") or Path(self.arguments["path"]).stem
-        version = self.arguments.get("version")
-        return f"{name} v{version}" if version is not None else str(name)
-
-    def load(self) -> EvalSet:
-        from helm_ext.formats import innodata
-
-        return innodata.load(**self._load_arguments())

@@ -7,7 +7,6 @@ bytes that deflate gives depend on the version of zlib, and zlib-ng's differ fro
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import tempfile
@@ -16,7 +15,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from helm_ext.errors import (
     DatasetIntegrityError,
@@ -25,15 +24,19 @@ from helm_ext.errors import (
     HelmExtError,
     Location,
     Problem,
+    Problems,
     raise_for,
     show,
 )
+from helm_ext.files.limits import COPY_BYTES
+from helm_ext.files.writing import replace_file
 from helm_ext.hub.archive import Limits
 from helm_ext.hub.bundle import MEMBERS, SplitCheck, check_ids, check_split, read_archive, sha256_of
+from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
-from helm_ext.hub.records import ProblemList, Record
+from helm_ext.hub.records import Record
 
-__all__ = ["Packed", "pack", "write_atomically"]
+__all__ = ["Packed", "pack"]
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
@@ -112,7 +115,7 @@ def _write(
                         f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
                     )
         else:
-            write_atomically(file, path)
+            replace_file(cast("BinaryIO", file), path)
     return digest
 
 
@@ -129,7 +132,7 @@ def _check_arguments(name: str, attributes: Mapping[str, Any]) -> None:
 
 
 def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitCheck]:
-    problems = ProblemList()
+    problems = Problems()
     counted = {split: SplitCheck() for split in MEMBERS}
     ids = array("q")
     for split, source in sources.items():
@@ -139,16 +142,16 @@ def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitChe
         for _, record in _read(source, problems, counted[split]):
             ids.append(hash(record.id))
     if not counted["test"].lines:
-        problems.add("the test split is empty", Location(str(sources["test"])), code="empty-test",
+        problems.add(Location(str(sources["test"])), "the test split is empty", code=BundleCode.EMPTY_TEST,
                      kind=DatasetIntegrityError, hint="at least one record is needed to evaluate")  # fmt: skip
 
     def reread() -> Iterator[tuple[str, Record]]:
         for source in sources.values():
             if source is not None:
-                yield from _read(source, ProblemList(), SplitCheck())
+                yield from _read(source, Problems(), SplitCheck())
 
     check_ids(ids, reread, problems)
-    raise_for(problems.all(str(sources["test"])))
+    raise_for(problems.finish())
     return counted
 
 
@@ -156,7 +159,7 @@ _EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """SHA-256 of no bytes."""
 
 
-def _read(source: Path, problems: ProblemList, counted: SplitCheck) -> Iterator[tuple[str, Record]]:
+def _read(source: Path, problems: Problems, counted: SplitCheck) -> Iterator[tuple[str, Record]]:
     try:
         with source.open("rb") as file:
             _require_seekable(file, source)
@@ -165,7 +168,7 @@ def _read(source: Path, problems: ProblemList, counted: SplitCheck) -> Iterator[
     except DatasetNotFoundError:
         raise
     except OSError as error:
-        problem = Problem(f"cannot be read: {error.strerror}", Location(str(source)), code="unreadable")
+        problem = Problem(f"cannot be read: {error.strerror}", Location(str(source)), code=BundleCode.UNREADABLE)
         raise DatasetNotFoundError([problem]) from error
 
 
@@ -187,9 +190,9 @@ def _require_unchanged(sources: Mapping[Split, Path | None], counted: Mapping[Sp
 
 def _require_readable(file: Any, path: str) -> None:
     """Raise DatasetError for a bundle that would be refused when it is read: too large, too much alike, ..."""
-    problems = ProblemList()
+    problems = Problems()
     read_archive(file, path, Limits.from_environ(), problems)
-    raise_for(problems.all(path))
+    raise_for(problems.finish())
 
 
 def _info(name: str, size: int, compress: bool) -> zipfile.ZipInfo:
@@ -206,45 +209,10 @@ def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, comp
     with archive.open(_info(name, size, compress), "w") as out:
         if source is not None:
             with source.open("rb") as file:
-                shutil.copyfileobj(file, out, 1 << 20)
+                shutil.copyfileobj(file, out, COPY_BYTES)
 
 
 def _folder(path: Path) -> Path:
     if not path.parent.is_dir():
         raise DatasetNotFoundError(f"{path.parent}: no such folder\n  hint: mkdir -p {shlex.quote(str(path.parent))}")
     return path.parent
-
-
-def write_atomically(file: Any, path: Path) -> None:
-    """Copy an open binary file to `path`, so that a crash leaves the old file or the new one."""
-    file.seek(0)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            shutil.copyfileobj(file, out, 1 << 20)
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101 - mkstemp makes files private
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a folder's entries durable. Systems that cannot open folders (Windows) do without."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

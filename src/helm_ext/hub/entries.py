@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import HubError, did_you_mean, show
+from helm_ext.evalset import DIGEST_LENGTH
+from helm_ext.files import parse_json
 from helm_ext.hub.meta import is_valid_name
 
 if TYPE_CHECKING:
+    from helm_ext.hub.meta import Split
     from helm_ext.hub.storage import Storage
 
 __all__ = [
@@ -63,6 +66,10 @@ class Version:
     claim: str = ""
     """A random word of the upload, by which it knows its own entry when an answer was lost on the way."""
 
+    def has_content_of(self, other: Version, splits: Iterable[Split]) -> bool:
+        """Whether these splits hold the same bytes as those of another version."""
+        return all(getattr(self, f"{split}_digest") == getattr(other, f"{split}_digest") for split in splits)
+
 
 def entry_path(name: str, number: int) -> str:
     """Return where the entry of a version lies."""
@@ -75,8 +82,15 @@ def blob_path(digest: str) -> str:
 
 
 def list_datasets(storage: Storage) -> list[str]:
-    """Return the names of all datasets that have a version."""
-    return [name for name in storage.list_names(DATASETS) if is_valid_name(name) and list_numbers(storage, name)]
+    """Return the names of all datasets that have a version, and of those of which this cannot be told."""
+    return [name for name in storage.list_names(DATASETS) if is_valid_name(name) and _has_version(storage, name)]
+
+
+def _has_version(storage: Storage, name: str) -> bool:
+    try:
+        return bool(list_numbers(storage, name))
+    except HubError:  # who asks for this dataset is told; the others are not hidden
+        return True
 
 
 def list_numbers(storage: Storage, name: str) -> list[int]:
@@ -110,7 +124,7 @@ def read_entry(storage: Storage, name: str, number: int) -> Version:
     except FileNotFoundError as error:
         raise HubError(f"{storage.root}/{path}: missing") from error
     try:
-        value = json.loads(data)
+        value = parse_json(data, path)
         if value["format"] > FORMAT:
             raise HubError(f"{storage.root}/{path}: format {value['format']} is of a newer helm-ext\n  hint: update it")
         version = _from_json(value)
@@ -157,7 +171,7 @@ def claim(
             taken = read_entry(storage, name, version.number)
             if taken.claim == version.claim:  # it was written, only the answer was lost
                 return taken, before
-            require_other_digest(taken, digest)
+            require_other_digest(taken, digest, taken.number)
             before.append(taken)
         else:
             return version, before
@@ -176,10 +190,11 @@ def require_no_gap(storage: Storage, name: str) -> list[int]:
     return numbers
 
 
-def require_other_digest(version: Version, digest: str) -> None:
-    """Raise HubError when this version is the ZIP that is being uploaded."""
+def require_other_digest(version: Version, digest: str, newest: int) -> None:
+    """Raise HubError when this version is the ZIP that is being uploaded. `newest`: the newest one's number so far."""
     if version.digest == digest:
+        newer = "" if version.number == newest else f"; version {newest} is the newest"
         raise HubError(
-            f"{version.name}: this ZIP is version {version.number} already (SHA-256 {digest[:12]}, "
-            f"uploaded {version.uploaded}); nothing was changed"
+            f"{version.name}: this ZIP is version {version.number} already (SHA-256 {digest[:DIGEST_LENGTH]}, "
+            f"uploaded {version.uploaded}{newer}); nothing was changed"
         )
