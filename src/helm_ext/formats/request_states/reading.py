@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -14,7 +12,16 @@ from typing import Any
 import msgspec
 
 from helm_ext import files
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Path, Problem, Problems, did_you_mean, show
+from helm_ext.errors import (
+    DatasetError,
+    DatasetIntegrityError,
+    DatasetSchemaError,
+    Path,
+    Problem,
+    Problems,
+    did_you_mean,
+    show,
+)
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
 __all__ = ["Place", "Reader", "State", "open_file"]
@@ -47,8 +54,8 @@ class Place:
 
     def error(self, *where: str | int, message: str, hint: str = "", code: str, is_integrity: bool = False) -> None:
         """Report an error at `where` inside the state."""
-        kind = {"kind": DatasetIntegrityError} if is_integrity else {}
-        self.problems.add((*self.path, *where), message, hint, code=code, line=self.line, **kind)
+        kind = DatasetIntegrityError if is_integrity else DatasetSchemaError
+        self.problems.add((*self.path, *where), message, hint, code=code, line=self.line, kind=kind)
 
     def warn(self, *where: str | int, message: str, hint: str = "", code: str, also: Path = ()) -> None:
         """Report a warning at `where` inside the state; `also` is a second place in the document."""
@@ -65,8 +72,6 @@ class State:
     """Whether it is certainly of the shape of a state, and has no keys but those of the format."""
     is_finite: bool
     """Whether it certainly holds no NaN or infinity."""
-    exact: Callable[[], Any] = lambda: None
-    """Parses it again, slowly, with whole numbers beyond 64 bits as they stand; None where that is not possible."""
 
 
 class Reader(ABC):
@@ -140,18 +145,7 @@ class _Document(Reader):
             value = self._states[index]
             self._states[index] = None  # a million rows twice in memory would be too many
             place = Place(self.problems, index, None, ("request_states", index))
-            exact = functools.partial(self._exact, index)
-            yield State(place, value, is_known=False, is_finite=self._is_finite, exact=exact)
-
-    @functools.cached_property
-    def _exact_states(self) -> list[Any]:
-        try:
-            return list(json.loads(self._data)["request_states"])
-        except ValueError:  # JSON5
-            return []
-
-    def _exact(self, index: int) -> Any:
-        return self._exact_states[index] if self._exact_states else None
+            yield State(place, value, is_known=False, is_finite=self._is_finite)
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         return files.locate(self._data.decode("utf-8"), paths)
@@ -217,8 +211,7 @@ class _Lines(Reader):
                 except DatasetError as error:
                     self.problems.extend(error.problems)
                     continue
-                exact = functools.partial(json.loads, data)
-                yield State(place, value, is_known=False, is_finite=is_finite, exact=exact)
+                yield State(place, value, is_known=False, is_finite=is_finite)
         if index < 0 and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
         self.digest = self._source.digest
@@ -229,7 +222,7 @@ class _Lines(Reader):
 
 
 def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
-    """Return a JSON value, and whether it certainly holds only finite numbers: NaN occurs in recorded log-probabilities.
+    """Return a JSON value, and whether it certainly holds only finite numbers: log-probabilities may be NaN.
 
     Raises DatasetError.
     """

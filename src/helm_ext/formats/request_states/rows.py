@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -141,7 +140,10 @@ class RowReader:
         self._is_prefix_reported = False
 
     def read(self, state: State) -> Row | None:
-        """Return the row, or None when it has not the shape of one (reported). Written for speed: this runs once a row."""
+        """Return the row, or None when it has not the shape of one (reported).
+
+        Written for speed: this runs once a row.
+        """
         errors = self.problems.errors
         place = state.place
         value = state.value if state.is_known else _validate(state)
@@ -303,16 +305,8 @@ def _validate(state: State) -> Any:
     try:
         return models.validate(STATE, value)
     except ValidationError as error:
-        failure = error
-    # The fast parser makes floats of integers beyond 64 bits; the exact value may well be right.
-    exact = state.exact() if re.search(r"e\+\d\d", repr(value)) else None
-    if exact is not None:
-        try:
-            return models.validate(STATE, exact)
-        except ValidationError as error:
-            failure = error
-    for found in describe(failure, value):
-        place.error(*found.path, message=found.message, hint=found.hint, code=found.code)
+        for found in describe(error, value):
+            place.error(*found.path, message=found.message, hint=found.hint, code=found.code)
     instance = value.get("instance") if isinstance(value, dict) else None
     if isinstance(instance, dict) and isinstance(instance.get("split"), str):
         _read_split(instance, (), place)
