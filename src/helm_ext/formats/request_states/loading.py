@@ -150,7 +150,7 @@ def _read(path: str | Path, options: Options, *, keep_rows: bool) -> _Content:
             if row is None:
                 continue
             is_new = row.is_right and not (row.is_helm and _is_known(row, groups))
-            checks.see(row, state.value, is_new=is_new)
+            checks.see(row, state, is_new=is_new)
             if not is_new:
                 continue
             survey.see(row)
