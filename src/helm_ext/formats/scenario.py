@@ -63,7 +63,7 @@ class EvalSetScenario(Scenario):
     tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
     description = "A dataset read by helm-ext"
     format: ClassVar[Format]
-    always_there = frozenset({"digest", "main_metric", "main_split", "missing", "questions"})
+    always_there = frozenset({"digest", "live_rows", "main_metric", "main_split", "missing", "questions"})
     """Arguments of bounded length that are this class's own business, not the format's."""
 
     def __init__(
@@ -73,6 +73,7 @@ class EvalSetScenario(Scenario):
         main_metric: str,
         questions: str | None = None,
         display_name: str | None = None,
+        live_rows: str | None = None,
         arguments: str | None = None,
         variant: str | None = None,
         **given: Any,
@@ -82,6 +83,8 @@ class EvalSetScenario(Scenario):
         self.questions = questions or digest
         """`EvalSet.question_digest`: which runs are comparable."""
         self.main_metric = main_metric
+        self.live_rows = live_rows
+        """`8 of 10`, where a live run scores fewer rows than a recorded one (`EvalSet.scored_rows`)."""
         self.reference = arguments
         """Where the arguments are too long for HELM's file names: the reference to them (`long_arguments`)."""
         self.arguments = given
@@ -134,7 +137,8 @@ class EvalSetScenario(Scenario):
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
-        title = f"{self.display_name} ({', '.join(filter(None, [self.questions[:6], self.variant]))})"
+        fewer = f"a live run scores {self.live_rows} rows" if self.live_rows else ""
+        title = f"{self.display_name} ({', '.join(filter(None, [self.questions[:6], self.variant, fewer]))})"
         return ScenarioMetadata(
             name=self.name,
             display_name=title,

@@ -61,6 +61,8 @@ def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
     splits = {instance.split for instance in evalset.instances if instance.split != TRAIN_SPLIT}
     if splits == {"valid"}:
         arguments["main_split"] = "valid"
+    if evalset.scored_rows is not None:
+        arguments["live_rows"] = f"{evalset.scored_rows.live} of {evalset.scored_rows.recorded}"
     end = f",digest={evalset.digest[:DIGEST_LENGTH]}"
     name = fit_name(format_.name, plan.name_arguments, end)
     scenario_class = get_class_by_name(format_.scenario_class)
