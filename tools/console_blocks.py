@@ -1,6 +1,7 @@
 """Run the commands that a page of the documentation shows, and compare what they print with what the page says.
 
     python tools/console_blocks.py docs/tutorials/score_outputs.md
+    python tools/console_blocks.py docs/tutorials/live_model.md --given my-model
 
 A page is read from top to bottom, in one shell and one empty folder:
 
@@ -10,13 +11,17 @@ A page is read from top to bottom, in one shell and one empty folder:
   within a line for any text;
 - a command must succeed, unless the next one is `echo $?`;
 - blocks of other kinds are for reading.
+
+`--given` copies a folder that the page takes for granted.
 """
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,7 +102,7 @@ def run_page(page: Page, folder: Path, environment: Mapping[str, str] | None = N
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=folder,
-        env={**os.environ, **_environment(folder), **(environment or {})},
+        env={**os.environ, **(environment or {}), **_environment(folder)},
         stdout=subprocess.PIPE,
         text=True,
         check=False,
@@ -148,12 +153,18 @@ def _compare(shown: str, printed: str) -> str:
 
 def main() -> None:
     """Run the pages that are named on the command line; exit code 1 if one of them is not true."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="+", type=Path)
+    parser.add_argument("--given", nargs="*", type=Path, default=[], metavar="FOLDER")
+    arguments = parser.parse_args()
     wrong = False
-    for name in sys.argv[1:]:
+    for path in arguments.pages:
         with tempfile.TemporaryDirectory() as folder:
-            differences = run_page(read_page(Path(name).read_text(encoding="utf-8")), Path(folder))
+            for given in arguments.given:
+                shutil.copytree(given, Path(folder) / given.name)
+            differences = run_page(read_page(path.read_text(encoding="utf-8")), Path(folder))
         wrong = wrong or bool(differences)
-        print(f"{name}: {'as it says' if not differences else 'DIFFERS'}", *differences, sep="\n")
+        print(f"{path}: {'DIFFERS' if differences else 'as it says'}", *differences, sep="\n")
     raise SystemExit(wrong)
 
 
