@@ -148,7 +148,9 @@ def _clean(text: str) -> list[str]:
 
 
 def _compare(shown: str, printed: str) -> str:
-    return "\n".join(difflib.unified_diff(_clean(shown), _clean(printed), "the page", "the command", lineterm="", n=100))
+    return "\n".join(
+        difflib.unified_diff(_clean(shown), _clean(printed), "the page", "the command", lineterm="", n=100)
+    )
 
 
 def main() -> None:

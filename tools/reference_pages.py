@@ -70,4 +70,5 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
     yield f"| {' | '.join(header)} |"
     yield f"|{'|'.join(' --- ' for _ in header)}|"
     for row in rows:
-        yield f"| {' | '.join(cell.replace('|', '\\|') for cell in row)} |"
+        cells = (cell.replace("|", "\\|") for cell in row)
+        yield f"| {' | '.join(cells)} |"

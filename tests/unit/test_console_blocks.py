@@ -19,7 +19,7 @@ def test_files_and_commands_in_the_order_of_the_page():
 
 
 def test_a_block_begins_with_a_command():
-    with pytest.raises(ValueError, match='begins with "\\$ ", not with \'hello\''):
+    with pytest.raises(ValueError, match="begins with \"\\$ \", not with 'hello'"):
         page("hello")
 
 
