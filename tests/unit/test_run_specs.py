@@ -7,7 +7,7 @@ from helm.common.object_spec import parse_object_spec
 from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import planned
-from helm_ext.formats.scenarios import group_name
+from helm_ext.formats.scenarios import group_name, tell_apart
 from helm_ext.planning import run_specs
 
 BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
@@ -70,9 +70,7 @@ def test_recordings_of_two_models_are_one_column(write):
     assert one.groups == two.groups
     assert one.scenario_spec.args["digest"] != two.scenario_spec.args["digest"]
     assert "name=" not in one.name  # names files, and the file is named
-    assert [create_scenario(s.scenario_spec).get_metadata().display_name for s in (one, two)] == [
-        f"sums ({one.scenario_spec.args['questions'][:6]})"
-    ] * 2
+    assert [create_scenario(s.scenario_spec).get_metadata().display_name for s in (one, two)] == ["sums"] * 2
     assert record("turned", "52", -1, name="sums").groups == one.groups
     spec = {"max_train_instances": 0, "model": "a/b", "model_deployment": "a/b"}
     assert record("said", "25", name="sums", adapter_spec=spec).groups == one.groups
@@ -184,7 +182,8 @@ def test_the_scenario_hands_over_the_instances_and_describes_them(write):
     assert scenario.description == "Adding a number to itself."
     metadata = scenario.get_metadata()
     assert metadata.name in spec.groups
-    assert metadata.display_name == f"Sums ({spec.scenario_spec.args['questions'][:6]})"
+    assert metadata.display_name == metadata.short_display_name == "Sums"
+    assert f"Digest of the questions: {spec.scenario_spec.args['questions']};" in metadata.description
     assert (metadata.main_metric, metadata.main_split) == (spec.scenario_spec.args["main_metric"], "test")
 
 
@@ -225,8 +224,25 @@ def test_group_names_dodge_babi_and_keep_versions_apart():
     assert len(group_name("甲" * 50, "0" * 12).encode()) <= 47
 
 
+def test_titles_of_one_suite_that_are_equal_get_digits(write):
+    def describe(entry):
+        return create_scenario(make(entry).scenario_spec).get_metadata()
+
+    write("sums")
+    before = describe("adapter_spec:dataset=sums")
+    write("sums", states=[state("7+7?", "14", "14", id="new")])
+    after = describe("adapter_spec:dataset=sums")
+    write("others")
+    other = describe("adapter_spec:dataset=others")
+    assert [group.display_name for group in (before, after, other)] == ["sums", "sums", "others"]
+    shown = [group.display_name for group in tell_apart([before, other, after])]
+    assert shown == [f"sums ({before.name[-6:]})", "others", f"sums ({after.name[-6:]})"]
+    assert len(set(shown)) == 3
+    assert tell_apart([before, other]) == [before, other]
+
+
 def test_the_arguments_stand_in_the_columns_title(write):
     write()
     metadata = create_scenario(make("adapter_spec:dataset=sums,seed=3").scenario_spec).get_metadata()
-    assert metadata.display_name.endswith(", seed=3)")
+    assert metadata.display_name == "sums (seed=3)"
     assert metadata.name == make("adapter_spec:dataset=sums,seed=3").groups[0]

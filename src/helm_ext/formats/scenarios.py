@@ -14,7 +14,9 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, ScenarioMetadata
@@ -26,7 +28,7 @@ from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.copying import copy_with
 from helm_ext.formats import planned
 
-__all__ = ["AdapterSpecScenario", "InnodataScenario", "UltraEvalScenario", "group_name"]
+__all__ = ["AdapterSpecScenario", "InnodataScenario", "UltraEvalScenario", "group_name", "tell_apart"]
 
 # HELM's Slurm and multi-GPU workers load no entry points, but they create the scenario before the adapter.
 adaptation.install()
@@ -49,6 +51,21 @@ def group_name(dataset: str, digest: str, variant: str = "") -> str:
     # HELM repeats the group in file names; a character that is cut at the end is dropped.
     name = safe.encode()[:GROUP_LENGTH].decode(errors="ignore")
     return f"{name}-{hashlib.sha256(f'{digest} {variant}'.encode()).hexdigest()[:6] if variant else digest[:6]}"
+
+
+def tell_apart(described: Iterable[ScenarioMetadata]) -> list[ScenarioMetadata]:
+    """Return the groups of a suite, those of one title with the digits of their names (`group_name`) behind it.
+
+    One dataset does not know which others stand beside it, so its own title has none.
+    """
+    groups = list(described)
+    often = Counter(group.display_name for group in groups)
+    return [_with_digits(group) if often[group.display_name] > 1 else group for group in groups]
+
+
+def _with_digits(group: ScenarioMetadata) -> ScenarioMetadata:
+    title = f"{group.display_name} ({group.name.rpartition('-')[2]})"
+    return replace(group, display_name=title, short_display_name=title)
 
 
 _NAMES_FILES = frozenset(
@@ -111,13 +128,13 @@ class EvalSetScenario(Scenario):
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
-        title = f"{self.display_name} ({', '.join(filter(None, [self.questions[:6], self.variant]))})"
+        title = f"{self.display_name} ({self.variant})" if self.variant else self.display_name
         return ScenarioMetadata(
             name=self.name,
             display_name=title,
             short_display_name=title,
-            description=f"{self.display_name}: {self.format_title} `{self.dataset_name()}`, "
-            f"SHA-256 {self.questions}…, main metric {self.main_metric}.",
+            description=f"{self.display_name}: {self.format_title} `{self.dataset_name()}`, main metric "
+            f"{self.main_metric}. Digest of the questions: {self.questions}; the SHA-256 of the data stands in each run.",
             main_metric=self.main_metric,
             main_split=self.main_split(),
         )
