@@ -1,4 +1,4 @@
-"""Run the commands that a page of the documentation shows, and compare what they print with what the page says.
+r"""Run the commands that a page of the documentation shows, and compare what they print with what the page says.
 
     python tools/console_blocks.py docs/tutorials/score_outputs.md
     python tools/console_blocks.py docs/tutorials/live_model.md --given my-model
@@ -6,9 +6,9 @@
 A page is read from top to bottom, in one shell and one empty folder:
 
 - a block with a title (```json title="capitals.json") is written to that file;
-- of a ```console block, lines that begin with "$ " are commands (a "\\" at the end continues them on the next line), and
-  the lines below a command are what it prints to both of its outputs. "..." on a line of its own stands for any lines,
-  within a line for any text;
+- of a ```console block, lines that begin with "$ " are commands (a "\" at the end continues them on the next line),
+  and the lines below a command are what it prints to both of its outputs. "..." on a line of its own stands for any
+  lines, within a line for any text;
 - a command must succeed, unless the next one is `echo $?`;
 - blocks of other kinds are for reading.
 
