@@ -134,7 +134,7 @@ class EvalSetScenario(Scenario):
             display_name=title,
             short_display_name=title,
             description=f"{self.display_name}: {self.format_title} `{self.dataset_name()}`, main metric "
-            f"{self.main_metric}. Digest of the questions: {self.questions}; the SHA-256 of the data stands in each run.",
+            f"{self.main_metric}. Digest of the questions: {self.questions}; each run has the data's SHA-256.",
             main_metric=self.main_metric,
             main_split=self.main_split(),
         )
