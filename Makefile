@@ -29,9 +29,11 @@ unit: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/unit
 
 docs: $(VENV)/.ready
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# After a change of what helm-server's pages show. Needs Chromium.
+# After a change of what helm-server's pages show. Needs Chromium. HELM's columns stand in the order of a set: the seed
+# keeps them in one order.
+pictures: export PYTHONHASHSEED = 0
 pictures: demo
 	$(BIN)/python tools/pictures.py
 

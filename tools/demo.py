@@ -8,6 +8,7 @@ Everything is written to the folder `.demo`. No model is downloaded and no netwo
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -99,7 +100,8 @@ def main() -> None:
     )
     run("helm-summarize", "--suite", SUITE, "--auto-generate-schema", "--num-threads", "1")
     Console(width=110).print(leaderboard())
-    print(f"See it in a browser:\n  cd {FOLDER.relative_to(ROOT)} && ../.venv/bin/helm-server --suite {SUITE}")
+    server = os.path.relpath(BIN / "helm-server", FOLDER)
+    print(f"See it in a browser:\n  cd {os.path.relpath(FOLDER)} && {server} --suite {SUITE}")
     print("then open http://localhost:8000")
 
 

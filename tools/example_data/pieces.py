@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 __all__ = [
-    "FIRST", "SECOND", "Api", "Example", "Plan", "Question", "Said", "Way", "deal", "draw", "expected_stats", "references",
-    "rng_of",
+    "FIRST", "SECOND", "Api", "Example", "Plan", "Question", "Said", "Way", "deal", "draw", "expected_stats",
+    "references", "rng_of",
 ]  # fmt: skip
 
 FIRST = "first-model"
