@@ -3,8 +3,8 @@
     make pictures
 
 Headless Chromium loads each page at a width of 1200 pixels. The pictures are those of the demo's suite, so they show
-what a reader sees who runs it. Without a font for Chinese (fonts-wqy-zenhei), one column's title is a row of boxes. They
-are stored with a palette, which is enough for a page of text and keeps them small.
+what a reader sees who runs it. Without a font for Chinese (fonts-wqy-zenhei), one column's title is a row of boxes.
+They are stored with a palette, which is enough for a page of text and keeps them small.
 """
 
 from __future__ import annotations
