@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +32,7 @@ from helm_ext.evalset.copying import copy_with
 from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.format import Format
 
-__all__ = ["EvalSetScenario", "group_name"]
+__all__ = ["EvalSetScenario", "group_name", "tell_apart"]
 
 adaptation.install()
 
@@ -51,6 +53,21 @@ def group_name(dataset: str, digest: str, variant: str = "") -> str:
     # HELM repeats the group in file names; a character that is cut at the end is dropped.
     name = safe.encode()[:GROUP_LENGTH].decode(errors="ignore")
     return f"{name}-{hashlib.sha256(f'{digest} {variant}'.encode()).hexdigest()[:6] if variant else digest[:6]}"
+
+
+def tell_apart(described: Iterable[ScenarioMetadata]) -> list[ScenarioMetadata]:
+    """Return the groups of a suite, those of one title with the digits of their names (`group_name`) behind it.
+
+    One dataset does not know which others stand beside it, so its own title has none.
+    """
+    groups = list(described)
+    often = Counter(group.display_name for group in groups)
+    return [_with_digits(group) if often[group.display_name] > 1 else group for group in groups]
+
+
+def _with_digits(group: ScenarioMetadata) -> ScenarioMetadata:
+    title = f"{group.display_name} ({group.name.rpartition('-')[2]})"
+    return replace(group, display_name=title, short_display_name=title)
 
 
 _OUR_OWN = frozenset({"main_split", "name"})
@@ -138,13 +155,14 @@ class EvalSetScenario(Scenario):
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
         fewer = f"a live run scores {self.live_rows} rows" if self.live_rows else ""
-        title = f"{self.display_name} ({', '.join(filter(None, [self.questions[:6], self.variant, fewer]))})"
+        beside = ", ".join(filter(None, [self.variant, fewer]))
+        title = f"{self.display_name} ({beside})" if beside else self.display_name
         return ScenarioMetadata(
             name=self.name,
             display_name=title,
             short_display_name=title,
-            description=f"{self.display_name}: {self.format.dataset_title} `{self.title()}`, "
-            f"SHA-256 {self.questions}…, main metric {self.main_metric}.",
+            description=f"{self.display_name}: {self.format.dataset_title} `{self.title()}`, main metric "
+            f"{self.main_metric}. Digest of the questions: {self.questions}; each run has the data's SHA-256.",
             main_metric=self.main_metric,
             main_split=self.main_split(),
         )
