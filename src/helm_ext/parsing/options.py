@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from helm_ext.parsing.spelling import LabelSet, fold, index, lower, peelings, simplify, squeeze
+from helm_ext.parsing.spelling import FINAL, LabelSet, fold, index, lower, peelings, simplify, squeeze
 
 __all__ = ["Options"]
 
@@ -14,8 +14,8 @@ class Options:
 
     def __init__(self, label_set: LabelSet, labels: Mapping[str, str]) -> None:
         self.label_set = label_set
-        whole = {label: squeeze(lower(simplify(option))).strip() for label, option in labels.items()}
-        self.folded = {label: fold(text) for label, text in whole.items()}
+        whole = {label: " ".join(lower(simplify(option)).split()) for label, option in labels.items()}
+        self.folded = {label: text.rstrip(FINAL) for label, text in whole.items()}
         """Label to text, where case, white space and final punctuation do not count."""
         first_of_text: dict[str, str] = {}
         for label, option in labels.items():

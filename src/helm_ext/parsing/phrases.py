@@ -29,23 +29,33 @@ __all__ = [
     "NEGATION",
     "OBJECTION",
     "PREDICATE",
-    "REJECTION",
     "SENTENCE_END",
     "STRANGER",
     "SUBJECT",
     "SUFFIX",
     "TOPIC",
-    "VERDICT",
-    "VERDICT_WORDS",
     "VOID",
     "WEAKENED",
     "find_anchors",
+    "find_rejections",
+    "find_verdicts",
 ]
 
 MARKER = "\ue000"
 """Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
 
 _FLAGS = re.IGNORECASE
+
+
+def _any_of(*alternatives: str) -> str:
+    """Return a pattern of any of the alternatives, which begin with a letter; those of one letter stand together.
+
+    As fast as a trie where it matters: a letter that begins none of them is left at once.
+    """
+    by_letter: dict[str, list[str]] = {}
+    for alternative in dict.fromkeys(alternatives):
+        by_letter.setdefault(alternative[0], []).append(alternative[1:])
+    return "(?:" + "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in by_letter.items()) + ")"
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -119,11 +129,17 @@ INTRODUCTION = _compile(
 """What introduces an answer, in lower case; the group says how. The label or the option's text follows, after FILLER."""
 
 _ANCHOR = re.compile(
-    rf"{MARKER}|####|[-=]>|\b(?:ans|opt|option|choi|cho|sol|sel|resp|respo|con|lett|pick|guess|verd|deci|corr|right|best|true|"
-    r"prop|appr|accu|suit|like|fina|key|outp|resu|pred|labe|mark|gaba|rich|ant|lös|svar|risp|rép|repo|odp|cev|yan|jaw|opç|"
-    r"opz|alte|đáp|отв|вар|від|απά|say|take|thin|beli|go|went|vote|sett|stic|eli|esco|wäh|neh|выб|sce|kies|wyb|seç|"
-    r"chọn|pili|välj|it|that|this|whic|c['’]|es|è|det|so|thus|ther|henc|defi|prob|clea|cert|obvi|sure|also|dahe|donc|quin|port|logo|"
-    r"i\sm|make|scra|on\ss|wait|actu|no|rath|sorr|oops|edit|to\sc|but|sino|sond|mais|bens)"
+    rf"{MARKER}|####|[-=]>|\b"
+    + _any_of(
+        *("ans", "opt", "option", "choi", "cho", "sol", "sel", "resp", "con", "lett", "pick", "guess", "verd", "deci", "corr"),
+        *("right", "best", "true", "prop", "appr", "accu", "suit", "like", "fina", "key", "outp", "resu", "pred", "labe"),
+        *("mark", "gaba", "rich", "ant", "lös", "svar", "risp", "rép", "repo", "odp", "cev", "yan", "jaw", "opç", "opz"),
+        *("alte", "đáp", "отв", "вар", "від", "απά", "say", "take", "thin", "beli", "go", "went", "vote", "sett", "stic"),
+        *("eli", "esco", "wäh", "neh", "выб", "sce", "kies", "wyb", "seç", "chọn", "pili", "välj", "it['’\\s]", "that['’\\s]"),
+        *("this\\s", "whic", "c['’]", "es\\s", "è\\s", "det\\s", "so\\b", "thus", "ther", "henc", "defi", "prob", "clea", "cert"),
+        *("obvi", "sure", "also", "dahe", "donc", "quin", "port", "logo", "i\\sm", "make\\s", "scra", "on\\ss", "wait", "actu"),
+        *("no", "rath", "sorr", "oops", "edit", "to\\sc", "but", "sino", "sond", "mais", "bens"),
+    )
 )
 _ANCHOR_BEYOND = _compile(
     _ANCHOR.pattern + r"|答|正|回答|选|選|정답|답|ответ|उत्तर|जवाब|विकल्प|คำตอบ|ال|תשובה|پاسخ|→|⇒|∴|所以|因此|而是"
@@ -162,23 +178,30 @@ SENTENCE_END = re.compile(r"[.!?](?=[\s\"')*_]|$)|[;\n。！？；]")
 
 # What stands before an introduction and takes its meaning away.
 _THINK = r"(?:think|thinks|believe|believes|assume|guess|say|says|argue|suspect|suppose|expect|claim|claims|choose|pick|select|answer)"
-_BAD = (
-    r"previous|prior|preceding|other|another|earlier|former|old|initial|original|first|alternative|second|second-best|next|"
-    r"runner-up|worst|wrong|incorrect|false|bad|poor|opposite|common|popular|tempting|plausible|frequent|typical|invalid|"
-    r"excluded|rejected|your|his|her|their|students?['’]s?|неправильный|неверный|falsche|mauvaise|incorrecta|errada|otra|andere|anterior"
+_BAD = _any_of(
+    *("previous", "prior", "preceding", "other", "another", "earlier", "former", "old", "initial", "original", "first"),
+    *("alternative", "second", "second-best", "next", "runner-up", "worst", "wrong", "incorrect", "false", "bad", "poor"),
+    *("opposite", "common", "popular", "tempting", "plausible", "frequent", "typical", "invalid", "excluded", "rejected"),
+    *("your", "his", "her", "their", "students?['’]s?", "неправильный", "неверный", "falsche", "mauvaise", "incorrecta"),
+    *("errada", "otra", "andere", "anterior"),
+)
+_VOID = _any_of(
+    *("if", "whether", "unless", "suppose", "supposing", "assume", "assuming", "not", "isn['’]t", "least\\slikely", "no"),
+    *("don['’]t", "doesn['’]t", "didn['’]t", "wouldn['’]t", "won['’]t", "can['’]t", "couldn['’]t", "cannot", "never", "neither"),
+    *("doubtful", "deny", "disagree", "unlikely", "impossible", "improbable", "false", "untrue", "hardly", "tempting"),
+    *("tempted", "seem", "unsure", "unclear", "may\\sbe", "might\\sbe", "could\\sbe", "thought", "assumed", "nicht", "pas", "не"),
+)
+_OTHERS = _any_of(
+    *("you", "one", "some", "many", "most", "people", "others", "they", "students", "someone", "anyone", "he", "she"),
+    "m(?<!\\bi\\sm)(?<!\\bwe\\sm)(?:ight|ay)",
 )
 VOID = re.compile(
-    r"(?:\b(?:if|whether|unless|suppose|supposing|assume|assuming|not|isn['’]t|least\slikely|no|"
-    r"don['’]t|doesn['’]t|didn['’]t|wouldn['’]t|won['’]t|can['’]t|couldn['’]t|cannot|never|neither|"
-    r"(?<!\bno\s)(?<!\bwithout\s)(?<!\bwithout\sa\s)doubts?|doubtful|deny|"
-    r"disagree|unlikely|impossible|improbable|false|untrue|hardly|tempting|tempted|seem|unsure|unclear|(?:may|might|could)\sbe|"
-    r"thought|assumed|nicht|pas|не|"
+    rf"(?:\b(?:{_VOID}|(?<!\bno\s)(?<!\bwithout\s)(?<!\bwithout\sa\s)doubts?"
     # What somebody else may think: "you might think the answer is", "some people say that".
-    r"(?:you|one|some|many|most|people|others|they|students|someone|anyone|(?<!\bi\s)(?<!\bwe\s)(?:might|may))"
-    rf"(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK})"
+    rf"|{_OTHERS}(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK})"
     r"(?:[^\S\n]{1,2}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case|convinced|seem|it|"
     rf"option|choice|answer|{_THINK})){{0,5}}"
-    rf"|\b(?:{_BAD})(?:[^\S\n][\w-]{{1,12}}){{0,2}}"
+    rf"|\b{_BAD}(?:[^\S\n][\w-]{{1,12}}){{0,2}}"
     r"|不|不能|不该|不会|不會|不应|没|沒|错误的?|錯誤的?)[^\S\n]{0,2}$",
     _FLAGS,
 )
@@ -246,35 +269,51 @@ LEAD = re.compile(
 # What declares options the answer, behind them.
 _END = r"(?=\s{0,2}(?:[.,;:!?)*_\"'。、—–]|-\s|\([^()]|$|\n)|\s(?:because|since|as|for|here|to|and|but|while|given|in\sthis)\b)"
 _MUST = r"(?:is|are|was|were|must\sbe|would\sbe|should\sbe|will\sbe|has\sto\sbe)"
-VERDICT = re.compile(
-    r"\s(?:it\sis|fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
-    rf"|\s(?:both\s|all\s)?{_MUST}\s{{1,3}}(?:(?:clearly|definitely|therefore|thus|the|both|all|only|most|most\slikely|likely|indeed|"
+_VERDICT = re.compile(
+    r"\s(?:(?:it\sis|fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
+    rf"|(?:both\s|all\s)?{_MUST}\s{{1,3}}(?:(?:clearly|definitely|therefore|thus|the|both|all|only|most|most\slikely|likely|indeed|"
     r"obviously|probably|my|also)\s{1,2}){0,3}(?:correct|right|best|true|answers?|choices?|appropriate|accurate)"
     rf"(?:\s(?:correct\s)?(?:answer|option|choice|one|response|pick|fit)s?)?{_END}"
-    r"|\s(?:es|son|é|são|è|sono|est|sont|ist|sind|är|is|zijn)\s(?:(?:la|le|the|die|das|het|a|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|"
-    rf"juist\w?|rätt|certa|bonne|giust\w)(?:\s(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END}"
-    rf"|\s?(?:选项|選項|项|項)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
+    r"|(?:es|son|é|são|è|sono|est|sont|ist|sind|är|is|zijn)\s(?:(?:la|le|the|die|das|het|a|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|"
+    rf"juist\w?|rätt|certa|bonne|giust\w)(?:\s(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END})"
+)
+_VERDICT_BEYOND = re.compile(
+    rf"\s?(?:选项|選項|项|項)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
     rf"|\s?(?:选项|選項|项|項)?(?:是|为)答案{_END}"
     r"|\s?(?:が|は)(?:正解|正しい)|を(?:選|選択)|\s?(?:가|이)\s?(?:정답|맞)|(?:를|을)\s(?:선택|고르)"
 )
-"""What declares the options before it the answer, in lower case: "B is correct", "A and C are right", "B是正确答案"."""
-
-VERDICT_WORDS = re.compile(
-    "correct|right|best|true|answer|choice|sense|it is|appropriate|accurate|corret|juist|rätt|certa|bonne|giust|richtig|确|確|对|對|答案|正解|正し|選|정답|맞|선택|고르"
+_VERDICT_WORDS = (
+    *("correct", "right", "best", "true", "answer", "choice", "sense", "it is", "appropriate", "accurate"),
+    *("corret", "juist", "rätt", "certa", "bonne", "giust", "richtig"),
 )
-"""Literals, one of which stands in every VERDICT."""
 
-REJECTION = re.compile(
+
+def find_verdicts(lowered: str) -> Iterator[re.Match[str]]:
+    """Find what declares the options before it the answer, in lower case: "B is correct", "A and C are right"."""
+    if any(word in lowered for word in _VERDICT_WORDS):
+        yield from _VERDICT.finditer(lowered)
+    if not lowered.isascii():
+        yield from _VERDICT_BEYOND.finditer(lowered)
+
+
+_REJECTION = re.compile(
     rf"\s(?:{_MUST}|can|could|seems?|looks?)\s(?:(?:clearly|definitely|also|therefore|both|all)\s){{0,2}}"
     r"(?:not|incorrect|wrong|false|never)\b|\s(?:isn|aren|wasn|can|couldn)['’]t\b|\scannot\b|\s?(?:选项)?(?:是)?(?:不正确|不对|错误|错的)"
 )
-"""What declares the options before it wrong, in lower case."""
+_REJECTION_WORDS = ("not", "n't", "n’t", "wrong", "incorrect", "false", "never", "不", "错")
+
+
+def find_rejections(lowered: str) -> Iterator[re.Match[str]]:
+    """Find what declares the options before it wrong, in lower case: "A is not correct"."""
+    if any(word in lowered for word in _REJECTION_WORDS):
+        yield from _REJECTION.finditer(lowered)
+
 
 TOPIC = re.compile(r"\s(?:is|was|are|were)\sthe\s", _FLAGS)
 """After an option's text that begins a completion: the sentence says of it what the question asks for."""
 
 PREDICATE = re.compile(
-    r"(?:(?<![^\W\d_])(?:is|are|was|were|equals|should|must|will\sbe|would\sbe)\b|=|(?<=\w)['’]s(?=\s)|是|は|은|는)\s{0,3}"
+    r"(?:\b(?:is|are|was|were|equals|should|must|will\sbe|would\sbe)\b|=|(?<=\w)['’]s(?=\s)|是|は|은|는)\s{0,3}"
     r"(?:(?:that|to|called|named|known\sas)\s{1,2}){0,2}",
     _FLAGS,
 )

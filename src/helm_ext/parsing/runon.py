@@ -46,7 +46,7 @@ def without_next_question(text: str) -> str:
 
     Not where the text begins with it (the question is repeated), or where it was announced ("Here it is:").
     """
-    for match in _NEXT.finditer(text):
+    for match in _NEXT.finditer(text) if "\n" in text else ():
         before = text[: match.start()].rstrip()
         if before and not before.endswith((":", "：")):
             return before
@@ -60,7 +60,7 @@ _MAX_PREFACE = 10_000
 
 def find_asked_options(text: str) -> int:
     """Return where, after a blank line, a question with lettered options begins; the text's length where none does."""
-    match = _ASKED.search(text)
+    match = _ASKED.search(text) if "\n" in text else None
     return match.start() if match else len(text)
 
 

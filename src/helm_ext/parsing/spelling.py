@@ -15,6 +15,7 @@ __all__ = [
     "BULLET",
     "CLOSERS",
     "DASHES",
+    "FINAL",
     "OPENERS",
     "PUNCTUATION",
     "LabelSet",
@@ -40,7 +41,7 @@ CLOSERS = ")]}>»”’“「」』】》〉\"'`*_$\\" + _TICKS
 BRACKETS = ")]}»”“」』】》〉"
 DASHES = "-–—"
 PUNCTUATION = ".,:;!?。、…"
-_FINAL = PUNCTUATION + " "
+FINAL = PUNCTUATION + " "
 _OPEN = rf"[\s:{re.escape(OPENERS)}]{{0,16}}"
 _CLOSE = rf"[{re.escape(CLOSERS)}]{{0,8}}"
 BULLET = re.compile(r"[-•*>#]{1,6}\s+")
@@ -166,7 +167,7 @@ def lower(text: str) -> str:
     return folded if len(folded) == len(text) else "".join(c.casefold() if len(c.casefold()) == 1 else c for c in text)
 
 
-_BLANKS = re.compile(r"[^\S\n]+")
+_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
 
 
 def squeeze(text: str) -> str:
@@ -176,7 +177,7 @@ def squeeze(text: str) -> str:
 
 def fold(text: str) -> str:
     """Return an option's text so that case, white space and final punctuation do not count."""
-    return " ".join(lower(text).split()).rstrip(_FINAL)
+    return " ".join(lower(text).split()).rstrip(FINAL)
 
 
 def index(pairs: Iterable[tuple[str, str]]) -> dict[str, str | None]:

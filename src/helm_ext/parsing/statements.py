@@ -19,6 +19,8 @@ _MAX_STATEMENTS = 100
 _LOOK_BACK = 160
 """Characters before a statement, in its sentence, that tell whether it is one."""
 
+_LOOK_BACK_VOID = 80
+
 _MAX_CLAUSES = 12
 """At most this many beginnings of clauses are tried for what stands before a verdict."""
 
@@ -55,11 +57,8 @@ def find_statements(mentions: Mentions) -> list[Statement]:
         if (introduction := phrases.INTRODUCTION.match(lowered, place) or _match_key(lowered, place))
     ]
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
-    if phrases.VERDICT_WORDS.search(lowered):
-        verdicts = list(phrases.VERDICT.finditer(lowered))[-_MAX_STATEMENTS:]
-        statements.extend(_read_declared(mentions, verdicts, is_denied=False))
-    rejections = list(phrases.REJECTION.finditer(lowered))[-_MAX_STATEMENTS:]
-    statements.extend(_read_declared(mentions, rejections, is_denied=True))
+    for found_here, is_denied in ((phrases.find_verdicts(lowered), False), (phrases.find_rejections(lowered), True)):
+        statements.extend(_read_declared(mentions, list(found_here)[-_MAX_STATEMENTS:], is_denied=is_denied))
     statements.sort()
     return statements
 
@@ -92,16 +91,14 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         if read:
             yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
         return
-    if kind != "contrast" and _is_void(before):
-        yield Statement(start, place, Rank.DECLARED, UNCLEAR, is_denied=True)
-        return
     read = mentions.read_items(_skip_filler(mentions.text, place)) or mentions.read_items(place)  # "Likely" may be an option
-    if read is None or read[1].is_asked:
+    if read is None:
         return
     named, last = read
-    if phrases.MODAL.search(introduction[0]) and phrases.WEAKENED.match(mentions.text, last.end):
-        return
-    yield Statement(start, last.end, _rank(kind, before), named)
+    is_weak = phrases.MODAL.search(introduction[0]) and phrases.WEAKENED.match(mentions.text, last.end)
+    if last.is_asked or is_weak or (kind != "contrast" and _is_void(before)):
+        named = UNCLEAR
+    yield Statement(start, last.end, _rank(kind, before), named, is_denied=not named and read[0] != named)
 
 
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
@@ -113,19 +110,19 @@ def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bo
     if kind in {"mark", "key"}:
         return True
     if kind == "verb":
-        if phrases.SUBJECT.search(before) is not None:
-            return True
-        return _IMPERATIVE.match(words) is not None and not clause
+        is_choice = _IMPERATIVE.match(words) is not None
+        subject = phrases.SUBJECT.search(before[-40:])
+        return is_choice and not clause if subject is None else is_choice or not subject[0].lower().startswith("let")
     if kind == "contrast":
         return phrases.NEGATION.search(before) is not None and _ALL_BUT.search(before) is None
     if kind == "labelled":
-        return not clause or phrases.CLAUSE_START.search(clause) is not None or bool(_OPENED.search(clause))
+        return not clause or phrases.CLAUSE_START.search(clause[-30:]) is not None or bool(_OPENED.search(clause))
     if kind in {"ellipsis", "correcting", "pronoun"}:
-        return not clause or phrases.CLAUSE_START.search(clause) is not None
+        return not clause or phrases.CLAUSE_START.search(clause[-30:]) is not None
     return True
 
 
-_IMPERATIVE = re.compile(r"(?:choose|choosing|pick|picking|select|selecting|go\swith|going\swith|mark)\b")
+_IMPERATIVE = re.compile(r"(?:choos|pick|select|go|opt|vote|settle|stick|mark|take|say)")
 _ALL_BUT = re.compile(r"\b(?:anything|everything|all|any|none|nothing)\s$", re.IGNORECASE)
 _OPENED = re.compile(r"[\"'*_#>]$")
 
@@ -140,7 +137,7 @@ def _rank(kind: str, before: str) -> Rank:
 
 def _is_void(before: str) -> bool:
     """Tell whether what stands before a statement, in its sentence, takes its meaning away."""
-    if phrases.VOID.search(before.rstrip(OPENERS)):
+    if phrases.VOID.search(before.rstrip(OPENERS)[-_LOOK_BACK_VOID:]):
         return True
     hypothesis = None
     for hypothesis in phrases.HYPOTHESIS.finditer(before):  # noqa: B007 - the last one
