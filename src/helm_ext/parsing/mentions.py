@@ -34,7 +34,7 @@ _LOOK_AHEAD = 160
 _SENTENCE = re.compile(r"[.!?;](?:\s|$)|[。!?]")
 _LINE_BREAK = re.compile(r"[^\S\n]{0,8}\n")
 _LIST_MARK = re.compile(r"[^\S\n]{0,8}(?:[-•*>#]{1,6}\s|\(?\d{1,2}[.):](?=\s))[^\S\n]{0,8}")
-_ARTICLE = re.compile(r"[\s\"'(*_:]{0,8}(?:the|a|an|le|la|el|il|der|die|das)\s", re.IGNORECASE)
+_ARTICLE = re.compile(r"[\s\"'(*_:]{0,8}(?P<word>the|a|an|le|la|el|il|der|die|das)[^\S\n]", re.IGNORECASE)
 _LABEL_BEHIND = re.compile(
     r"[^\S\n\"'*_]{0,3}(?:(?=\()|[,–—-]{1,2}[^\S\n]{0,3}|(?:which|that)\sis\s){0,2}(?:i\.e\.,?\s)?"
     r"(?:\(?(?:option|answer|choice|letter)[^\S\n])?",
@@ -97,31 +97,35 @@ class Mentions:
 
         The option is None where a label of no option follows.
         """
-        for place in dict.fromkeys((item.stem, item.end)):
+        for place in dict.fromkeys((*self._separator_places(item), item.end)):
             connective = phrases.CONNECTIVE.match(self.text, place)
-            if not connective or not (connective["mark"] or connective["both"] or connective["either"]):
+            is_letter = connective and (connective["one_of"] or connective["all_of"]) and not connective["mark"]
+            if not connective or not any(connective.groups()) or (is_letter and place != item.stem):
                 continue
-            # "A, E": the letter may be a word for "and". "A; B is wrong" is no list, but "A; B" is.
-            for begin in dict.fromkeys((connective.end("mark"), connective.end()) if connective["mark"] else (connective.end(),)):
+            is_either = bool(connective["either"] or connective["one_of"])
+            # Behind a comma, what looks like "maybe" or "y" may be an option.
+            for begin in dict.fromkeys((connective.end("mark" if connective["mark"] else 0), connective.end())):
                 following = self._read_item(begin, stop)
-                if following and (self._is_named(following, stop) or self._begins_item_behind(following)):
-                    return following, bool(connective["either"]) and begin == connective.end()
+                if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
+                    return following, is_either and begin == connective.end()
                 if following is None and phrases.STRANGER.match(self.text, begin):
                     return None, False
         line_end = _LINE_BREAK.match(self.text, item.end)
         following = self._read_item(self.skip_list_mark(line_end.end()), stop) if line_end else None
         return (following, False) if following and self.is_line_end(following.end) else None
 
-    def _begins_item_behind(self, item: Item) -> bool:
-        connective = phrases.CONNECTIVE.match(self.text, item.stem)
-        return connective is not None and connective.end() > item.stem and self._may_begin_item(connective.end())
+    def _separator_places(self, item: Item) -> tuple[int, ...]:
+        """Return where a connective may stand: behind the option, and behind a point ("A., B.")."""
+        return (item.stem, item.stem + 1) if self.text.startswith(".", item.stem) else (item.stem,)
 
     def _is_named(self, item: Item, stop: int) -> bool:
         """Tell whether what follows shows that the option is named: not in "A good question"."""
         if stop in {item.stem, item.end}:
             return True
+        if item.is_text:
+            return self._ends_text(item.end)
         if item.is_done:
-            return item.is_text or phrases.APPOSITION.match(self.text, item.stem) is None
+            return phrases.APPOSITION.match(self.text, item.stem) is None
         return self._may_end(item.end)
 
     def _may_end(self, position: int) -> bool:
@@ -161,7 +165,7 @@ class Mentions:
         sentence = _SENTENCE.split(line, maxsplit=1)[0]
         for part in {line, sentence} - {""}:
             texts = options.find_texts(part)
-            if texts and options.folded[label] not in texts:
+            if texts and all(options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts):
                 return True
             if not texts and len(part) <= options.label_set.longest + 16:
                 other = options.label_set.find(peel(part))
@@ -190,18 +194,19 @@ class Mentions:
         )
         if stop in {found.stem, found.end}:
             return found
+        suffix = phrases.SUFFIX.match(text, end)
+        if suffix and suffix.end() > end and not text[suffix.end() : suffix.end() + 1].isalnum():
+            return found._replace(stem=suffix.end(), end=suffix.end(), is_done=True)
         if match.end() > end:  # closing brackets or punctuation stand behind it
-            goes_on = after.isalnum() and not is_bracketed and not _is_unspaced(after)
-            if goes_on and not self._begins_item_behind(found) and self._find_own_text(found) is None:
+            goes_on = after.isalnum() and not is_bracketed and not is_quoted and not _is_unspaced(after)
+            is_list = goes_on and any(self._goes_on(place) for place in self._separator_places(found))
+            if goes_on and not is_list and self._find_own_text(found) is None:
                 return None
             return found
         if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(text, end):
             return found
-        suffix = phrases.SUFFIX.match(text, end)
-        if suffix and suffix.end() > end and not text[suffix.end() : suffix.end() + 1].isalnum():
-            return found._replace(stem=suffix.end(), end=suffix.end(), is_done=True)
         is_joined = after in "/|&+~([{" or _is_unspaced(after)
-        return found if is_joined and (self._begins_item_behind(found) or self._find_own_text(found)) else None
+        return found if is_joined and (self._goes_on(found.stem) or self._find_own_text(found)) else None
 
     def find_text(self, position: int, stop: int = -1, behind: str | None = None) -> Item | None:
         """Return the option whose text stands at `position` and ends there, the longest of the least stripped spelling.
@@ -210,7 +215,7 @@ class Mentions:
         """
         article = None if behind else _ARTICLE.match(self.text, position)
         item = self._find_text_at(position, stop, behind)
-        if item is None and article:
+        if item is None and article and article["word"] not in self.options.label_set.by_core:
             item = self._find_text_at(article.end(), stop, behind)
         return item if item is None or behind else self._with_label(item)
 
@@ -220,13 +225,15 @@ class Mentions:
         for _ in range(_MAX_DECORATION):
             for option in self.options.texts:
                 end = place + len(option)
-                if self.lowered.startswith(option, place) and (self._ends_text(end) or stop in {end, _skip(self.text, end, CLOSERS)}):
+                if self.lowered.startswith(option, place) and (self._ends_text(end) or self._goes_on(end) or stop in {end, _skip(self.text, end, CLOSERS)}):
                     # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
                     inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], self.text[end : end + 1]) else option
                     is_clear = not self.options.find_longer(option, peeled) and (inner == option or inner not in by_text)
-                    label = behind if behind and self.options.folded[behind] == option else by_text[option]
+                    label = by_text[option]
+                    if behind and self.options.folded[behind] in {option, self.options.folded.get(label or "")}:
+                        label = behind
                     closed = _skip(self.text, end, CLOSERS)
-                    return Item(label or "", place, closed, closed, is_done=True, is_clear=is_clear and label is not None, is_text=True)
+                    return Item(label or "", place, closed, closed, True, self.text[closed : closed + 1] == "?", is_clear and label is not None, is_text=True)
             char = self.text[place : place + 1]
             if not char or char not in OPENERS + DASHES + ":" or is_sign(self.text, place):
                 return None
@@ -241,9 +248,9 @@ class Mentions:
         if between is None or between.end() == item.end:
             return item
         found = self.find_label(between.end())
-        if found is None or phrases.CONNECTIVE.fullmatch(between[0]) and not self.is_line_end(found.end):
+        same = found is not None and self.options.folded[found.label] == self.options.folded.get(item.label)
+        if found is None or (not same and between[0].strip() == ","):  # "Paris, A" is a list
             return item
-        same = self.options.folded[found.label] == self.options.folded.get(item.label)
         return item._replace(stem=found.stem, end=found.end, is_clear=item.is_clear and same)
 
     def _ends_text(self, position: int) -> bool:
@@ -253,8 +260,11 @@ class Mentions:
         if char and char in PUNCTUATION:
             following = self.text[place + 1 : place + 2]
             return not following.isalnum() or _is_unspaced(following)
-        if self._may_end(place):
-            return True
+        return self._may_end(place)
+
+    def _goes_on(self, position: int) -> bool:
+        """Tell whether a connective and another option may follow."""
+        place = _skip(self.text, position, CLOSERS)
         connective = phrases.CONNECTIVE.match(self.text, place)
         return connective is not None and connective.end() > place and self._may_begin_item(connective.end())
 

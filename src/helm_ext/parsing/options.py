@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from helm_ext.parsing.spelling import FINAL, LabelSet, fold, index, lower, peelings, simplify, squeeze
 
 __all__ = ["Options"]
+
+
+_BARE = re.compile(r"^(?:(?:the|an?)\s|[$€£¥](?=\d))")
+"""What may be left out at the beginning of a text: "Nile" for "the Nile", "20" for "$20"."""
 
 
 class Options:
@@ -25,6 +30,9 @@ class Options:
         self.by_text = index((text, firsts[label]) for label, text in self.folded.items() if text)
         self.by_whole_text = index((text, firsts[label]) for label, text in whole.items() if text)
         """The same with the final punctuation."""
+        for text, label in [*self.by_text.items()]:
+            if (bare := _BARE.sub("", text)) not in {"", text}:
+                self.by_text.setdefault(bare, label)
         self.texts = sorted(self.by_text, key=len, reverse=True)
         self.longest_text = max(map(len, self.by_text), default=0)
 

@@ -67,11 +67,11 @@ _COLON = r"[\"'*_]{0,3}\s{0,2}(?:[:=→⇒]|[-=]>)"
 _DASH = r"\s[-–—](?=\s)"
 _IS = (
     r"(?:(?:['’]s|\s{1,3}(?:is|are|was|were|must\sbe|should\sbe|would\sbe|will\sbe|has\sto\sbe|have\sto\sbe|would\shave\sbeen))\b"
-    rf"|{_COLON}|{_DASH})"
+    rf"|{_COLON}|{_DASH}|[\]】]\s{{0,2}}|\*\*[^\S\n]{{1,2}})"
 )
 _GOOD = r"(?:correct|right|best|true|proper|appropriate|accurate|suitable|likely|final)"
 _NOUN = (
-    rf"(?:{_GOOD}\s(?:ones?|options?|choices?|letters?|statements?|picks?)"
+    rf"(?:{_GOOD}[^\S\n](?:ones?|options?|choices?|letters?|statements?|picks?)"
     r"|answers?|option|choice|solution|selection|response|conclusion|letter|pick|guess|verdict|decision)"
 )
 _NOUN_TAIL = (
@@ -81,10 +81,10 @@ _LABELLED = r"(?:correct|key|output|result|prediction|label|right|final|marked|g
 _FOREIGN_NOUN = (
     r"(?:respuestas?|respostas?|risposta|risposte|réponses?|reponse|antwort(?:en)?|lösung|antwoord|odpowiedź|odpowiedz|"
     r"odpowiedzi|cevap|yanıt|jawaban(?:nya)?|svaret|svar|opci(?:ón|on)|opção|opzione|alternativa|correcta|correta|"
-    r"richtig|đáp\sán|ответ(?:ом)?|вариант|відповідь|απάντηση|उत्तर|जवाब|विकल्प|คำตอบ|الإجابة|الاجابة|الجواب|תשובה|התשובה|پاسخ)"
+    r"richtig|odpověď|vastaus|válasz|răspunsul|răspuns|letter[ae]|letra|lettre|buchstabe|đáp\sán|ответ(?:ом)?|вариант|відповідь|απάντηση|उत्तर|जवाब|विकल्प|คำตอบ|الإجابة|الاجابة|الجواب|תשובה|התשובה|پاسخ)"
 )
 _FOREIGN_IS = (
-    r"(?:\s(?:es|son|é|são|è|sono|e'|est|sont|ist|sind|lautet|lauten|is|zijn|to|adalah|ialah|är|là|είναι|هي|هو|це|это|является|"
+    r"(?:\s(?:es|son|é|são|è|sono|e'|está|je|este|on|est|sont|ist|sind|lautet|lauten|is|zijn|to|adalah|ialah|är|là|είναι|هي|هو|це|это|является|"
     r"будет|היא|הוא)\b|\s?คือ|\s{0,2}[:=—–]|\s-(?=\s))"
 )
 _BARE_NOUN = r"(?:cevap|yanıt|उत्तर|ответ|вариант|जवाब|विकल्प|đáp\sán)(?=\s)"
@@ -94,7 +94,7 @@ _CHINESE_JAPANESE = (
 )
 _KOREAN = r"(?:정답|답변|답)(?:은|는|\s?:)"
 _VERB = (
-    r"(?:choose|chose|choosing|pick|picked|picking|select|selected|selecting|say|take|guess|think|believe|answer|mark|"
+    r"(?:choose|chose|chosen|choosing|lean(?:ing)?\stowards?|pick|picked|picking|select|selected|selecting|say|take|guess|think|believe|answer|mark|"
     r"(?:go|going|went)\s(?:with|for)|opt(?:ing)?\sfor|vote\sfor|settle\son|stick\swith)\b"
 )
 _FOREIGN_VERB = (
@@ -102,7 +102,7 @@ _FOREIGN_VERB = (
 )
 _PRONOUN = (
     r"(?:(?:it|that|this|which)(?:['’]s|\s(?:is|must\sbe|should\sbe|would\sbe|will\sbe|has\sto\sbe|can\sonly\sbe))\b|c['’]est\b|"
-    r"(?:es|è)\s(?=l[ae]\b)|det\sär\b)"
+    r"(?:es|è)\s(?=l[ae]\b)|(?:es|das)\sist\b|det\sär\b)"
 )
 _ELLIPSIS = (
     r"(?:(?:so|thus|therefore|hence|definitely|probably|clearly|certainly|obviously|surely|likely|finally|also|daher|"
@@ -110,14 +110,14 @@ _ELLIPSIS = (
 )
 _CORRECTING = (
     r"(?:i\smeant(?:\sto\s(?:say|write))?|i\smean|make\s(?:it|that)|scratch\sthat|correction|on\ssecond\sthought|"
-    r"wait|actually|no|nope|rather|sorry|oops|edit|to\schange\smy\sanswer\sto)\b[^\S\n]{0,2}"
-    r"(?:[,:;.!…–—-]{1,3}\s{0,2}(?:(?:no|wait|sorry|actually|rather|i\smean|i\smeant)\b[,:;.!…]{0,3}\s{0,2}){0,3})?"
+    r"wait|actually|no|nope|rather|sorry|oops|edit|to\schange\smy\sanswer\sto)\b"
+    r"(?:[,:;.!…–—-]{0,3}\s{1,2}(?:no|wait|sorry|actually|rather|i\smean|i\smeant)\b){0,3}[,:;.!…–—-]{0,3}\s{0,2}"
 )
 _CONTRAST = r"(?:but|sino|sondern|mais|bensì)\b|而是"
 
 INTRODUCTION = _compile(
     rf"(?P<mark>{MARKER}|####|final{_COLON})"
-    rf"|(?P<noun>{_NOUN}{_NOUN_TAIL}{_IS}|{_GOOD}\s(?:answer|option|choice)(?=\s\W{{0,3}}\w{{1,4}}\b)|ans(?:\s{{0,2}}[:.=]|{_DASH})|{_CHINESE_JAPANESE}|{_KOREAN}"
+    rf"|(?P<noun>{_NOUN}{_NOUN_TAIL}{_IS}|{_GOOD}[^\S\n](?:answer|option|choice)(?=[^\S\n]\W{{0,3}}\w{{1,4}}\b)|ans(?:\s{{0,2}}[:.=]|{_DASH})|{_CHINESE_JAPANESE}|{_KOREAN}"
     rf"|{_FOREIGN_NOUN}(?:\s(?!no\b|nicht\b|pas\b|не\b|non\b|não\b|niet\b|nie\b)[^\s.,:;!?]{{1,12}}){{0,3}}?{_FOREIGN_IS}|{_BARE_NOUN})"
     rf"|(?P<labelled>{_LABELLED}{_COLON})"
     rf"|(?P<verb>{_VERB})|(?P<foreign_verb>{_FOREIGN_VERB})"
@@ -132,13 +132,13 @@ _ANCHOR = re.compile(
     rf"{MARKER}|####|[-=]>|\b"
     + _any_of(
         *("ans", "opt", "option", "choi", "cho", "sol", "sel", "resp", "con", "lett", "pick", "guess", "verd", "deci", "corr"),
-        *("right", "best", "true", "prop", "appr", "accu", "suit", "like", "fina", "key", "outp", "resu", "pred", "labe"),
+        *("right", "best", "true", "prop", "appr", "accu", "suit", "like", "fina", "key", "outp", "resu", "pred", "labe", "val", "chose"),
         *("mark", "gaba", "rich", "ant", "lös", "svar", "risp", "rép", "repo", "odp", "cev", "yan", "jaw", "opç", "opz"),
         *("alte", "đáp", "отв", "вар", "від", "απά", "say", "take", "thin", "beli", "go", "went", "vote", "sett", "stic"),
         *("eli", "esco", "wäh", "neh", "выб", "sce", "kies", "wyb", "seç", "chọn", "pili", "välj", "it['’\\s]", "that['’\\s]"),
         *("this\\s", "whic", "c['’]", "es\\s", "è\\s", "det\\s", "so\\b", "thus", "ther", "henc", "defi", "prob", "clea", "cert"),
         *("obvi", "sure", "also", "dahe", "donc", "quin", "port", "logo", "i\\sm", "make\\s", "scra", "on\\ss", "wait", "actu"),
-        *("no", "rath", "sorr", "oops", "edit", "to\\sc", "but", "sino", "sond", "mais", "bens"),
+        *("no", "rath", "sorr", "oops", "edit", "to\\sc", "but", "sino", "sond", "mais", "bens", "lean", "lett", "letr", "buch", "vas", "vál", "răsp", "das\\s"),
     )
 )
 _ANCHOR_BEYOND = _compile(
@@ -153,7 +153,7 @@ def find_anchors(lowered: str) -> Iterator[int]:
 
 
 JSON_KEY = re.compile(
-    r"(?:\b|_)(?:answers?|ans|choice|option|label|prediction|pred|result|response|output|letter|selection|selected|solution|"
+    r"(?:\b|_)(?:answers?|ans|choice|chosen|predicted|guess|decision|option|label|prediction|pred|result|response|output|letter|selection|selected|solution|"
     r"correct|final|verdict|value|pick)(?:_(?:answer|option|choice|letter|label|key|id|index))?[\"']\s{0,3}:"
 )
 """The key of an answer in JSON and the like, in lower case, from the word in it that says so."""
@@ -168,7 +168,7 @@ SUBJECT = re.compile(
 CLAUSE_START = re.compile(
     rf"(?:^|[,:;.…(\[{{—–>{MARKER}]|\s-|\b(?:so|but|and|then|that|think|believe|guess|say|sure|thus|therefore|hence|because|bet|"
     r"is|option|options|choice|choices|answer|answers|only|both|statement|statements|while|however|mean|meant|wait|no|"
-    r"most|very|quite|almost|nur|solo|las|los|die|the)|选项|選項|所以|因此|我|私は)[\s*_\"'(]{0,6}$",
+    r"que|che|dass|что|most|very|quite|almost|nur|solo|las|los|die|the)|选项|選項|所以|因此|我|私は)[\s*_\"'(]{0,6}$",
     _FLAGS,
 )
 """What ends before a clause begins."""
@@ -201,6 +201,7 @@ VOID = re.compile(
     rf"|{_OTHERS}(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK})"
     r"(?:[^\S\n]{1,2}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case|convinced|seem|it|"
     rf"option|choice|answer|{_THINK})){{0,5}}"
+    r"|(?<!\bit)(?<!\bthat)(?<!\bhere)(?<!\blet)(?<!\bthere)['’]s(?:[^\S\n]\w{1,12}){0,1}"
     rf"|\b{_BAD}(?:[^\S\n][\w-]{{1,12}}){{0,2}}"
     r"|不|不能|不该|不会|不會|不应|没|沒|错误的?|錯誤的?)[^\S\n]{0,2}$",
     _FLAGS,
@@ -208,7 +209,7 @@ VOID = re.compile(
 """Before an introduction: it introduces no answer ("if the answer is", "the other option is", "不选")."""
 
 HYPOTHESIS = re.compile(
-    r"\b(?:if|unless|suppose|supposing|assuming|otherwise)\b|^\W{0,4}(?:had|were|should|si|se|wenn|falls|если|in\s(?:the|that)\scase)\b"
+    r"\b(?:if|unless|suppose|supposing|assuming|otherwise|at\sfirst|initially|in\s(?:a|an|any)\s(?:different|other|opposite)|under\s(?:different|other)|(?:next|previous|other|another|following)\s(?:question|problem|exercise|case))\b|^\W{0,4}(?:had|were|should|si|se|wenn|falls|если|in\s(?:the|that)\scase)\b"
     r"|如果|假如|要是|若|もし|만약",
     _FLAGS,
 )
@@ -231,7 +232,7 @@ FINAL = re.compile(r"\bfinal\W{0,3}$", _FLAGS)
 
 CORRECTION = re.compile(
     r"\b(?:wait|sorry|oops|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink|re-?examine|apologies|apologize|"
-    r"second\sthought|scratch\sthat|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|my\sbad|hold\son|no,|check\sagain)|不对|更正|抱歉|等等",
+    r"second\sthought|scratch\sthat|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|my\sbad|hold\son|no,|check\sagain|edit|update|revised|changed\smy)|不对|更正|抱歉|等等",
     _FLAGS,
 )
 """Between two statements: the second one corrects the first."""
@@ -246,7 +247,7 @@ NEGATION = re.compile(
 FILLER = re.compile(
     r"(?:[\s:*_,]{0,6}(?:(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|obviously|probably|most\slikely|likely|"
     r"simply|actually|rather|of\scourse|in\sfact|instead|now|just|only|either|both|option|options|choice|answer|answers|letter|letters|number|label|the|that|to|"
-    r"i\s(?:would\s|will\s)?(?:think|believe|guess|say|choose|pick|go\swith)|i['’]d\s(?:say|choose|pick|go\swith)|it\sis|it['’]s|it\smust\sbe|"
+    r"i\s(?:would\s|will\s)?(?:think|believe|guess|say|choose|pick|go\swith)|i['’]d\s(?:say|choose|pick|go\swith)|donc|also|daher|quindi|portanto|logo|entonces|dus|więc|it\sis|it['’]s|it\smust\sbe|"
     r"la|le|las|les|el|los|die|der|das|den|opción|opção|opzione|alternativa|(?:a|à)\s(?:letra|alternativa|opção)|letra|lettre|"
     r"lettera|буква|вариант|под\sбуквой|الخيار|الحرف)\b|选项|選項|选择|選擇)){0,5}(?:,\s)?",
     _FLAGS,
@@ -260,30 +261,32 @@ DENIAL = re.compile(
 
 LEAD = re.compile(
     r"[\s*_#>•]{0,12}(?:-\s{1,3})?(?:(?:(?:option|options|choice|answer|ans|letter|label|number|it\sis|it['’]s|it\smust\sbe|it\sshould\sbe|so|"
-    r"thus|therefore|hence|i\sthink|i\sbelieve|probably|definitely|both|only|q(?:uestion)?\s?\d{1,3}(?=\s?[:.)])|opción|opção|opzione|alternativa|letra|"
+    r"thus|therefore|hence|i\sthink|i\sbelieve|probably|definitely|both|only|q(?:uestion)?\s?\d{1,3}(?=\s?[:.)])|(?:(?:la|el|a|die|das|the|de|het|l['’])\s)?(?:opción|opção|opzione|alternativa|letra)|"
     r"antwort|réponse|respuesta|resposta|risposta|вариант|ответ|الخيار)\b|选项|選項)[\s,:.)*]{0,4}(?:-\s)?){0,3}",
     _FLAGS,
 )
 """Before a label at the very start of a completion or a line. May be empty."""
 
 # What declares options the answer, behind them.
-_END = r"(?=\s{0,2}(?:[.,;:!?)*_\"'。、—–]|-\s|\([^()]|$|\n)|\s(?:because|since|as|for|here|to|and|but|while|given|in\sthis)\b)"
-_MUST = r"(?:is|are|was|were|must\sbe|would\sbe|should\sbe|will\sbe|has\sto\sbe)"
+_END = r"(?=\s{0,2}(?:[.,;:!?)*_\"'。、—–]|-\s|\([^()]|$|\n)|\s(?:because|since|as|for|here|to|and|but|while|given|among|out\sof|of\sthe|based|in\sthis)\b)"
+_MUST = r"(?:is|are|was|were|must\sbe|would\sbe|should\sbe|will\sbe|has\sto\sbe|(?:seems?|appears?|looks?)(?:\sto\sbe)?)"
 _VERDICT = re.compile(
-    r"\s(?:(?:it\sis|fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
+    r"\s(?:(?:it\sis|(?:would\s)?fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
     rf"|(?:both\s|all\s)?{_MUST}\s{{1,3}}(?:(?:clearly|definitely|therefore|thus|the|both|all|only|most|most\slikely|likely|indeed|"
-    r"obviously|probably|my|also)\s{1,2}){0,3}(?:correct|right|best|true|answers?|choices?|appropriate|accurate)"
+    r"obviously|probably|my|final|also)\s{1,2}){0,3}(?:correct|right|best|true|answers?|choices?|appropriate|accurate)"
     rf"(?:\s(?:correct\s)?(?:answer|option|choice|one|response|pick|fit)s?)?{_END}"
-    r"|(?:es|son|é|são|è|sono|est|sont|ist|sind|är|is|zijn)\s(?:(?:la|le|the|die|das|het|a|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|"
+    r"|(?:as\s)?(?:the|my|our)\s(?:(?:only|final|most)\s)?(?:(?:correct|right|best|likely)\s)?(?:answer|option|choice)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since)\b)"
+    r"|(?:es|son|é|são|è|sono|está|est|sont|ist|sind|är|is|zijn)\s(?:(?:la|le|the|die|das|het|a|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|"
     rf"juist\w?|rätt|certa|bonne|giust\w)(?:\s(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END})"
 )
+_MARKED = re.compile(r"\s?[:=–-]\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false|no)(?=\s{0,2}(?:[.,;!)]|$|\n))")
 _VERDICT_BEYOND = re.compile(
     rf"\s?(?:选项|選項|项|項)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
     rf"|\s?(?:选项|選項|项|項)?(?:是|为)答案{_END}"
     r"|\s?(?:が|は)(?:正解|正しい)|を(?:選|選択)|\s?(?:가|이)\s?(?:정답|맞)|(?:를|을)\s(?:선택|고르)"
 )
 _VERDICT_WORDS = (
-    *("correct", "right", "best", "true", "answer", "choice", "sense", "it is", "appropriate", "accurate"),
+    *("correct", "right", "best", "true", "answer", "choice", "option", "sense", "it is", "appropriate", "accurate"),
     *("corret", "juist", "rätt", "certa", "bonne", "giust", "richtig"),
 )
 
@@ -292,6 +295,7 @@ def find_verdicts(lowered: str) -> Iterator[re.Match[str]]:
     """Find what declares the options before it the answer, in lower case: "B is correct", "A and C are right"."""
     if any(word in lowered for word in _VERDICT_WORDS):
         yield from _VERDICT.finditer(lowered)
+        yield from (match for match in _MARKED.finditer(lowered) if match["right"])
     if not lowered.isascii():
         yield from _VERDICT_BEYOND.finditer(lowered)
 
@@ -307,13 +311,15 @@ def find_rejections(lowered: str) -> Iterator[re.Match[str]]:
     """Find what declares the options before it wrong, in lower case: "A is not correct"."""
     if any(word in lowered for word in _REJECTION_WORDS):
         yield from _REJECTION.finditer(lowered)
+        yield from (match for match in _MARKED.finditer(lowered) if not match["right"])
 
 
 TOPIC = re.compile(r"\s(?:is|was|are|were)\sthe\s", _FLAGS)
 """After an option's text that begins a completion: the sentence says of it what the question asks for."""
 
 PREDICATE = re.compile(
-    r"(?:\b(?:is|are|was|were|equals|should|must|will\sbe|would\sbe)\b|=|(?<=\w)['’]s(?=\s)|是|は|은|는)\s{0,3}"
+    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|este|je|jest|on|es|est|ist|é|è|är)\b|(?P<equals>=)|(?<=\w)['’]s(?=\s)|是|は|은|는"
+    r"|(?:^|\n)(?!(?:the\s)?(?:options?|choices?)\b)[^\s,:.]{1,12}(?:\s[^\s,:.]{1,12}){0,2}[,:](?=\s))\s{0,3}"
     r"(?:(?:that|to|called|named|known\sas)\s{1,2}){0,2}",
     _FLAGS,
 )
@@ -321,8 +327,10 @@ PREDICATE = re.compile(
 
 CONNECTIVE = re.compile(
     r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?"
-    r"(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|o|или|أو|ya\sda)\b|还是|或者?|または|또는)|(?P<both>(?:and|und|et|y|e|и|also|as\swell\sas)\b|[和与及跟と])"
-    r")[^\S\n]{0,3}){0,3}"
+    r"(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda)\b|还是|或者?|または|또는)|"
+    r"(?P<both>(?:and|und|et|also|as\swell\sas)\b|[和与及跟と]))[^\S\n]{0,3}){0,3}"
+    # Words of one letter are labels, too: only one, between two others.
+    r"(?:(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeи]))[^\S\n](?=\S))?"
     r"(?:(?:also|maybe|perhaps|both|options?|choice|the)[^\S\n]{1,3}){0,2}",
     _FLAGS,
 )
@@ -338,7 +346,7 @@ CONTINUATION = re.compile(
     r"which|with\sre(?:spect|gard)|given\s(?:the|that|this|these|those|its|it|how|our|what)|over\s\W{0,3}\w{1,20}\W{0,3}(?:$|\n|[.,;])|"
     r"so\s(?:the|it|that|this|my|we)|(?:but|and)\s(?:not|here|it|its|this|that|so|the\s(?:reason|explanation|others?|rest))|"
     r"not\s[^\s.,;]{1,20}(?:[.,;!]|\s?$|\n|\s(?:because|since|as)\b)|although|though|whereas|while(?!\s(?:ago|later|back|longer)\b)|"
-    r"i\.e\.|e\.g\.|i\s(?:think|believe|guess)|in\sthis\scase|here(?=\s?[.,;!]|\s?$|\n|\s(?:because|since|as)\b)|explanation|reason(?:ing)?|"
+    r"i\.e\.|e\.g\.|i\s(?:think|believe|guess)|in\sthis\scase|when|where|(?:indeed|definitely|certainly|obviously|clearly|surely|only|alone|for\ssure|for\scertain|of\scourse|final\sanswer|here)(?=\s?[.,;!]|\s?$|\n|\s(?:because|since|as)\b)|explanation|reason(?:ing)?|"
     r"(?:it|that|this|they|there|he|she)(?:['’]s|\s(?:is|was|does|do|did|has|have|can|will|are|were|would|isn['’]t|doesn['’]t|don['’]t|"
     r"can['’]t|didn['’]t|wasn['’]t))|"
     r"porque|pues|pois|ya\sque|parce|car|puisque|weil|denn|perché|poiché|porquê|потому|так\sкак|тому\sщо|çünkü|karena|vì|ponieważ|omdat|want|"
@@ -354,7 +362,7 @@ APPOSITION = re.compile(
 """After a label and a comma: the word before was the subject of a sentence ("I, for one, ...")."""
 
 SUFFIX = re.compile(
-    r"(?:选项|選項|项|項|号|號|番|번)?(?:です|だと思います|だと思う|だ|である|でしょう|입니다|이다|이에요|예요)?|['’](?:dir|dır|dur|dür|tir|tır)\b",
+    r"['’](?:dir|dır|dur|dür|tir|tır)\b|(?:选项|選項|项|項|号|號|番|번)?(?:吧|了|啊|呢|です|だと思います|だと思う|だ|である|でしょう|입니다|이다|이에요|예요)?",
     _FLAGS,
 )
 """What may be written together with a label. May be empty."""

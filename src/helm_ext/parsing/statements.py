@@ -51,10 +51,11 @@ class Statement(NamedTuple):
 def find_statements(mentions: Mentions) -> list[Statement]:
     """Return what the completion states, in the order of the text."""
     lowered = mentions.lowered
+    has_quotes = '"' in lowered or "'" in lowered
     found = [
         introduction
         for place in phrases.find_anchors(lowered)
-        if (introduction := phrases.INTRODUCTION.match(lowered, place) or _match_key(lowered, place))
+        if (introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place)) or phrases.INTRODUCTION.match(lowered, place))
     ]
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
     for found_here, is_denied in ((phrases.find_verdicts(lowered), False), (phrases.find_rejections(lowered), True)):
@@ -63,17 +64,19 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     return statements
 
 
-def _match_key(lowered: str, place: int) -> re.Match[str] | None:
-    return phrases.JSON_KEY.match(lowered, place)
-
-
 def raise_corrections(text: str, statements: list[Statement]) -> list[Statement]:
-    """Return the statements; those with "wait" or "sorry" between them and the one before are corrections."""
-    raised, last = [], None
+    """Return the statements; those with "wait" or "sorry" between them and the one before are corrections.
+
+    What is stated inside another statement is left out: "No, Maybe" in "Answer: No, Maybe" corrects nothing.
+    """
+    raised: list[Statement] = []
+    last: Statement | None = None
     for statement in statements:
-        between = last is not None and phrases.CORRECTION.search(text, last, statement.place)
+        if last is not None and statement.place < last.end and not last.is_denied:
+            continue
+        between = last is not None and phrases.CORRECTION.search(text, last.end, statement.place)
         raised.append(statement._replace(rank=Rank.CORRECTED) if between else statement)
-        last = statement.end
+        last = statement
     return raised
 
 
@@ -85,14 +88,13 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         return
     if mentions.text[place - 1] == phrases.MARKER and mentions.text[place : place + 1] == "{":
         place += 1  # the brace of \\boxed{}
-    denial = phrases.DENIAL.match(mentions.text, place)
-    if denial and kind not in {"ellipsis", "correcting", "contrast"}:
-        read = mentions.read_items(_skip_filler(mentions.text, denial.end()))
-        if read:
-            yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
-        return
-    read = mentions.read_items(_skip_filler(mentions.text, place)) or mentions.read_items(place)  # "Likely" may be an option
+    # "Likely" and "No" may be options.
+    read = mentions.read_items(_skip_filler(mentions.text, place)) or mentions.read_items(place)
     if read is None:
+        denial = phrases.DENIAL.match(mentions.text, place)
+        read = mentions.read_items(_skip_filler(mentions.text, denial.end())) if denial else None
+        if read is not None and kind not in {"ellipsis", "correcting", "contrast"}:
+            yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
         return
     named, last = read
     is_weak = phrases.MODAL.search(introduction[0]) and phrases.WEAKENED.match(mentions.text, last.end)
@@ -182,7 +184,7 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
 
 
 _CLAUSE = re.compile(
-    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or)\s|所以|因此|选项|選項|我|は",
+    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|makes?|making|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
     re.IGNORECASE,
 )
 """Where a clause may begin."""
@@ -202,11 +204,14 @@ def read_sentence(mentions: Mentions) -> Named | None:
         stop = min(end, begin + _LONGEST_SENTENCE)
         if "?" in text[end - 2 : end]:
             continue
-        places = [head.end() for head in phrases.PREDICATE.finditer(text, begin, stop)]
-        reads = [read for place in places if (read := mentions.read_items(place))]
-        named.update(
-            read[0] for read in reads if not read[1].is_asked and not phrases.NEGATION.search(text, begin, read[1].start)
-        )
+        for head in phrases.PREDICATE.finditer(text, begin, stop):
+            read = mentions.read_items(head.end())
+            if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
+                continue
+            if not head["equals"]:
+                named.add(read[0])
+            elif read[1].is_text:
+                return read[0]
     topics = [t for t in options.texts if mentions.lowered.startswith(t) and phrases.TOPIC.match(text, len(t))]
     if topics and not phrases.NEGATION.search(text, 0, spans[0][1]):
         named.add(frozenset({options.by_text[topics[0]] or ""}))
