@@ -99,8 +99,10 @@ class Mentions:
         """
         for place in dict.fromkeys((*self._separator_places(item), item.end)):
             connective = phrases.CONNECTIVE.match(self.text, place)
-            is_letter = connective and (connective["one_of"] or connective["all_of"]) and not connective["mark"]
-            if not connective or not any(connective.groups()) or (is_letter and place != item.stem):
+            if not connective or not any(connective.groups()):
+                continue
+            letter = None if connective["mark"] else connective["one_of"] or connective["all_of"]
+            if letter and (place != item.stem or self.options.label_set.find(letter)):
                 continue
             is_either = bool(connective["either"] or connective["one_of"])
             # Behind a comma, what looks like "maybe" or "y" may be an option.
