@@ -93,11 +93,14 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
     answer = without_thinking(strip_end_tokens(stripped, labels.values()))
     if answer != stripped:
         return _read(answer, labels, several=several)
-    # Quick: no option is so short that the decoration could be part of it.
+    # These two are quick and change nothing: no option is so short that it could be what is named, with its decoration.
     if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
         loose = label_set.find(peel(simplify(stripped)))
         if loose is not None:
             return (loose,)
+    plain = label_set.plain.fullmatch(stripped)
+    if plain and (stated := label_set.find(plain["label"])) and all(len(t) > len(plain["named"]) for t in labels.values()):
+        return (stated,)
     options = Options(label_set, labels)
     text = without_next_question(stripped)
     asked = find_asked_options(text)

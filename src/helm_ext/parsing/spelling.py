@@ -197,6 +197,8 @@ class LabelSet:
     longest: int
     pattern: re.Pattern[str]
     """A label with what may stand around it: groups open, label, close, mark, close2."""
+    plain: re.Pattern[str]
+    """A completion that is nothing but the usual statement of a label: groups named, label."""
 
     def find(self, spelling: str) -> str | None:
         """Return the label of that spelling, else the only one that differs from it in case."""
@@ -218,6 +220,11 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
         longest=max(map(len, labels), default=0),
         pattern=re.compile(
             f"(?P<open>{_OPEN})(?P<label>{spellings})(?P<close>{_CLOSE})(?P<mark>{marks})(?P<close2>{_CLOSE})",
+            re.IGNORECASE,
+        ),
+        plain=re.compile(
+            r"(?:(?:so|thus|therefore),? )?(?:the )?(?:(?:correct|right|best|final) )?(?:answer|option|choice)(?: is:?|:) ?"
+            rf"(?P<named>(?:option )?[(\"*]{{0,3}}(?P<label>{spellings})[)\"*]{{0,3}}\.?)",
             re.IGNORECASE,
         ),
     )
