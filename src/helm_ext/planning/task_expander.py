@@ -1,4 +1,4 @@
-"""One run for each task of an UltraEval config: `ultraeval:config=FILE,model=...` (formats.md, section 2).
+"""One run for each task of an UltraEval config: `ultraeval:config=FILE,model=...` (docs/ultraeval.md).
 
 A run spec function returns one RunSpec; HELM makes several of it with run expanders. It finds them by the name of an
 argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands them the RunSpec made without them:

@@ -1,4 +1,4 @@
-"""UltraEval task sets (formats.md, section 2): data, transform script, optional config, lowered to an EvalSet.
+"""UltraEval task sets (docs/ultraeval.md): data, transform script, optional config, lowered to an EvalSet.
 
     GEN   one request a row: the prompt; `processed_output` are the accepted answers
     PPL   one request an option: prompt + key of `target_scores`; the likeliest whole string wins

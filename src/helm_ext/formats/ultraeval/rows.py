@@ -1,4 +1,4 @@
-"""The rows of an UltraEval data file: one JSON object a line, as it stands (formats.md, section 2).
+"""The rows of an UltraEval data file: one JSON object a line, as it stands (docs/ultraeval.md).
 
 Keys differ from row to row, so rows are never read as a table: that would invent keys.
 """
