@@ -32,8 +32,10 @@ from helm_ext.evalset import Scoring, row_extra
 from helm_ext.formats import ultraeval
 from helm_ext.formats.ultraeval.checkout import Checkout
 from helm_ext.formats.ultraeval.lowering import to_gen_instance
+from helm_ext.formats.ultraeval.metric_names import read_metrics
 from helm_ext.formats.ultraeval.metrics import PASS_AT, UltraEvalMetric, pass_at
 from helm_ext.formats.ultraeval.postprocess import NONE, OURS, get_postprocess
+from helm_ext.formats.ultraeval.run_log import read_run_log_config
 from helm_ext.formats.ultraeval.sampling import Sampling
 from helm_ext.formats.ultraeval.script import load_script
 from helm_ext.planning.run_specs import get_ultraeval_run_spec
@@ -325,6 +327,26 @@ def test_every_log_of_upstreams_keeps_its_metric_and_its_scores(checkout, logs):
     assert [
         key for key in itertools.product(STATS.values(), (True, False)) if not values[key] and key[0] != "mc2"
     ] == []
+
+
+def test_every_file_of_upstreams_leaderboard_names_its_metric(tmp_path):
+    """They say `metrics`, and PPL's rule also in `model_postprocess`."""
+    paths = sorted(REPO.glob("leaderboard/**/*.json"))
+    assert len(paths) > 3000
+    found = Counter()
+    for path in paths:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        (tmp_path / "config.json").write_bytes(path.read_bytes())
+        log = read_run_log_config(tmp_path / "instance.jsonl")
+        method = "gen" if said["generate"]["method"] == "generate" else "ppl"
+        choice = read_metrics(log.require_metrics(), method, log.postprocess(method), "")
+        config = {"metric": said["metrics"], "postprocess": said["task_postprocess"] or said["model_postprocess"]}
+        assert set(choice.names) == {stat_of(config, name) for name in said["metrics"]}
+        assert log.task_name == said["dataset_name"]
+        found[choice.names[0]] += 1
+    assert set(found) == {
+        "ultraeval_prefix_match", "ultraeval_exact_match", "ultraeval_function_execution", "ppl_accuracy", "ppl_norm_accuracy",
+    }  # fmt: skip
 
 
 def test_every_task_asks_upstreams_prompts(checkout, logs):

@@ -31,13 +31,16 @@ class Rows:
     """Line number of each row, from 1."""
 
 
-def read_rows(path: Path) -> Rows:
-    """Read a JSON Lines file, plain or compressed. Raises DatasetError with every line that is no JSON object."""
+def read_rows(path: Path, *, allow_nan: bool = False) -> Rows:
+    """Read a JSON Lines file, plain or compressed. Raises DatasetError with every line that is no JSON object.
+
+    `allow_nan`: NaN and Infinity are numbers, as Python writes them.
+    """
     problems: list[Problem] = []
     rows: list[Row] = []
     lines: list[int] = []
     with LineSource(path) as source:
-        for number, row in iter_json_lines(source, str(path), problems, blank="error"):
+        for number, row in iter_json_lines(source, str(path), problems, blank="error", allow_nan=allow_nan):
             if isinstance(row, dict):
                 rows.append(row)
                 lines.append(number)
