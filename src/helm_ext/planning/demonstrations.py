@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.metrics.metric import MetricSpec
 from helm.benchmark.run_expander import RUN_EXPANDERS, MaxTrainInstancesRunExpander
 from helm.benchmark.run_spec import RunSpec
 from helm.common.object_spec import get_class_by_name
@@ -21,6 +22,7 @@ from helm_ext.formats.registry import all_formats
 
 __all__ = ["DemonstrationsRunExpander", "install"]
 
+RUN_ARGUMENTS = "helm_ext.planning.names.RunArguments"
 _ARGUMENT = MaxTrainInstancesRunExpander.name
 
 
@@ -53,7 +55,9 @@ def _draw_again(format_: Format, before: RunSpec, expanded: list[RunSpec]) -> li
     from helm_ext.planning.run_specs import make_run_spec
 
     known = {argument.name for argument in format_.arguments}
-    arguments = {name: value for name, value in before.scenario_spec.args.items() if name in known}
+    # In full also where they are too long for a scenario (`names`).
+    full = next((metric.args for metric in before.metric_specs if _is_full(metric)), before.scenario_spec.args)
+    arguments = {name: value for name, value in full.items() if name in known}
     scenario = get_class_by_name(format_.scenario_class)(**before.scenario_spec.args)
 
     def load(more: dict[str, int]) -> Any:
@@ -81,10 +85,19 @@ def _draw_again(format_: Format, before: RunSpec, expanded: list[RunSpec]) -> li
                 spec,
                 scenario_spec=drawn.scenario_spec,
                 adapter_spec=replace(drawn.adapter_spec, **changed),
+                metric_specs=[
+                    *(metric for metric in spec.metric_specs if not _is_full(metric)),
+                    *filter(_is_full, drawn.metric_specs),
+                ],
                 groups=[drawn.groups[0] if group == scenario.name else group for group in spec.groups],
             )
         )
     return made
+
+
+def _is_full(metric: MetricSpec) -> bool:
+    """Whether it is there to hold a run's arguments in full."""
+    return bool(metric.class_name == RUN_ARGUMENTS)
 
 
 def install() -> None:
