@@ -124,11 +124,11 @@ def check_split(
     Lines after the first `limit` ones are counted and hashed; that they are records is not checked.
     """
     hashes = hashlib.sha256()
-    for location, line in read_rows(file, path, problems, hashes):
+    for number, line in read_rows(file, path, problems, hashes):
         counted.lines += 1
         if line is None or (limit is not None and counted.lines > limit):
             continue
-        record = parse_record(line, location, problems)
+        record = parse_record(line, Location(path, number), problems)
         if record is not None:
             yield record
     counted.digest = hashes.hexdigest()
