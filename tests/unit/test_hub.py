@@ -1,4 +1,4 @@
-"""The hub: versions, freezing, damage, refusals (formats.md, section 3)."""
+"""The hub: versions, freezing, damage, refusals (docs/innodata.md, "The hub")."""
 
 from __future__ import annotations
 
