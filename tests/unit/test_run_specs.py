@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
@@ -53,7 +54,9 @@ def test_a_run_names_its_data(write):
     assert spec.name == f"adapter_spec:dataset=sums,digest={args['digest']}"
     assert args["dataset"] == "sums"
     assert len(args["digest"]) == 12
-    assert spec.groups == [group_name("sums", args["questions"])]
+    assert re.fullmatch(r"sums-[0-9a-f]{6}", spec.groups[0])
+    assert args["questions"].startswith(spec.groups[0].removeprefix("sums-"))
+    assert len(spec.groups) == 1
     assert spec.adapter_spec.max_eval_instances is None
 
 
