@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm_ext import hub
 from helm_ext.adaptation.wrap import select
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
+from helm_ext.evalset import row_extra
 from helm_ext.formats.innodata import check, load, pack, render_text
 from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.hub import bundle as bundle_module
@@ -84,6 +86,20 @@ def test_attributes_of_rows_and_of_the_dataset(bundle):
     assert extras[0]["attributes"] == {"hard": "false", "level": "3", "severity": "high", "topic": "sums"}
     assert extras[2]["attributes"] == {"level": "3", "severity": "low", "topic": "other"}
     assert extras[1]["data"] == {"topic": "sums", "note": "x" * 100}
+
+
+def test_of_very_many_attributes_a_hundred_group_the_report_and_a_warning_says_so(tmp_path):
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "?"}], "expected": "", "z": 1} for n in range(200)]
+    attributes = {f"a{n:05}": n for n in range(40_000)}
+    packed = pack(name="sums", test=write_lines(tmp_path / "t", rows), target=tmp_path, attributes=attributes)
+    started = time.monotonic()
+    evalset = load(path=packed.path)
+    assert time.monotonic() - started < 8  # a value for each row and attribute took minutes
+    assert list(evalset.attributes) == [f"a{n:05}" for n in range(100)]
+    assert row_extra(evalset.instances[0])["attributes"] == {f"a{n:05}": str(n) for n in range(100)}
+    assert len(evalset.tags) == 100
+    (warning,) = evalset.warnings
+    assert warning.message == "40001 attributes: reports are grouped by the first 100 of their names"
 
 
 def test_too_many_values_are_no_attribute(tmp_path):

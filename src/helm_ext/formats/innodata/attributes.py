@@ -7,7 +7,10 @@ from typing import Any
 
 from helm_ext.hub.records import Record
 
-__all__ = ["find_attributes", "short_attributes"]
+__all__ = ["MAX_ATTRIBUTES", "find_attributes", "short_attributes"]
+
+MAX_ATTRIBUTES = 100
+"""Reports are grouped by this many, the first ones by name: each row carries its values, and each has columns."""
 
 _MAX_VALUES = 20
 _MAX_LENGTH = 40

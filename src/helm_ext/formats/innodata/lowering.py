@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from helm_ext.errors import Location, Problem
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra
-from helm_ext.formats.innodata.attributes import find_attributes, short_attributes
+from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, find_attributes, short_attributes
+from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import Message, Record
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.errors import Problem
     from helm_ext.formats.innodata.options import Options
     from helm_ext.hub.meta import Meta
 
@@ -54,6 +56,13 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
     shown, description = meta.attributes.get("display_name"), meta.attributes.get("description")
     own_attributes = short_attributes(meta.attributes)
     attributes = find_attributes(meta.attributes, content.records)
+    warnings = [*content.warnings]
+    if len(attributes) > MAX_ATTRIBUTES:
+        message = f"{len(attributes)} attributes: reports are grouped by the first {MAX_ATTRIBUTES} of their names"
+        where = Location(str(options.dataset or options.path))
+        warnings.append(Problem(message, where, severity="warning", code=BundleCode.MANY_ATTRIBUTES))
+        attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
+        own_attributes = {key: own_attributes[key] for key in attributes if key in own_attributes}
     return EvalSet(
         name=meta.name,
         format="innodata",
@@ -68,7 +77,7 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         display_name=(f"{shown} v{version}" if version else shown) if isinstance(shown, str) else label,
         description=description if isinstance(description, str) else f"Chat dataset {label}, {options.split} split",
         tags=tuple(f"{key}={value}" for key, value in own_attributes.items()),
-        warnings=tuple(content.warnings),
+        warnings=tuple(warnings),
         counts=content.counts,
         attributes=attributes,
     )
