@@ -6,6 +6,7 @@ import json
 
 import pytest
 import ultraeval_checkout as made
+from helm.benchmark.metrics.metric import create_metric
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
 
 from helm_ext.errors import (
@@ -18,6 +19,7 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import row_extra
 from helm_ext.formats import ultraeval
+from helm_ext.scoring.answers import Answer, AnswerReader, Question
 
 
 @pytest.fixture
@@ -439,6 +441,155 @@ def test_a_missing_parameter_file(root):
     assert ultraeval.load(config=path, max_tokens=5).adapter_spec.max_tokens == 5
 
 
+def test_params_are_those_of_tasks_that_name_none(root, tmp_path, monkeypatch):
+    """As upstream's `--params`: `sample_config["params"] if sample_config["params"] else params`."""
+    own = made.write_config(root / "models" / "own.json", {"max_tokens": 11})
+    other = made.write_config(root / "models" / "other.json", {"max_tokens": 22})
+    generate = {"method": "generate", "params": "models/own.json"}
+    with_own = made.write_config(root / "configs" / "own.json", made.config(generate=generate))
+    without = made.write_config(root / "configs" / "none.json", made.config())
+    monkeypatch.chdir(tmp_path)
+
+    def max_tokens(**arguments):
+        return ultraeval.load(**arguments).adapter_spec.max_tokens
+
+    assert max_tokens(config=without, params=other) == 22
+    assert max_tokens(config=with_own, params=other) == 11
+    assert max_tokens(config=with_own, params=root / "models" / "none.json") == 11
+    assert max_tokens(config=without, params="models/other.json") == 22  # in the checkout
+    assert max_tokens(config=without, params=other, max_tokens=33) == 33
+    made.write_config(tmp_path / "models" / "other.json", {"max_tokens": 44})
+    assert max_tokens(config=without, params="models/other.json") == 44  # nearer: in the working directory
+    assert max_tokens(dataset="sums", root=root, method="gen", params=own) == 11
+    ppl = ultraeval.load(dataset="sums", root=root, method="ppl", params=own)
+    assert ppl.digest == ultraeval.load(dataset="sums", root=root, method="ppl").digest  # nothing is sampled
+    changed = ultraeval.load(config=without, params=other).digest
+    assert changed != ultraeval.load(config=without).digest
+    with pytest.raises(DatasetNotFoundError, match="params: no such file"):
+        ultraeval.load(config=without, params="models/none.json")
+
+
+# Metrics of the checkout's own
+
+METRICS = """\
+class Longer:
+    def __init__(self, by=0):
+        self.by = by
+
+    def __call__(self, doc, ground_truth, results):
+        print("noise")
+        assert doc["question"].startswith("What"), doc
+        return len(results[0]) - self.by >= len(ground_truth if isinstance(ground_truth, str) else ground_truth[0])
+
+
+class Samples:
+    def __call__(self, doc, ground_truth, results):
+        return [isinstance(ground_truth, list), len(results) > 1]
+
+
+class Broken:
+    def __call__(self, doc, ground_truth, results):
+        raise KeyError("score")
+
+
+class Wordy:
+    def __call__(self, doc, ground_truth, results):
+        return "good"
+
+
+METRICS_REGISTRY = {"longer": Longer, "samples": Samples, "broken": Broken, "wordy": Wordy}
+"""
+
+
+@pytest.fixture
+def own_metrics(root):
+    (root / "metrics").mkdir()
+    (root / "metrics" / "__init__.py").write_text(METRICS)
+    return root
+
+
+def row_stats(evalset, *texts, number=0):
+    metric = create_metric(evalset.details.to_metric_spec(evalset.scoring))
+    question = Question(evalset.instances[number], None, AnswerReader(evalset.scoring))
+    return metric.compute_own_stats(question, [Answer(text) for text in texts])
+
+
+def test_a_metric_that_the_checkout_registers(own_metrics, folder, capsys):
+    evalset = load(own_metrics, method="gen", metric="Longer+exact_match")
+    assert evalset.scoring.metrics == ("ultraeval_longer", "ultraeval_exact_match")
+    assert evalset.scoring.main_metric == "ultraeval_longer"
+    assert row_stats(evalset, "1") == {"ultraeval_longer": 1, "ultraeval_exact_match": 1}
+    assert row_stats(evalset, "") == {"ultraeval_longer": 0, "ultraeval_exact_match": 0}
+    assert capsys.readouterr().out == ""  # what it prints goes to standard error
+    described = create_metric(evalset.details.to_metric_spec(evalset.scoring)).get_metadata()
+    assert "ultraeval_longer" in {metadata.name for metadata in described}
+    metric = {"accuracy": {"evaluation": {"type": "longer", "by": 1}}}
+    config = made.write_config(own_metrics / "configs" / "one.json", made.config(metric=metric))
+    evalset = ultraeval.load(config=config)
+    assert evalset.scoring.main_metric == "ultraeval_longer_by=1"
+    assert row_stats(evalset, "1") == {"ultraeval_longer_by=1": 0}
+    assert row_stats(evalset, "11") == {"ultraeval_longer_by=1": 1}
+    # Called as upstream does: with the answer or the list of answers, and all samples; several values are averaged.
+    assert row_stats(load(own_metrics, method="gen", metric="samples"), "a", "b") == {"ultraeval_samples": 0.5}
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0, answer=["1"])])
+    assert row_stats(load(own_metrics, method="gen", metric="samples"), "a", "b") == {"ultraeval_samples": 1}
+
+
+def test_metrics_of_the_checkout_are_part_of_the_digest(own_metrics):
+    before = load(own_metrics, method="gen", metric="longer").digest
+    plain = load(own_metrics, method="gen").digest
+    (own_metrics / "metrics" / "__init__.py").write_text(METRICS + "\n")
+    assert load(own_metrics, method="gen", metric="longer").digest != before
+    assert load(own_metrics, method="gen").digest == plain
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "message"),
+    [
+        ("longr", RunEntryError, "metric=longr: unknown metric, also in .*metrics/__init__.py\n  hint: .*'longer'"),
+        ("exat_match", RunEntryError, "metric=exat_match: unknown metric.*\n  hint: did you mean 'exact_match'"),
+        ("broken", TransformError, "could not score the answer \"1\" with broken: KeyError: 'score'"),
+        ("wordy", TransformError, 'metric wordy of the checkout returned "good", expected a number'),
+    ],
+)
+def test_metrics_of_the_checkout_that_fail(own_metrics, metric, error, message):
+    with pytest.raises(error, match=message):
+        row_stats(load(own_metrics, method="gen", metric=metric), "1")
+
+
+def test_metrics_that_cannot_be_loaded_or_made(own_metrics):
+    config = made.config(metric={"accuracy": {"evaluation": {"type": "longer", "than": 1}}})
+    path = made.write_config(own_metrics / "configs" / "one.json", config)
+    with pytest.raises(TransformError, match="could not make longer: TypeError"):
+        ultraeval.load(config=path)
+    (own_metrics / "metrics" / "__init__.py").write_text("import no_such_package\n")
+    with pytest.raises(
+        TransformError, match="could not be loaded: ModuleNotFoundError.*\n  hint: upstream's metrics import"
+    ):
+        ultraeval.load(config=path)
+    problems, _ = ultraeval.check(config=path)
+    assert [problem.code for problem in problems] == ["metric-raised"]
+    assert ultraeval.check(config=path, execute=False)[0] == []  # its code is not run
+    (own_metrics / "metrics" / "__init__.py").unlink()
+    problems, _ = ultraeval.check(config=path, execute=False)
+    assert [problem.code for problem in problems] == ["metric"]
+
+
+def test_several_samples_of_code(root, folder):
+    row = {"prompt": "def f():\n", "test": "def check(g):\n    assert g() == 1", "entry_point": "f"}
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0, **row)])
+    evalset = load(root, method="gen", metric="function_execution", allow_code=True)
+    right, wrong = "    return 1", "    return 2"
+    assert row_stats(evalset, right) == {"ultraeval_function_execution": 1}
+    # 1 of 3 passes: pass@1 is 1/3, pass@2 is 1 - (2 of 2 wrong ones)/(3 of 2) = 1 - 1/3.
+    stats = row_stats(evalset, wrong, right, wrong)
+    assert stats == pytest.approx({"ultraeval_function_execution": 1 / 3, "ultraeval_pass@2": 2 / 3})
+    described = create_metric(evalset.details.to_metric_spec(evalset.scoring)).get_metadata()
+    assert {"ultraeval_pass@2", "ultraeval_pass@100"} <= {metadata.name for metadata in described}
+    plain = create_metric(load(root, method="gen").details.to_metric_spec(evalset.scoring.__class__())).get_metadata()
+    assert not any("pass@" in metadata.name for metadata in plain)
+
+
 # Postprocessing
 
 
@@ -546,6 +697,28 @@ def test_missing_files_and_commas(root, tmp_path):
         )
     with pytest.raises(DatasetNotFoundError, match="a path with a comma cannot stand in a run entry"):
         ultraeval.load(data=tmp_path / "no" / "folder", transform="x.py")
+
+
+def test_data_that_was_not_made_yet(root, folder, tmp_path, monkeypatch):
+    """A fresh checkout has scripts and configs, and no data: the hint says how upstream makes it."""
+    config = made.write_config(folder / "config" / "sums_gen.json", made.config())
+    (folder / "data" / "sums.jsonl").unlink()
+    (folder / "make_dataset.py").touch()
+    monkeypatch.chdir(tmp_path)
+    wanted = f"{folder / 'data' / 'sums.jsonl'}: data: no such file\n  hint: {folder / 'make_dataset.py'} writes it"
+    for arguments in ({"config": config}, {"config": config, "root": root}):
+        with pytest.raises(DatasetNotFoundError) as caught:
+            ultraeval.load(**arguments)
+        assert wanted in str(caught.value)
+        assert "python data_process.py" in str(caught.value)
+    with pytest.raises(DatasetNotFoundError, match="make_dataset.py writes it"):
+        load(root, method="gen", version=0)
+    (folder / "data").rmdir()
+    with pytest.raises(DatasetNotFoundError, match="make_dataset.py writes it"):
+        ultraeval.load(config=config)
+    alone = made.write_config(tmp_path / "elsewhere" / "sums_gen.json", made.config())
+    with pytest.raises(DatasetNotFoundError, match="root=FOLDER names it"):
+        ultraeval.load(config=alone)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from helm_ext.evalset.model import (
     Recorded,
     RecordedState,
     RowExtra,
+    ScoredRows,
     Scoring,
     row_extra,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "Recorded",
     "RecordedState",
     "RowExtra",
+    "ScoredRows",
     "Scoring",
     "row_extra",
 ]

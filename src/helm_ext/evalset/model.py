@@ -28,6 +28,7 @@ __all__ = [
     "Recorded",
     "RecordedState",
     "RowExtra",
+    "ScoredRows",
     "Scoring",
     "row_extra",
 ]
@@ -146,6 +147,14 @@ class Scoring:
 
 
 @dataclass(frozen=True)
+class ScoredRows:
+    """How many rows a run scores: fewer in live runs, where some are demonstrations or beyond the file's own cap."""
+
+    live: int
+    recorded: int
+
+
+@dataclass(frozen=True)
 class EvalSet:
     """A dataset, ready for HELM.
 
@@ -174,6 +183,10 @@ class EvalSet:
     warnings: tuple[Problem, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """What was counted on the way: `rows`, `train`, `eval`, `recorded`, `not_run`, `failed`, ..."""
+
+    scored_rows: ScoredRows | None = None
+    """Where live and recorded runs of these questions do not score the same rows. Reports say so: both stand in one
+    column."""
 
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,10 +29,10 @@ from helm_ext.adaptation.row_order import order_for_sampling
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.copying import copy_with
-from helm_ext.formats import planned
+from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.format import Format
 
-__all__ = ["EvalSetScenario", "group_name"]
+__all__ = ["EvalSetScenario", "group_name", "tell_apart"]
 
 adaptation.install()
 
@@ -53,6 +55,21 @@ def group_name(dataset: str, digest: str, variant: str = "") -> str:
     return f"{name}-{hashlib.sha256(f'{digest} {variant}'.encode()).hexdigest()[:6] if variant else digest[:6]}"
 
 
+def tell_apart(described: Iterable[ScenarioMetadata]) -> list[ScenarioMetadata]:
+    """Return the groups of a suite, those of one title with the digits of their names (`group_name`) behind it.
+
+    One dataset does not know which others stand beside it, so its own title has none.
+    """
+    groups = list(described)
+    often = Counter(group.display_name for group in groups)
+    return [_with_digits(group) if often[group.display_name] > 1 else group for group in groups]
+
+
+def _with_digits(group: ScenarioMetadata) -> ScenarioMetadata:
+    title = f"{group.display_name} ({group.name.rpartition('-')[2]})"
+    return replace(group, display_name=title, short_display_name=title)
+
+
 _OUR_OWN = frozenset({"main_split", "name"})
 """Arguments that planning adds."""
 
@@ -63,6 +80,8 @@ class EvalSetScenario(Scenario):
     tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
     description = "A dataset read by helm-ext"
     format: ClassVar[Format]
+    always_there = frozenset({"digest", "live_rows", "main_metric", "main_split", "missing", "questions"})
+    """Arguments of bounded length that are this class's own business, not the format's."""
 
     def __init__(
         self,
@@ -71,20 +90,33 @@ class EvalSetScenario(Scenario):
         main_metric: str,
         questions: str | None = None,
         display_name: str | None = None,
-        **arguments: Any,
+        live_rows: str | None = None,
+        arguments: str | None = None,
+        variant: str | None = None,
+        **given: Any,
     ) -> None:
         super().__init__()
         self.digest = digest
         self.questions = questions or digest
         """`EvalSet.question_digest`: which runs are comparable."""
         self.main_metric = main_metric
-        self.arguments = arguments
-        self.display_name = display_name or self.dataset_name()
+        self.live_rows = live_rows
+        """`8 of 10`, where a live run scores fewer rows than a recorded one (`EvalSet.scored_rows`)."""
+        self.reference = arguments
+        """Where the arguments are too long for HELM's file names: the reference to them (`long_arguments`)."""
+        self.arguments = given
+        self.display_name = display_name or self.title()
         # The digest speaks for what names the data; what else is given makes another way of running them.
         names_data = _OUR_OWN | {argument.name for argument in self.format.arguments if argument.names_data}
-        chosen = {key: value for key, value in arguments.items() if key not in names_data}
-        self.variant = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
-        self.name = group_name(self.dataset_name(), self.questions, self.variant)
+        chosen = {key: value for key, value in given.items() if key not in names_data}
+        own = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
+        self.variant = own if variant is None else variant
+        """What of the arguments makes another column."""
+        self.name = group_name(self.title(), self.questions, self.variant)
+
+    def title(self) -> str:
+        """Return the dataset's name, or what of it fits where the arguments are too long."""
+        return self.dataset_name() if self.reference is None else str(self.arguments["name"])
 
     def dataset_name(self) -> str:
         """Return the dataset's name, known from the arguments alone."""
@@ -100,9 +132,14 @@ class EvalSetScenario(Scenario):
         """Read the dataset; raises DatasetError."""
         return self.format.load(**self._load_arguments())
 
-    def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - nothing is downloaded
+    def get_instances(self, output_path: str) -> list[Instance]:
         """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
-        evalset = planned.take(self.key()) or self.load()
+        evalset = planned.take(self.key())
+        if evalset is None:
+            if self.reference is not None:
+                own = {key: value for key, value in self.arguments.items() if key in self.always_there}
+                self.arguments = {**own, **long_arguments.find(self.reference, output_path)}
+            evalset = self.load()
         require_same_digest(evalset, self.digest)
         garbage.relax()
         self.description = evalset.description or evalset.display_name or self.description
@@ -112,17 +149,20 @@ class EvalSetScenario(Scenario):
 
     def key(self) -> dict[str, Any]:
         """Return what tells one dataset from another, for `planned`: the digest and how it is loaded."""
-        return {"format": type(self).__name__, "digest": self.digest, **self._load_arguments()}
+        known = {"arguments": self.reference} if self.reference is not None else self._load_arguments()
+        return {"format": type(self).__name__, "digest": self.digest, **known}
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
-        title = f"{self.display_name} ({', '.join(filter(None, [self.questions[:6], self.variant]))})"
+        fewer = f"a live run scores {self.live_rows} rows" if self.live_rows else ""
+        beside = ", ".join(filter(None, [self.variant, fewer]))
+        title = f"{self.display_name} ({beside})" if beside else self.display_name
         return ScenarioMetadata(
             name=self.name,
             display_name=title,
             short_display_name=title,
-            description=f"{self.display_name}: {self.format.dataset_title} `{self.dataset_name()}`, "
-            f"SHA-256 {self.questions}…, main metric {self.main_metric}.",
+            description=f"{self.display_name}: {self.format.dataset_title} `{self.title()}`, main metric "
+            f"{self.main_metric}. Digest of the questions: {self.questions}; each run has the data's SHA-256.",
             main_metric=self.main_metric,
             main_split=self.main_split(),
         )

@@ -10,21 +10,33 @@ argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands th
 
 Expanders may also come first (`temperature=1.0,config=FILE`) and then change the pending RunSpec, whose fields
 therefore hold values that no task has (`UNSET_*`): what was set is known also where it is HELM's default.
+
+A task of several that cannot be run (its data is missing, it would execute code) becomes a run that fails, after the
+others: HELM goes on after failed runs, names them at the end, and ends with 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioSpec
 
+from helm_ext.errors import RunEntryError
 from helm_ext.formats.registry import get_format
 
-__all__ = ["UNSET_NUMBER", "UNSET_TEXT", "PendingTaskScenario", "is_pending", "make_pending"]
+__all__ = [
+    "UNSET_NUMBER",
+    "UNSET_TEXT",
+    "BlockedTaskScenario",
+    "PendingTaskScenario",
+    "is_pending",
+    "make_blocked",
+    "make_pending",
+]
 
 UNSET_TEXT = "<as the task says>"
 UNSET_NUMBER = -(2**40)
@@ -49,6 +61,23 @@ class PendingTaskScenario(Scenario):
         return []
 
 
+class BlockedTaskScenario(Scenario):
+    """Stands in the RunSpec of a task that cannot be run, among others that can. Run, it says why."""
+
+    name = "blocked"
+    description = "A task that cannot be run"
+    tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
+
+    def __init__(self, task: str, reason: str) -> None:
+        super().__init__()
+        self.task = task
+        self.reason = reason
+
+    def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - HELM's signature
+        """Raise RunEntryError with the reason."""
+        raise RunEntryError(f"task {self.task} cannot be run: {self.reason}")
+
+
 _CLASS_NAME = f"{PendingTaskScenario.__module__}.{PendingTaskScenario.__qualname__}"
 
 
@@ -60,6 +89,18 @@ def make_pending(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
         adapter_spec=_unset_adapter_spec(),
         metric_specs=[],
         groups=[],
+    )
+
+
+def make_blocked(entry: str, arguments: Mapping[str, Any], task: str, reason: str) -> RunSpec:
+    """Return the RunSpec of a task that cannot be run; it fails for this reason."""
+    from helm_ext.planning.names import fit_name
+
+    path = f"{BlockedTaskScenario.__module__}.{BlockedTaskScenario.__qualname__}"
+    return replace(
+        make_pending(entry, {}),
+        name=fit_name(entry, arguments, ""),
+        scenario_spec=ScenarioSpec(class_name=path, args={"task": task, "reason": reason}),
     )
 
 

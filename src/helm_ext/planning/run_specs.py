@@ -16,20 +16,15 @@ from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, ScenarioSpec
 from helm.common.hierarchical_logger import hlog, hwarn
 from helm.common.object_spec import get_class_by_name
 
-from helm_ext.errors import RunEntryError
 from helm_ext.evalset import DIGEST_LENGTH, EvalSet, row_extra
 from helm_ext.formats import planned
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import get_format
+from helm_ext.planning.names import fit_arguments, fit_name, full_name
 from helm_ext.planning.pending import make_pending
 
 __all__ = ["get_run_spec", "make_run_spec"]
-
-_MAX_FILE_NAME = 255
-"""Bytes in a file name, on every file system in use. HELM makes file names of run names and scenario arguments."""
-_MODEL_NAME = 40
-"""Bytes kept for the model's name, which HELM appends to the run's."""
 
 
 def get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
@@ -51,7 +46,7 @@ def get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
 def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
     """Return the RunSpec of an EvalSet: digest in the scenario's arguments and in the name, warnings logged.
 
-    Raises RunEntryError when HELM could not write files of that name.
+    What is too long for HELM's file names is replaced by a digest (`names`); the full text is in `run_spec.json`.
     """
     _log_findings(evalset, skips_missing=plan.scenario_arguments.get(MISSING.name) == "skip")
     arguments = {
@@ -66,16 +61,23 @@ def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
     splits = {instance.split for instance in evalset.instances if instance.split != TRAIN_SPLIT}
     if splits == {"valid"}:
         arguments["main_split"] = "valid"
-    scenario = get_class_by_name(format_.scenario_class)(**arguments)
-    parts = [f"{name}={_in_name(value)}" for name, value in plan.name_arguments.items()]
-    name = f"{format_.name}:{','.join([*parts, f'digest={evalset.digest[:DIGEST_LENGTH]}'])}"
-    _require_writable_names(name, scenario.name, arguments)
+    if evalset.scored_rows is not None:
+        arguments["live_rows"] = f"{evalset.scored_rows.live} of {evalset.scored_rows.recorded}"
+    end = f",digest={evalset.digest[:DIGEST_LENGTH]}"
+    name = fit_name(format_.name, plan.name_arguments, end)
+    scenario_class = get_class_by_name(format_.scenario_class)
+    fitted = fit_arguments(scenario_class, arguments)
+    scenario = scenario_class(**fitted)
     planned.keep(scenario.key(), evalset)
+    metrics = list(plan.metric_specs) or [_metric_spec(evalset)]
+    if fitted != arguments or name != full_name(format_.name, plan.name_arguments, end):
+        full = {**arguments, **plan.name_arguments}
+        metrics.append(MetricSpec(class_name="helm_ext.planning.names.RunArguments", args=full))
     return RunSpec(
         name=name,
-        scenario_spec=ScenarioSpec(class_name=format_.scenario_class, args=arguments),
+        scenario_spec=ScenarioSpec(class_name=format_.scenario_class, args=fitted),
         adapter_spec=evalset.adapter_spec,
-        metric_specs=list(plan.metric_specs) or [_metric_spec(evalset)],
+        metric_specs=metrics,
         groups=[scenario.name, *plan.groups],
         annotators=_annotators(evalset),
     )
@@ -98,23 +100,6 @@ def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:
     if evalset.adapter_spec.multi_label:
         args["multi_label"] = True
     return [AnnotatorSpec(class_name="helm_ext.scoring.annotators.AnswerAnnotator", args=args)]
-
-
-def _in_name(value: Any) -> str:
-    """Return a value as it stands in a run's name, which is a folder's name and is shown in reports."""
-    text = "+".join(value) if isinstance(value, list) else str(value)
-    return text.replace(",", "%2C").replace("\n", " ")
-
-
-def _require_writable_names(name: str, group: str, arguments: Mapping[str, Any]) -> None:
-    table = f"{group}_{group}_" + ",".join(f"{key}:{value}" for key, value in arguments.items()) + ".json"
-    run_folder = f"{name},model={'m' * _MODEL_NAME}"
-    longest = max(len(run_folder.encode()), len(table.encode()))
-    if longest > _MAX_FILE_NAME:
-        raise RunEntryError(
-            f"{name[:80]}…: HELM makes file names of these arguments, which may have {_MAX_FILE_NAME} bytes and come "
-            f"to {longest}\n  hint: start helm-run nearer to the files and give relative paths, or shorten names"
-        )
 
 
 def _log_findings(evalset: EvalSet, *, skips_missing: bool) -> None:

@@ -9,7 +9,7 @@ is imported by every helm-run: it imports nothing heavy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -17,10 +17,11 @@ from typing import Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.run_expander import RUN_EXPANDERS, RunExpander
 from helm.benchmark.run_spec import RunSpec
+from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats.registry import all_formats, get_format
-from helm_ext.planning.pending import UNSET_TEXT, is_pending, make_pending
+from helm_ext.planning.pending import UNSET_TEXT, is_pending, make_blocked, make_pending
 
 __all__ = ["TaskRunExpander", "install"]
 
@@ -44,12 +45,42 @@ class TaskRunExpander(RunExpander):
             )
         arguments = dict(run_spec.scenario_spec.args)
         entry = arguments.pop("entry")
-        make = self._make or _make_run_spec
         base = make_pending(entry, arguments)
+        made = self._make_runs(entry, {self.name: self.value, **arguments})
+        return [_merge(task, run_spec, base) for task in made]
+
+    def _make_runs(self, entry: str, given: dict[str, Any]) -> list[RunSpec]:
+        """Return the run of each task; those that cannot be run come last. Raises what the only task raises."""
+        make = self._make or _make_run_spec
         format_ = get_format(entry)
-        given = {self.name: self.value, **arguments}
-        tasks = format_.tasks(arguments | format_.parse({self.name: self.value}))
-        return [_merge(make(entry, given | chosen), run_spec, base) for chosen in tasks]
+        tasks = format_.tasks(given | format_.parse({self.name: self.value}))
+        if len(tasks) == 1:
+            return [make(entry, given | tasks[0])]
+        made: list[RunSpec] = []
+        blocked: list[RunSpec] = []
+        reasons: dict[str, str] = {}
+        for chosen in tasks:
+            task = ", ".join(chosen.values())
+            try:
+                made.append(make(entry, given | chosen))
+            except (HelmExtError, OSError) as error:
+                blocked.append(make_blocked(entry, given | chosen, task, str(error)))
+                reasons[task] = str(error)
+        if not made:
+            raise RunEntryError(_none_can_run(f"{self.name}={self.value}", reasons))
+        for task, reason in reasons.items():
+            hwarn(f"task {task} cannot be run, and will be named at the end: {reason}")
+        return [*made, *blocked]
+
+
+SHOWN_TASKS = 10
+"""Of those that cannot be run, where none can."""
+
+
+def _none_can_run(asked: str, reasons: Mapping[str, str]) -> str:
+    shown = [f"{task}: {reason}" for task, reason in list(reasons.items())[:SHOWN_TASKS]]
+    more = [f"... and {len(reasons) - SHOWN_TASKS} more"] if len(reasons) > SHOWN_TASKS else []
+    return "\n".join([f"{asked}: none of its {len(reasons)} tasks can be run", *shown, *more])
 
 
 def _make_run_spec(entry: str, arguments: dict[str, Any]) -> RunSpec:

@@ -10,14 +10,13 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from helm_ext import parsing
 from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, format_path, show
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.plan import First, Plan, Survey
-from helm_ext.formats.request_states.reading import Place
+from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.rows import Lack, Row
 from helm_ext.formats.request_states.strays import guess, objects, readable_keys
 
@@ -54,8 +53,8 @@ class Rule:
     def __init__(self, header: Header) -> None:
         self.header = header
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
-        """Look at a row; `value` is the whole state. Written for speed: this runs once a row."""
+    def see(self, row: Row, state: State) -> None:
+        """Look at a row; `state` is what it was made of. Written for speed: this runs once a row."""
 
     def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
         """Look at a row that lacks requests: how many are recorded with log-probabilities, how many are needed."""
@@ -73,10 +72,10 @@ class Checks:
         self._see = [rule.see for rule in self._rules if type(rule).see is not Rule.see]
         self._see_all = [rule.see for rule in self._rules if rule.sees_all_states]
 
-    def see(self, row: Row, value: Mapping[str, Any], *, is_new: bool) -> None:
+    def see(self, row: Row, state: State, *, is_new: bool) -> None:
         """Show a row to the rules. `is_new`: it is right, and no further state about a row that was seen."""
         for see in self._see if is_new else self._see_all:
-            see(row, value)
+            see(row, state)
 
     def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
         """Show the rules a row that lacks requests."""
@@ -101,7 +100,7 @@ class UnusedMapping(Rule):
         super().__init__(header)
         self.used: set[str] = set()
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
+    def see(self, row: Row, state: State) -> None:
         if row.labels_from == "file" and row.labels is not None:
             self.used.update(row.labels)
 
@@ -172,7 +171,7 @@ class NoCorrectReference(Rule):
         self.rows = Counter[bool]()
         """How many there are: whether they are train rows, to their number."""
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
+    def see(self, row: Row, state: State) -> None:
         if row.lack is not None:
             is_train = row.split == "train"
             self.rows[is_train] += 1
@@ -225,7 +224,7 @@ class Overlap(Rule):
         self.inputs: tuple[set[int], set[int]] = (set(), set())
         """Hashes of what is sent: of rows to evaluate, of train rows."""
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
+    def see(self, row: Row, state: State) -> None:
         given = row.instance["input"]
         sent = given.get("text")
         if (not sent or self.is_chat) and given.get("messages"):
@@ -323,7 +322,7 @@ class UntaggedReference(Rule):
         super().__init__(header)
         self.found = First()
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
+    def see(self, row: Row, state: State) -> None:
         if row.is_untagged:
             self.found.add(row)
 
@@ -348,7 +347,7 @@ class NonfiniteNumbers(Rule):
         self.found = First()
         self.numbers = 0
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
+    def see(self, row: Row, state: State) -> None:
         if row.nonfinite:
             self.found.add(row)
             self.numbers += row.nonfinite
@@ -375,7 +374,7 @@ class Ids(Rule):
         self.twin = 0
         """Where the row stands whose id the first of them has."""
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
+    def see(self, row: Row, state: State) -> None:
         given = row.instance.get("id")
         if given is None or given == "":
             self.found.add(row)
@@ -468,12 +467,12 @@ class UnmappedCompletions(Rule):
         self.extract = scoring.get("extract")
         self.strip, self.lower = bool(scoring.get("strip")), bool(scoring.get("lower"))
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
-        state = row.found[0][1]
-        if row.is_helm or row.labels is None or state is None or row.split == "train":
+    def see(self, row: Row, state: State) -> None:
+        recorded = row.found[0][1]
+        if row.is_helm or row.labels is None or recorded is None or row.split == "train":
             return
         options = {label: row.references[position]["output"]["text"] for label, position in row.labels.items()}
-        completions = state["result"]["completions"]
+        completions = recorded["result"]["completions"]
         try:
             if not any(self._names(one["text"], options) for one in completions[: None if self.is_list else 1]):
                 self.found.add(row)
@@ -505,11 +504,11 @@ class StrayKeys(Rule):
         self.settled = {place: set(known) for place, known in readable_keys.items()}
         """Keys that are read, and those that rows have for themselves: they are not looked at again."""
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
-        if row.is_helm:
+    def see(self, row: Row, state: State) -> None:
+        if row.is_helm or state.is_known:
             return
         settled = self.settled
-        for place, given in objects(value, row):
+        for place, given in objects(state.value, row):
             if not settled[place].issuperset(given):
                 for key in given.keys() - settled[place]:
                     self._look_at(place, key, row)
@@ -542,7 +541,7 @@ class UpperCaseReferences(Rule):
         self.is_lower = bool(header.scoring.get("lower"))
         self.train, self.others = First(), First()
 
-    def see(self, row: Row, value: Mapping[str, Any]) -> None:
+    def see(self, row: Row, state: State) -> None:
         # Labels are read from completions in any case.
         if self.is_lower and row.labels is None and any(gold != gold.lower() for gold in row.golds):
             (self.train if row.split == "train" else self.others).add(row)

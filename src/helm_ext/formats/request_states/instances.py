@@ -1,4 +1,4 @@
-"""Rows become HELM Instances: ids, what each carries for the adapter and the metrics, and the digest of the questions."""
+"""Rows become HELM Instances: ids, what each carries for adapter and metrics, and the digest of the questions."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
-from helm_ext.evalset import EvalSet, garbage
+from helm_ext.evalset import EvalSet, ScoredRows, garbage
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
@@ -150,7 +150,7 @@ def _read(path: str | Path, options: Options, *, keep_rows: bool) -> _Content:
             if row is None:
                 continue
             is_new = row.is_right and not (row.is_helm and _is_known(row, groups))
-            checks.see(row, state.value, is_new=is_new)
+            checks.see(row, state, is_new=is_new)
             if not is_new:
                 continue
             survey.see(row)
@@ -208,6 +208,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     )
     assign_ids(content.rows)
     rows, content.rows = assign_splits(content.rows, plan, survey, options.seed), []
+    live = sum(row.split != "train" and row.only != "recorded" for row in rows)
     instances = []
     moves = any(row.only == "recorded" and row.split != "train" for row in rows)
     for index, row in enumerate(rows):
@@ -227,6 +228,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         description=header.get("description") or "",
         warnings=tuple(problem for problem in problems if problem.severity == "warning"),
         counts=file.counts,
+        scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import Required, TypedDict
 
@@ -16,6 +17,7 @@ __all__ = [
     "JOINT",
     "JOINT_COT",
     "JOINT_METHODS",
+    "KNOWN_STATE",
     "LABELLED_METHODS",
     "METHODS",
     "STATE",
@@ -415,6 +417,8 @@ class FileModel(TypedDict, total=False):
 
 FILE: TypeAdapter[FileModel] = TypeAdapter(FileModel)
 STATE: TypeAdapter[StateModel] = TypeAdapter(StateModel)
+KNOWN_STATE: msgspec.json.Decoder[StateModel] = msgspec.json.Decoder(StateModel)
+"""Reads and checks a state in one step, and silently leaves out unknown keys. What it refuses is not explained."""
 
 
 def known_keys(model: Any) -> frozenset[str]:

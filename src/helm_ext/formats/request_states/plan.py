@@ -365,7 +365,7 @@ def _infer_method(settings: Settings, survey: Survey, problems: Problems) -> str
             'set "method": "generation" or "multiple_choice_joint"',
             code="options-shown-twice",
         )
-    why, where = "", ("instance", "input", "text")
+    why, where = "", ["instance", "input", "text"]
     try:
         sequence = shared_sequence(list(survey.label_sets))
         if sequence:
@@ -373,7 +373,7 @@ def _infer_method(settings: Settings, survey: Survey, problems: Problems) -> str
     except LabelError as error:
         why = error.message
     if not why and survey.unlabelled_option.count:
-        why, where = "not every option has a label", ("instance",)
+        why, where = "not every option has a label", ["instance"]
     if not why:
         return JOINT
     row.place.warn(

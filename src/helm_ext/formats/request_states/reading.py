@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
+import msgspec
+
 from helm_ext import files
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Path, Problem, Problems, did_you_mean, show
+from helm_ext.errors import (
+    DatasetError,
+    DatasetIntegrityError,
+    DatasetSchemaError,
+    Path,
+    Problem,
+    Problems,
+    did_you_mean,
+    show,
+)
+from helm_ext.formats.request_states.models import KNOWN_STATE
 
 __all__ = ["Place", "Reader", "State", "open_file"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
+
+_PATIENCE = 100
+"""Lines in a row with keys of their own, after which a file is taken to be full of such rows."""
 
 _BOM_HINT = "save it as UTF-8 without BOM"
 
@@ -41,8 +54,8 @@ class Place:
 
     def error(self, *where: str | int, message: str, hint: str = "", code: str, is_integrity: bool = False) -> None:
         """Report an error at `where` inside the state."""
-        kind = {"kind": DatasetIntegrityError} if is_integrity else {}
-        self.problems.add((*self.path, *where), message, hint, code=code, line=self.line, **kind)
+        kind = DatasetIntegrityError if is_integrity else DatasetSchemaError
+        self.problems.add((*self.path, *where), message, hint, code=code, line=self.line, kind=kind)
 
     def warn(self, *where: str | int, message: str, hint: str = "", code: str, also: Path = ()) -> None:
         """Report a warning at `where` inside the state; `also` is a second place in the document."""
@@ -55,10 +68,10 @@ class State:
 
     place: Place
     value: Any
+    is_known: bool
+    """Whether it is certainly of the shape of a state, and has no keys but those of the format."""
     is_finite: bool
     """Whether it certainly holds no NaN or infinity."""
-    exact: Callable[[], Any]
-    """Parses it again, slowly, with whole numbers beyond 64 bits as they stand; None where that is not possible."""
 
 
 class Reader(ABC):
@@ -132,17 +145,7 @@ class _Document(Reader):
             value = self._states[index]
             self._states[index] = None  # a million rows twice in memory would be too many
             place = Place(self.problems, index, None, ("request_states", index))
-            yield State(place, value, self._is_finite, functools.partial(self._exact, index))
-
-    @functools.cached_property
-    def _exact_states(self) -> list[Any]:
-        try:
-            return list(json.loads(self._data)["request_states"])
-        except ValueError:  # JSON5
-            return []
-
-    def _exact(self, index: int) -> Any:
-        return self._exact_states[index] if self._exact_states else None
+            yield State(place, value, is_known=False, is_finite=self._is_finite)
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         return files.locate(self._data.decode("utf-8"), paths)
@@ -190,18 +193,25 @@ class _Lines(Reader):
 
     def states(self) -> Iterator[State]:
         index = -1
+        patience = _PATIENCE
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
                 if self._is_other or not data.strip():
                     continue
                 index += 1
+                place = Place(self.problems, index, line, ())
+                value = read_known(data) if patience else None
+                if value is not None:
+                    patience = _PATIENCE
+                    yield State(place, value, is_known=True, is_finite=True)
+                    continue
+                patience = max(0, patience - 1)
                 try:
                     value, is_finite = _parse(data, self.path, line)
                 except DatasetError as error:
                     self.problems.extend(error.problems)
                     continue
-                place = Place(self.problems, index, line, ())
-                yield State(place, value, is_finite, functools.partial(json.loads, data))
+                yield State(place, value, is_known=False, is_finite=is_finite)
         if index < 0 and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
         self.digest = self._source.digest
@@ -212,7 +222,7 @@ class _Lines(Reader):
 
 
 def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
-    """Return a JSON value, and whether it certainly holds only finite numbers: NaN occurs in recorded log-probabilities.
+    """Return a JSON value, and whether it certainly holds only finite numbers: log-probabilities may be NaN.
 
     Raises DatasetError.
     """
@@ -220,6 +230,20 @@ def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
         return files.parse_json(data, path, line), True
     except DatasetError:
         return files.parse_json(data, path, line, allow_nan=True), False
+
+
+def read_known(data: bytes) -> Any:
+    """Return the state of a line if it is right and has no keys but those of the format, else None.
+
+    What `_parse` and `models.STATE` return for such a line, read and checked at once: a file of a million short rows
+    loads in 20 s instead of 25. A test holds both equal. Unknown keys are dropped, and of two equal ones the first:
+    such a line has more quotes.
+    """
+    try:
+        state = KNOWN_STATE.decode(data)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        return None
+    return state if files.is_faithful(data, state) else None
 
 
 def _is_header(value: dict[str, Any]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -141,15 +140,15 @@ class RowReader:
         self._is_prefix_reported = False
 
     def read(self, state: State) -> Row | None:
-        """Return the row, or None when it has not the shape of one (reported). Written for speed: this runs once a row."""
+        """Return the row, or None when it has not the shape of one (reported).
+
+        Written for speed: this runs once a row.
+        """
         errors = self.problems.errors
         place = state.place
-        try:
-            value = STATE.validator.validate_python(state.value)
-        except ValidationError:
-            value = _validate(state)
-            if value is None:
-                return None
+        value = state.value if state.is_known else _validate(state)
+        if value is None:
+            return None
         nonfinite = 0 if state.is_finite else drop_nonfinite(value)
         instance = value["instance"]
         references = instance.get("references") or []
@@ -188,7 +187,8 @@ class RowReader:
             labels=labels,
             labels_from=labels_from,  # type: ignore[arg-type]
             found=[read_recorded(value, is_helm=is_helm)],
-            has_unknown=not (
+            has_unknown=not state.is_known
+            and not (
                 _IN_INSTANCE.issuperset(instance)
                 and _IN_INPUT.issuperset(given)
                 and _IN_REFERENCE.issuperset(chain.from_iterable(references))
@@ -197,7 +197,7 @@ class RowReader:
             lack=lack,
             is_untagged=is_untagged,
             extra=None
-            if is_plain or _IN_STATE.issuperset(value)
+            if is_plain or state.is_known or _IN_STATE.issuperset(value)
             else {key: found for key, found in value.items() if key not in _IN_STATE},
             is_right=self.problems.errors == errors,
         )
@@ -300,21 +300,13 @@ class RowReader:
 
 
 def _validate(state: State) -> Any:
-    """Return the value of a state whose numbers stand for whole ones; None when it is wrong (reported)."""
+    """Return the value of a state, with whole numbers where they are wanted; None when it is wrong (reported)."""
     place, value = state.place, state.value
     try:
         return models.validate(STATE, value)
     except ValidationError as error:
-        failure = error
-    # The fast parser makes floats of integers beyond 64 bits; the exact value may well be right.
-    exact = state.exact() if re.search(r"e\+\d\d", repr(value)) else None
-    if exact is not None:
-        try:
-            return models.validate(STATE, exact)
-        except ValidationError as error:
-            failure = error
-    for found in describe(failure, value):
-        place.error(*found.path, message=found.message, hint=found.hint, code=found.code)
+        for found in describe(error, value):
+            place.error(*found.path, message=found.message, hint=found.hint, code=found.code)
     instance = value.get("instance") if isinstance(value, dict) else None
     if isinstance(instance, dict) and isinstance(instance.get("split"), str):
         _read_split(instance, (), place)

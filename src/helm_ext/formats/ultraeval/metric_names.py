@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import DatasetSchemaError, Location, Problem, RunEntryError, did_you_mean, raise_for
@@ -28,6 +29,9 @@ PPL_NORM = "general_torch_ppl_norm"
 
 _PPL_TYPES = {"log_prob": "ppl", "ppl": "ppl", "ppl_norm": "ppl_norm", "log_prob_mc2": "mc2", "mc2": "mc2"}
 _PPL_POSTPROCESS = ("", "none", "general_torch", "general_torch_ppl", PPL_NORM)
+
+MAX_STAT = 64
+"""Bytes in the name of a stat that is made of a config's arguments."""
 
 HELM_NAMES = (
     "quasi_exact_match", "quasi_leave_articles_exact_match", "prefix_exact_match", "quasi_prefix_exact_match",
@@ -140,5 +144,7 @@ def _gen_metric(name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[s
         return lowered, None
     if lowered in _PPL_TYPES:
         raise RunEntryError(f"metric={name}: it compares log-probabilities of options\n  hint: method=ppl")
-    suffix = "".join(f"_{key}={value}" for key, value in sorted(arguments.items()))
-    return f"{stat}{suffix}", {"type": lowered, **arguments}
+    full = stat + "".join(f"_{key}={value}" for key, value in sorted(arguments.items()))
+    if len(full.encode(errors="replace")) > MAX_STAT:  # HELM makes file names of stats
+        full = f"{full[: MAX_STAT // 4]}_{sha256(full.encode(errors='replace')).hexdigest()[:8]}"
+    return full, {"type": lowered, **arguments}
