@@ -1,4 +1,4 @@
-"""Bundles: what is refused and with which words, and that packing is reproducible (formats.md, section 3)."""
+"""Bundles: what is refused and with which words, and that packing is reproducible (docs/innodata.md, "Bundles")."""
 
 from __future__ import annotations
 
