@@ -196,7 +196,7 @@ def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ..
         if times > 1:
             refuse(f"member {show(name)}: occurs {times} times", BundleCode.DUPLICATE_MEMBER)
         if name not in names:
-            inner = name.rsplit("/", 1)[-1]
+            inner = name.rpartition("/")[2]
             hint = f"a bundle has exactly {wanted}"
             if inner in names or name.endswith("/"):
                 hint = "put the files at the top of the archive, in no folder"
@@ -207,4 +207,4 @@ def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ..
 
 
 def _is_ignored(name: str) -> bool:
-    return name.startswith(_IGNORED_FOLDER) or name.rsplit("/", 1)[-1] in _IGNORED_NAMES
+    return name.startswith(_IGNORED_FOLDER) or name.rpartition("/")[2] in _IGNORED_NAMES
