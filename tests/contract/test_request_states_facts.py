@@ -11,15 +11,17 @@ from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.scenarios import scenario
 from helm.common import request
 
-from helm_ext.formats.request_states import models, rows, state_models
-from helm_ext.formats.request_states.settings import HELM_DEFAULTS
+from helm_ext.formats.request_states import models, rows
+from helm_ext.formats.request_states.header import HELM_DEFAULTS
 from helm_ext.scoring.registry import get_scores
 
 
 def test_names_of_reference_metrics():
     source = inspect.getsource(evaluate_reference_metrics.compute_reference_metrics)
     mapping = source.split("metric_fn_mapping: Dict[str, Callable] = {")[1].split("}")[0]
-    assert set(re.findall(r'"(\w+)":', mapping)) == {score.name for score in get_scores().values() if score.kind == "helm"}
+    assert set(re.findall(r'"(\w+)":', mapping)) == {
+        score.name for score in get_scores().values() if score.kind == "helm"
+    }
 
 
 def test_defaults_of_prefixes_and_suffixes():
@@ -57,15 +59,15 @@ def test_top_level_keys_of_scenario_state():
 
 def test_fields_of_rows():
     for helms, ours in (
-        (scenario.Instance, state_models.InstanceModel),
-        (scenario.Reference, state_models.ReferenceModel),
-        (request.Request, state_models.RequestModel),
-        (request.RequestResult, state_models.ResultModel),
-        (request.GeneratedOutput, state_models.CompletionModel),
-        (request.Token, state_models.TokenModel),
+        (scenario.Instance, models.InstanceModel),
+        (scenario.Reference, models.ReferenceModel),
+        (request.Request, models.RequestModel),
+        (request.RequestResult, models.ResultModel),
+        (request.GeneratedOutput, models.CompletionModel),
+        (request.Token, models.TokenModel),
     ):
         assert {field.name for field in fields(helms)} <= set(ours.__annotations__)
-    assert {field.name for field in fields(scenario.Input)} - set(state_models.InputModel.__annotations__) == {
+    assert {field.name for field in fields(scenario.Input)} - set(models.InputModel.__annotations__) == {
         "multimedia_content"
     }
 

@@ -6,10 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from helm_ext.errors import HelmExtError, did_you_mean, show
+from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
 from helm_ext.evalset import Scoring
-from helm_ext.formats.request_states.report import Report
-from helm_ext.formats.request_states.wording import Path
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 from helm_ext.scoring.stops import StopCensus
 
@@ -39,7 +37,7 @@ def default_metrics(method: str, output_format: str, *, all_choice: bool, is_hel
 def make_scoring(
     given: Mapping[str, Any],
     overrides: Mapping[str, Any],
-    report: Report,
+    report: Problems,
     *,
     method: str,
     output_format: Literal["string", "list"],
@@ -98,7 +96,7 @@ def make_scoring(
     )
 
 
-def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Report) -> None:
+def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Problems) -> None:
     """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
     for chosen, inside in ((overrides, ()), (given, ("scoring",))):
         if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
@@ -108,7 +106,7 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
                 check_regex(chosen[key], (*inside, key), report)
 
 
-def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Report) -> None:
+def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Problems) -> None:
     """Report what is said about lists where there are none, and tuples that no reference can be equal to."""
     if output_format != "list":
         for key in ("separator", "extract_all", "extract_positions", "drop_duplicates"):
@@ -129,7 +127,7 @@ def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[
             )
 
 
-def check_regex(pattern: str, path: Path, report: Report) -> None:
+def check_regex(pattern: str, path: Path, report: Problems) -> None:
     """Report a regular expression that is none."""
     try:
         re.compile(pattern)
@@ -137,7 +135,7 @@ def check_regex(pattern: str, path: Path, report: Report) -> None:
         report.add(path, f"{show(pattern)} is no regular expression: {error}", code="regex")
 
 
-def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Report) -> None:
+def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Problems) -> None:
     if not metrics:
         report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
     for name in metrics:
@@ -147,7 +145,7 @@ def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, 
 
 
 def _find_main_stat(
-    main: str, metrics: Sequence[str], output_format: str, num_outputs: int, path: Path, report: Report
+    main: str, metrics: Sequence[str], output_format: str, num_outputs: int, path: Path, report: Problems
 ) -> str:
     """Return the stat that `main_metric` means: a metric's name, one of its stats, or `NAME@k` for several outputs."""
     scores = get_scores(output_format)
@@ -168,7 +166,7 @@ def _find_main_stat(
     return main
 
 
-def _prepare(prepare: Callable[[], object], path: Path, report: Report) -> None:
+def _prepare(prepare: Callable[[], object], path: Path, report: Problems) -> None:
     try:
         prepare()
     except HelmExtError as error:
