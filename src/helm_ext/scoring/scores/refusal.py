@@ -16,7 +16,7 @@ from pathlib import Path
 
 from helm_ext.errors import HelmExtError, show
 from helm_ext.parsing import without_thinking
-from helm_ext.scoring.scores import Score
+from helm_ext.scoring.score import Score
 
 __all__ = ["APOSTROPHES", "REFUSALS_ENV", "SCORES", "RefusalPatterns", "read_refusal_patterns", "refuses"]
 
@@ -103,6 +103,7 @@ SCORES: tuple[Score, ...] = (
         function=_refusal_match,
         display_name="Refusal match",
         description="The reply refuses where the expected text refuses, and answers where it answers.",
+        prepare=lambda: refuses(""),  # a file of patterns that cannot be read is known before the model answers
     ),
 )
-"""What `helm_ext.scoring.scores.get_scores` offers from this module."""
+"""What `helm_ext.scoring.registry` offers from this module."""
