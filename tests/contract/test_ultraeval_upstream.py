@@ -38,7 +38,7 @@ from helm_ext.formats.ultraeval.postprocess import NONE, OURS, get_postprocess
 from helm_ext.formats.ultraeval.run_log import read_run_log_config
 from helm_ext.formats.ultraeval.sampling import Sampling
 from helm_ext.formats.ultraeval.script import load_script
-from helm_ext.planning.run_specs import get_ultraeval_run_spec
+from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.answers import Answer, AnswerReader, Question
 from helm_ext.scoring.code_execution import make_program, passes
 from helm_ext.scoring.likelihood_rules import argmin, mc2, ppl, ppl_norm
@@ -375,13 +375,15 @@ def test_every_config_and_log_has_names_that_helm_can_write(checkout, logs, wher
         top = top / "UltraEval"
     names = Counter()
     for path in sorted(checkout.glob("datasets/*/config/*.json")):
-        run_spec = get_ultraeval_run_spec(config=str(top / path.relative_to(checkout)), root=str(top), allow_code=True)
+        run_spec = get_run_spec(
+            "ultraeval", {"config": str(top / path.relative_to(checkout)), "root": str(top), "allow_code": True}
+        )
         require_writable(run_spec)
         names[run_spec.name] += 1
         names[run_spec.groups[0]] += 1
     for task, folder in logs.items():
         data = (top.parent / "logs" / task if where == "deep" else folder) / "instance.jsonl"
-        run_spec = get_ultraeval_run_spec(data=str(data), root=str(top), allow_code=True)
+        run_spec = get_run_spec("ultraeval", {"data": str(data), "root": str(top), "allow_code": True})
         require_writable(run_spec)
         names[run_spec.name] += 1
         names[run_spec.groups[0]] += 1

@@ -15,10 +15,11 @@ from helm_names import SUFFIX, require_writable
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.formats import long_arguments, planned
-from helm_ext.formats.scenarios import UltraEvalScenario
+from helm_ext.formats.ultraeval.scenario import UltraEvalScenario
 from helm_ext.planning import run_specs
 from helm_ext.planning.names import ADDED_BY_HELM, MAX_FILE_NAME, SHORT, cut, fit_arguments, fit_name, shorten
-from helm_ext.planning.task_expander import TaskConfigRunExpander, make_pending
+from helm_ext.planning.pending import make_pending
+from helm_ext.planning.task_expander import TaskRunExpander
 
 
 def full_arguments(run_spec):
@@ -98,7 +99,7 @@ def config(deep):
 
 
 def test_a_path_of_3000_characters(config):
-    run_spec = run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen", fewshot=2)
+    run_spec = run_specs.get_run_spec("ultraeval", dict(config=str(config), task="sums_sums_gen", fewshot=2))
     require_writable(run_spec)
     assert run_spec.name.startswith("ultraeval:config=~")
     assert "both.json,task=sums_sums_gen,fewshot=2," in run_spec.name
@@ -114,7 +115,7 @@ def test_a_path_of_3000_characters(config):
 def test_what_is_short_is_as_it_was(tmp_path, monkeypatch):
     root = made.make_checkout(tmp_path / "U")
     monkeypatch.chdir(root)
-    run_spec = run_specs.get_ultraeval_run_spec(dataset="sums", method="gen")
+    run_spec = run_specs.get_run_spec("ultraeval", dict(dataset="sums", method="gen"))
     assert full_arguments(run_spec) is None
     assert run_spec.scenario_spec.args["dataset"] == "sums"
     assert "~" not in run_spec.name
@@ -124,7 +125,9 @@ def test_a_scenario_finds_its_arguments_in_another_process(config, tmp_path, mon
     output = tmp_path / "out"
     output.mkdir()
     monkeypatch.setattr(runner, "_BENCHMARK_OUTPUT_PATH", str(output))
-    run_spec = run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen", fewshot=2, missing="skip")
+    run_spec = run_specs.get_run_spec(
+        "ultraeval", dict(config=str(config), task="sums_sums_gen", fewshot=2, missing="skip")
+    )
     spec = ScenarioSpec(run_spec.scenario_spec.class_name, json.loads(json.dumps(run_spec.scenario_spec.args)))
     here = create_scenario(spec)
     folder = get_scenario_cache_path(str(output), here.name)
@@ -141,14 +144,14 @@ def test_a_scenario_finds_its_arguments_in_another_process(config, tmp_path, mon
 
 def test_nothing_is_written_where_a_run_is_only_shown(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen")
+    run_specs.get_run_spec("ultraeval", dict(config=str(config), task="sums_sums_gen"))
     assert not (tmp_path / "benchmark_output").exists()
 
 
 def test_columns_are_the_same_wherever_the_files_lie(config, monkeypatch):
-    far = run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen", fewshot=2)
+    far = run_specs.get_run_spec("ultraeval", dict(config=str(config), task="sums_sums_gen", fewshot=2))
     monkeypatch.chdir(config.parents[1])
-    near = run_specs.get_ultraeval_run_spec(config="configs/both.json", task="sums_sums_gen", fewshot=2)
+    near = run_specs.get_run_spec("ultraeval", dict(config="configs/both.json", task="sums_sums_gen", fewshot=2))
     assert full_arguments(near) is None
     assert near.groups == far.groups
     titles = [create_scenario(run_spec.scenario_spec).get_metadata().display_name for run_spec in (near, far)]
@@ -157,7 +160,7 @@ def test_columns_are_the_same_wherever_the_files_lie(config, monkeypatch):
 
 def test_other_arguments_are_other_columns_also_where_they_are_long(config):
     groups = [
-        run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen", **more).groups[0]
+        run_specs.get_run_spec("ultraeval", dict(config=str(config), task="sums_sums_gen", **more)).groups[0]
         for more in (
             {},
             {"fewshot": 1},
@@ -176,7 +179,7 @@ def test_long_names_of_tasks_and_lists_of_metrics(tmp_path):
     configs = [made.config("gen", task=name, path="datasets/sums/data/sums.jsonl") for name in names]
     path = made.write_config(root / "many.json", configs)
     metric = "+".join(["exact_match", "prefix_match", "in_match", "f1_score", "bleu", "chrf", "rouge", "qa_match"] * 9)
-    runs = TaskConfigRunExpander(str(path)).expand(make_pending({"metric": metric}))
+    runs = TaskRunExpander("config", str(path)).expand(make_pending("ultraeval", {"metric": metric}))
     assert len({run.name for run in runs}) == len({run.groups[0] for run in runs}) == 3
     for run in runs:
         require_writable(run)
@@ -192,7 +195,7 @@ def test_a_dataset_with_a_long_name(tmp_path, monkeypatch, name):
     content = {"adapter_spec": {"max_train_instances": 0}, "request_states": [state], "display_name": "Sums " * 50}
     (tmp_path / "adapter_specs").mkdir()
     (tmp_path / "adapter_specs" / f"{name}.json").write_text(json.dumps(content))
-    run_spec = run_specs.get_adapter_spec_run_spec(dataset=name, extract="(" + "x|" * 150 + "y)", lower="true")
+    run_spec = run_specs.get_run_spec("adapter_spec", dict(dataset=name, extract="(" + "x|" * 150 + "y)", lower="true"))
     require_writable(run_spec)
     assert full_arguments(run_spec)["dataset"] == name
     assert full_arguments(run_spec)["display_name"] == "Sums " * 50
@@ -217,7 +220,7 @@ def test_a_metric_with_long_arguments_has_a_short_name(tmp_path):
     for last in "xy":
         metric = {"accuracy": {"evaluation": {"type": "own", "words": "w" * 300 + last}}}
         path = made.write_config(root / "one.json", made.config(metric=metric))
-        run_spec = run_specs.get_ultraeval_run_spec(config=str(path))
+        run_spec = run_specs.get_run_spec("ultraeval", dict(config=str(path)))
         require_writable(run_spec)
         names.add(run_spec.scenario_spec.args["main_metric"])
     assert len(names) == 2

@@ -16,7 +16,8 @@ from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.planning import run_specs, task_expander
-from helm_ext.planning.task_expander import PendingTaskScenario, TaskConfigRunExpander, make_pending
+from helm_ext.planning.pending import PendingTaskScenario, make_pending
+from helm_ext.planning.task_expander import TaskRunExpander
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ MODEL = run_expander.ModelRunExpander("simple/model1")
 
 
 def expand(config, arguments=None, parent=None):
-    pending = make_pending(arguments or {})
-    return TaskConfigRunExpander(str(config)).expand(parent(pending) if parent else pending)
+    pending = make_pending("ultraeval", arguments or {})
+    return TaskRunExpander("config", str(config)).expand(parent(pending) if parent else pending)
 
 
 def test_one_run_for_each_task(config):
@@ -41,7 +42,7 @@ def test_one_run_for_each_task(config):
     assert "task=sums_sums_ppl" in ppl.name
     assert (gen.adapter_spec.method, ppl.adapter_spec.method) == ("generation", "multiple_choice_separate_original")
     assert gen.scenario_spec.args["fewshot"] == 2
-    direct = run_specs.get_ultraeval_run_spec(config=str(config), fewshot=2, task="sums_sums_gen")
+    direct = run_specs.get_run_spec("ultraeval", {"config": str(config), "fewshot": 2, "task": "sums_sums_gen"})
     assert gen == direct
 
 
@@ -160,18 +161,21 @@ def test_what_came_before_wins_also_where_it_is_helms_default(config, expander, 
 
 def test_what_nobody_set_is_the_tasks(config):
     (only,) = expand(config, {"task": "sums_sums_gen"})
-    assert only.adapter_spec == run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen").adapter_spec
+    assert (
+        only.adapter_spec
+        == run_specs.get_run_spec("ultraeval", {"config": str(config), "task": "sums_sums_gen"}).adapter_spec
+    )
 
 
 def test_another_run_entry_is_told(config):
     other = RunSpec("mmlu:subject=x", ScenarioSpec("some.Scenario"), AdapterSpec(), [])
     with pytest.raises(RunEntryError, match="this argument is helm-ext's .* 'mmlu:subject=x'"):
-        TaskConfigRunExpander("x.json").expand(other)
+        TaskRunExpander("config", "x.json").expand(other)
 
 
 def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path):
-    pending = make_pending({"fewshot": 2})
-    assert pending.scenario_spec.class_name == "helm_ext.planning.task_expander.PendingTaskScenario"
+    pending = make_pending("ultraeval", {"fewshot": 2})
+    assert pending.scenario_spec.class_name == "helm_ext.planning.pending.PendingTaskScenario"
     with pytest.raises(RunEntryError, match="exactly one of config, dataset, data is needed"):
         PendingTaskScenario(**pending.scenario_spec.args).get_instances(str(tmp_path))
 
@@ -181,7 +185,8 @@ def test_install_registers_once(monkeypatch):
     monkeypatch.setattr(task_expander, "RUN_EXPANDERS", expanders)
     task_expander.install()
     task_expander.install()
-    assert expanders == {"config": TaskConfigRunExpander}
+    (expander,) = (make("x.json") for make in expanders.values())
+    assert (list(expanders), expander.name, expander.value) == (["config"], "config", "x.json")
 
 
 def test_a_config_whose_path_has_a_comma(config):

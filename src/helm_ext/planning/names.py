@@ -22,9 +22,9 @@ from helm.benchmark.scenarios.scenario import get_scenario_cache_path
 from helm_ext.errors import RunEntryError
 from helm_ext.files import canonical_json
 from helm_ext.formats import long_arguments
-from helm_ext.formats.scenarios import GROUP_LENGTH, EvalSetScenario
+from helm_ext.formats.scenario import GROUP_LENGTH, EvalSetScenario
 
-__all__ = ["MAX_FILE_NAME", "RunArguments", "fit_arguments", "fit_name", "to_text"]
+__all__ = ["MAX_FILE_NAME", "RunArguments", "fit_arguments", "fit_name", "full_name", "to_text"]
 
 MAX_FILE_NAME = 255
 """Bytes in a file name, on every file system in use."""
@@ -56,6 +56,11 @@ def fit_name(entry: str, arguments: Mapping[str, Any], end: str) -> str:
             texts.popitem()
         texts["more"] = more
     return f"{entry}:{_join(texts)}{end}"
+
+
+def full_name(entry: str, arguments: Mapping[str, Any], end: str) -> str:
+    """Return the name that `fit_name` would return if there were no limit."""
+    return f"{entry}:{_join({key: to_text(value) for key, value in arguments.items()})}{end}"
 
 
 def fit_arguments(scenario_class: type[EvalSetScenario], arguments: Mapping[str, Any]) -> dict[str, Any]:
