@@ -129,7 +129,7 @@ def test_every_argument_is_one_of_load(name):
     module = importlib.import_module(get_format(name).scenario_class.rsplit(".", 2)[0])
     taken = set(inspect.signature(module.load).parameters)
     if "arguments" in taken:
-        taken |= {"innodata": Options, "ultraeval": Arguments}[name].__annotations__.keys()
+        taken |= {"innodata": Options, "adapter_spec": Arguments}[name].__annotations__.keys()
     declared = {argument.name for argument in get_format(name).arguments} - {"missing", "dataset"}
     assert declared <= taken
 
