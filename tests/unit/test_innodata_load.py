@@ -370,7 +370,8 @@ def test_a_model_is_not_asked_where_replies_are_to_be_scored(tmp_path, bundle):
         select(evalset.instances, spec, "live")
     assert str(caught.value) == (
         "openai/gpt-4 would be asked, but the 3 rows are there for their recorded completions\n"
-        "  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE (innodata:)"
+        "  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE (innodata:), or leave rows "
+        "beside the demonstrations: fewer with max_train_instances=N (adapter_spec:)"
     )
     assert len(select(evalset.instances, spec, "recorded")) == 3
 

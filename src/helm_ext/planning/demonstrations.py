@@ -19,10 +19,10 @@ from helm.common.object_spec import get_class_by_name
 
 from helm_ext.formats.format import Format
 from helm_ext.formats.registry import all_formats
+from helm_ext.planning import RUN_ARGUMENTS
 
 __all__ = ["DemonstrationsRunExpander", "install"]
 
-RUN_ARGUMENTS = "helm_ext.planning.names.RunArguments"
 _ARGUMENT = MaxTrainInstancesRunExpander.name
 
 

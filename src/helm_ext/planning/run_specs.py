@@ -21,7 +21,7 @@ from helm_ext.formats import planned
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import get_format
-from helm_ext.planning.demonstrations import RUN_ARGUMENTS
+from helm_ext.planning import RUN_ARGUMENTS
 from helm_ext.planning.names import fit_arguments, fit_name, full_name
 from helm_ext.planning.pending import make_pending
 

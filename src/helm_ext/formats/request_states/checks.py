@@ -12,6 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from helm_ext import parsing
 from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, format_path, show
