@@ -3,6 +3,7 @@
 # make check  lint, types, layers, unit tests (half a minute)
 # make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
+# make mutants  do the tests notice when the code is wrong? (tests/mutants.md; an hour)
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -43,6 +44,11 @@ format: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
+
+# Which functions: MUTANTS="helm_ext.parsing*"
+MUTANTS ?=
+mutants: $(VENV)/.ready
+	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 # torchvision is HELM's dependency, for images. Where the registry has it only for another build of torch it does not
 # import, and transformers then fails to load any model; without it, text models load.
