@@ -10,7 +10,7 @@ import browser
 import pytest
 from processes import command, helm_run, load, run_folders, stat_means
 
-from helm_ext.formats import catalog
+from helm_ext.formats.request_states import catalog
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def test_the_digest_and_the_dataset_stand_in_the_runs_name_and_spec(suite):
     args = spec["scenario_spec"]["args"]
     assert args["dataset"] == "short_answer_qa"
     assert f"digest={args['digest']}" in run.name
-    assert spec["scenario_spec"]["class_name"] == "helm_ext.formats.scenarios.AdapterSpecScenario"
+    assert spec["scenario_spec"]["class_name"] == "helm_ext.formats.request_states.scenario.AdapterSpecScenario"
 
 
 def test_recorded_runs_keep_everything_as_recorded(suite):

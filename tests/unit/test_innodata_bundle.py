@@ -115,10 +115,10 @@ def test_attributes_and_digest_spellings(tmp_path):
         (meta(test_size=3), "demo.zip/meta.json: test_size: 3, but test.jsonl has 2 records"),
         (meta(train_digest="0" * 64), f"demo.zip/meta.json: train_digest: {'0' * 64}, but train.jsonl has SHA-256 {hashlib.sha256(TRAIN).hexdigest()}\n  hint: pack the bundle again after every change: helm-ext hub pack"),
         (b"[]", "demo.zip/meta.json: expected a JSON object, got []"),
-        (b"", "demo.zip/meta.json: not JSON: Input is a zero-length, empty document (column 1)"),
-        (b"{'name': 1}", "demo.zip/meta.json: not JSON: unexpected character, expected a string key (column 2)"),
-        (b"\xef\xbb\xbf" + meta(), "demo.zip/meta.json: starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
-        (meta()[:-1] + b', "name": "demo"}', 'demo.zip/meta.json: the key "name" occurs twice'),
+        (b"", "demo.zip/meta.json:1: not JSON: the text ends too early (column 1)"),
+        (b"{'name': 1}", "demo.zip/meta.json:1: not JSON: a key in double quotes is expected here (column 2)\n  hint: keys and strings stand in double quotes"),
+        (b"\xef\xbb\xbf" + meta(), "demo.zip/meta.json:1: starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+        (meta()[:-1] + b', "name": "demo"}', 'demo.zip/meta.json:1: the key "name" is given twice in one object\n  hint: remove one of the two'),
         (b" " * (1 << 20) + meta(), "demo.zip/meta.json: longer than 1048576 bytes"),
     ],
 )  # fmt: skip
@@ -478,7 +478,7 @@ def test_what_cannot_be_packed(tmp_path):
 
 def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
     from helm_ext.formats.innodata import pack as pack_function
-    from helm_ext.hub.pack import check_ids
+    from helm_ext.hub.packing import check_ids
 
     options = sources(tmp_path)
 
@@ -486,7 +486,7 @@ def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
         options["test"].write_bytes(TEST + line("new"))
         return check_ids(*arguments)
 
-    monkeypatch.setattr(sys.modules["helm_ext.hub.pack"], "check_ids", change)
+    monkeypatch.setattr(sys.modules["helm_ext.hub.packing"], "check_ids", change)
     with pytest.raises(DatasetIntegrityError, match="changed while it was packed"):
         pack_function(**options)
     assert not (tmp_path / "demo.zip").exists()

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from helm_ext.formats.innodata import check, pack
-from helm_ext.formats.run_entries import _ARGUMENTS
+from helm_ext.formats.innodata.format import FORMAT
 
 
 def write_lines(path, rows):
@@ -23,7 +23,7 @@ def bundle(tmp_path):
 
 
 def test_every_argument_of_the_run_entry_is_taken():
-    assert _ARGUMENTS["innodata"].keys() <= inspect.signature(check).parameters.keys()
+    assert set(FORMAT.argument_names()) <= inspect.signature(check).parameters.keys()
 
 
 @pytest.mark.parametrize(

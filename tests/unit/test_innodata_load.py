@@ -14,8 +14,8 @@ from helm_ext import hub
 from helm_ext.adaptation.wrap import select
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
 from helm_ext.formats.innodata import load, pack, render_text
-from helm_ext.formats.run_entries import parse_arguments
-from helm_ext.planning.run_specs import get_innodata_run_spec
+from helm_ext.formats.innodata.format import FORMAT
+from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.scores import get_scores
 from helm_ext.scoring.scores.refusal import REFUSALS_ENV
@@ -180,8 +180,8 @@ def test_another_file_name_is_a_warning(bundle):
 
 def test_commas_in_a_hubs_path():
     """HELM splits run entries at commas, so paths are written with %2C."""
-    assert parse_arguments("innodata", {"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}
-    assert parse_arguments("innodata", {"hub": "s3://bucket/hub"}) == {"hub": "s3://bucket/hub"}
+    assert FORMAT.parse({"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}
+    assert FORMAT.parse({"hub": "s3://bucket/hub"}) == {"hub": "s3://bucket/hub"}
 
 
 def test_from_the_hub(tmp_path, bundle):
@@ -207,11 +207,11 @@ def test_replies_and_live_runs_are_one_column(tmp_path, bundle, monkeypatch):
     for name in ("one", "two"):
         write_lines(tmp_path / f"{name}.jsonl", [{"id": i, "reply": name} for i in "abc"])
     path = bundle.name
-    live = get_innodata_run_spec(path=path)
-    recorded = [get_innodata_run_spec(path=path, replies=f"{name}.jsonl") for name in ("one", "two")]
+    live = get_run_spec("innodata", dict(path=path))
+    recorded = [get_run_spec("innodata", dict(path=path, replies=f"{name}.jsonl")) for name in ("one", "two")]
     assert [spec.groups[0] for spec in recorded] == [live.groups[0]] * 2
     assert len({spec.scenario_spec.args["digest"] for spec in (live, *recorded)}) == 3
-    assert get_innodata_run_spec(path=path, render="text").groups[0] != live.groups[0]
+    assert get_run_spec("innodata", dict(path=path, render="text")).groups[0] != live.groups[0]
 
 
 def test_replies(tmp_path, bundle):

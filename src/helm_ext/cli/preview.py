@@ -10,16 +10,15 @@ import typer
 from rich.console import Console
 
 from helm_ext.cli.session import (
-    find_file,
+    FormatOption,
+    choose_format,
     helm_output_to_stderr,
     make_run_spec,
     parse_arguments,
     start_helm,
     without_output,
 )
-from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError
-from helm_ext.formats import FORMATS, detect
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -34,21 +33,21 @@ PREVIEW_DEPLOYMENT = "helm-ext/preview"
 def preview(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE|NAME", help="A dataset file of any of the three formats, or a dataset's name."),
+        typer.Argument(metavar="FILE|NAME", help="A dataset file of any format, or a dataset's name."),
     ],
     count: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 2,
     model: Annotated[
         str, typer.Option(help="Fit to this model's context window and apply HELM's rewriting for it.")
     ] = PREVIEW_DEPLOYMENT,
     arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
-    kind: Annotated[FormatName | None, typer.Option("--as", help="Read the file as this format.")] = None,
+    kind: FormatOption = None,
     local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
 ) -> None:
     """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer."""
     with Console(stderr=True).status("starting HELM"), helm_output_to_stderr():
         start_helm(local_path, verbose=False)
         _register_preview_deployment()
-        format_ = FORMATS[kind.value] if kind else detect(find_file(file))
+        format_ = choose_format(kind, file)
         run_spec = make_run_spec(format_, file, {"model": model}, parse_arguments(arg or []))
         states = adapt(run_spec, count)
     typer.echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")

@@ -41,12 +41,12 @@ beginning and its end.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from helm_ext.parsing import phrases
+from helm_ext.parsing.options import Options
 from helm_ext.parsing.predictions import apply_pattern, without_thinking
-from helm_ext.parsing.reader import Reader
+from helm_ext.parsing.reader import read_options
+from helm_ext.parsing.runon import find_asked_options, without_next_question
 from helm_ext.parsing.spelling import get_label_set, peel, simplify, strip_end_tokens
 
 __all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_label", "read_labels"]
@@ -64,106 +64,56 @@ def read_label(completion: str, labels: Mapping[str, str]) -> str | None:
     `labels` maps each label to its option's text, in the order of the options. The rules are at the top of this
     module. Linear in the length of the completion.
     """
-    stripped = completion.strip()
-    if not stripped:
-        return None
-    if stripped in labels:
-        return stripped
-    for label, text in labels.items():
-        if text.strip() == stripped:
-            return label
-    answer = without_thinking(strip_end_tokens(stripped, labels.values()))
-    if answer != stripped:
-        return read_label(answer, labels)
-    label_set = get_label_set(tuple(labels))
-    # Quick: no option is so short that the decoration could be part of it.
-    if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
-        loose = label_set.find(peel(simplify(stripped)))
-        if loose is not None:
-            return loose
-    return Reader(label_set, labels, simplify(_window(stripped))).read()
+    named = _read(completion, labels, several=False)
+    return named[0] if len(named) == 1 else None
 
 
 def read_labels(completion: str, labels: Mapping[str, str]) -> tuple[str, ...]:
-    r"""Return every label that `completion` means, in the order of the options; () when it means none.
+    """Return every label that `completion` means, in the order of the options; () when it means none.
 
-    For questions where all of the right options are asked for. Each of these is tried, the first that can be read
-    counts: the whole completion; what the last statement says ("The answers are A and C."); the first or the last line
-    (nothing, if both can be read and differ); one label by `read_label`. A piece of text can be read when it is labels
-    and options' texts, with `,` `;` `/` `&` `+`, "and" or line breaks between them, and nothing else ("A, C",
-    "(A) and (C)", "A. Paris\nC. Rome"), or labels of one letter without anything between them ("AC", "A C").
+    For questions where all of the right options are asked for. The rules are those of `read_label`, but several options
+    may be named together ("A, C", "(A) and (C)", "AC") or one after the other ("A is correct. C is correct.").
     """
+    return _read(completion, labels, several=True)
+
+
+def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple[str, ...]:
     stripped = completion.strip()
+    if not stripped:
+        return ()
     if stripped in labels:
         return (stripped,)
+    label_set = get_label_set(tuple(labels))
+    bare = label_set.by_core.get(_without_point(stripped))
+    if bare is not None:
+        return (bare,)
+    for label, text in labels.items():
+        if text.strip() == stripped:
+            return (label,)
     answer = without_thinking(strip_end_tokens(stripped, labels.values()))
     if answer != stripped:
-        return read_labels(answer, labels)
-    text = simplify(_window(stripped))
-    reader = Reader(get_label_set(tuple(labels)), labels, text)
-    found = _read_pieces(text, reader)
-    if not found:
-        lines = [line for line in text.split("\n") if line.strip()] or [""]
-        first, last = _read_pieces(lines[0], reader), _read_pieces(lines[-1], reader)
-        stated = _read_stated(reader)
-        if (stated and first and first != stated) or (not stated and first and last and first != last):
-            return ()
-        found = stated or first or last
-    if not found:
-        single = read_label(stripped, labels)
-        found = frozenset() if single is None else frozenset({single})
-    return tuple(label for label in labels if label in found)
+        return _read(answer, labels, several=several)
+    # These two are quick and change nothing: no option is so short that it could be what is named, with its decoration.
+    if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
+        loose = label_set.find(peel(simplify(stripped)))
+        if loose is not None:
+            return (loose,)
+    plain = label_set.plain.fullmatch(stripped)
+    if plain and (stated := label_set.find(plain["label"])) and all(len(t) > len(plain["named"]) for t in labels.values()):
+        return (stated,)
+    options = Options(label_set, labels)
+    text = without_next_question(stripped)
+    asked = find_asked_options(text)
+    named = read_options(options, simplify(_window(text[:asked])), several=several)
+    if not named and asked < len(text):
+        named = read_options(options, simplify(_window(text)), several=several)
+    return tuple(label for label in labels if label in named)
 
 
-def _read_stated(reader: Reader) -> frozenset[str]:
-    """Return what the last statement says."""
-    last = None
-    for match in phrases.SEVERAL.finditer(reader.text.lower()):
-        if not reader.is_void(match.start()):
-            last = match
-    if last is None:
-        return frozenset()
-    rest = reader.text[last.end() :]
-    for part in (rest, rest.strip().partition("\n")[0]):
-        filler = phrases.FILLER.match(part)
-        found = _read_pieces(part, reader) or _read_pieces(part[filler.end() if filler else 0 :], reader)
-        if found:
-            return found
-    return frozenset()
-
-
-_BETWEEN = re.compile(r"[,;/&+\n、]|\b(?:and|und|et)\b|[和与及と]", re.IGNORECASE)
-_MAX_PIECES = 64
-
-
-def _read_pieces(text: str, reader: Reader) -> frozenset[str]:
-    """Return the labels that the text consists of, nothing if there is anything else in it."""
-    text = re.sub(r"^\s{0,3}both\s", "", text, flags=re.IGNORECASE)
-    cuts = [0, *(position for match in _BETWEEN.finditer(text) for position in match.span()), len(text)]
-    spans = [(start, end) for start, end in zip(cuts[::2], cuts[1::2], strict=True) if peel(text[start:end])]
-    if not spans or len(spans) > _MAX_PIECES:
-        return frozenset()
-    # From the end: what the pieces from i on consist of. Options' texts may hold separators: the longest piece first.
-    readings: list[frozenset[str] | None] = [None] * len(spans) + [frozenset()]
-    for i in range(len(spans) - 1, -1, -1):
-        for j in range(len(spans), i, -1):
-            rest = readings[j]
-            piece = text[spans[i][0] : spans[j - 1][1]].strip()
-            if rest is None or len(piece) > 2 * reader.longest_text + 100:
-                continue
-            label = reader.read_line(piece, lead=True) or reader.read_pair(piece)
-            if label is not None:
-                readings[i] = rest | {label}
-                break
-    return readings[0] or _read_letters(peel(text), reader)
-
-
-def _read_letters(text: str, reader: Reader) -> frozenset[str]:
-    """Read "AC" and "A C": two or more different labels of one letter."""
-    letters = text.split() if " " in text else list(text)
-    found = [reader.label_set.by_core.get(letter) for letter in letters if len(letter) == 1 and letter.isalpha()]
-    labels = frozenset(label for label in found if label is not None)
-    return labels if len(labels) == len(letters) > 1 else frozenset()
+def _without_point(text: str) -> str:
+    """Return the text without a final point, and without brackets around it."""
+    text = text[:-1] if text.endswith(".") else text
+    return text[1:-1] if (text[:1], text[-1:]) in {("(", ")"), ("[", "]")} else text
 
 
 def map_answer(completion: str, labels: Mapping[str, str], pattern: str | None = None) -> str | None:

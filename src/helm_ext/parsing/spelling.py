@@ -15,6 +15,7 @@ __all__ = [
     "BULLET",
     "CLOSERS",
     "DASHES",
+    "FINAL",
     "OPENERS",
     "PUNCTUATION",
     "LabelSet",
@@ -23,21 +24,24 @@ __all__ = [
     "index",
     "is_pair",
     "is_sign",
+    "lower",
     "peel",
     "peelings",
     "simplify",
+    "squeeze",
     "strip_end_tokens",
 ]
 
 # Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark.
 _INVISIBLE = dict.fromkeys((0x00AD, 0x0640, 0x200B, 0x200E, 0x200F, 0x2060, 0xFE0F, 0x20E3, 0xFEFF))
 
-OPENERS = "([{<«“‘„「『【《〈\"'`*_$\\"
-CLOSERS = ")]}>»”’“「」』】》〉\"'`*_$\\"
+_TICKS = "✅✔✓☑👉➡▶🔹"
+OPENERS = "([{<«“‘„「『【《〈\"'`*_$\\" + _TICKS
+CLOSERS = ")]}>»”’“「」』】》〉\"'`*_$\\" + _TICKS
 BRACKETS = ")]}»”“」』】》〉"
 DASHES = "-–—"
 PUNCTUATION = ".,:;!?。、…"
-_FINAL = PUNCTUATION + " "
+FINAL = PUNCTUATION + " "
 _OPEN = rf"[\s:{re.escape(OPENERS)}]{{0,16}}"
 _CLOSE = rf"[{re.escape(CLOSERS)}]{{0,8}}"
 BULLET = re.compile(r"[-•*>#]{1,6}\s+")
@@ -46,8 +50,8 @@ _LATEX_BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _STYLES = r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)\s{0,3}\{"
 _LATEX_STYLED = re.compile(_STYLES + r"([^{}]{0,200})\}")
 _LATEX_STYLE = re.compile(_STYLES + r"|\\[()\[\]]")
-_ANSWER_TAG = re.compile(r"<(?:final_)?answer>", re.IGNORECASE)
-_END_TAG = re.compile(r"</(?:final_)?answer>|<br\s{0,2}/?>", re.IGNORECASE)
+_ANSWER_TAG = re.compile(r"<(?:(?:final_)?answer|choice|option|label|ans)>", re.IGNORECASE)
+_END_TAG = re.compile(r"</(?:(?:final_)?answer|choice|option|label|ans)>|<br\s{0,2}/?>", re.IGNORECASE)
 _STYLE_TAG = re.compile(r"<(b|i|u|em|strong|code|p|span|div)>([^<>]{0,200})</\1>", re.IGNORECASE)
 
 
@@ -62,7 +66,7 @@ def _canonical(text: str) -> str:
 
 def simplify(text: str) -> str:
     """Return the canonical text with LaTeX and HTML reduced to brackets and MARKERs."""
-    text = _canonical(text)
+    text = squeeze(_canonical(text))
     if "\\" in text:
         text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(phrases.MARKER + "{", text))
         text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", text)
@@ -157,9 +161,23 @@ _END_TOKENS_TAIL = 400
 """Characters at the end of a completion that are searched for special tokens."""
 
 
+def lower(text: str) -> str:
+    """Return the text in lower case, every character in its place: İ, which becomes two characters, stays."""
+    folded = text.casefold()
+    return folded if len(folded) == len(text) else "".join(c.casefold() if len(c.casefold()) == 1 else c for c in text)
+
+
+_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
+
+
+def squeeze(text: str) -> str:
+    """Return the text with one space for white space inside a line."""
+    return _BLANKS.sub(" ", text)
+
+
 def fold(text: str) -> str:
     """Return an option's text so that case, white space and final punctuation do not count."""
-    return " ".join(text.casefold().split()).rstrip(_FINAL)
+    return " ".join(lower(text).split()).rstrip(FINAL)
 
 
 def index(pairs: Iterable[tuple[str, str]]) -> dict[str, str | None]:
@@ -179,8 +197,8 @@ class LabelSet:
     longest: int
     pattern: re.Pattern[str]
     """A label with what may stand around it: groups open, label, close, mark, close2."""
-    clause_end: re.Pattern[str]
-    """A label that begins a clause and ends where the search ends."""
+    plain: re.Pattern[str]
+    """A completion that is nothing but the usual statement of a label: groups named, label."""
 
     def find(self, spelling: str) -> str | None:
         """Return the label of that spelling, else the only one that differs from it in case."""
@@ -204,5 +222,9 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
             f"(?P<open>{_OPEN})(?P<label>{spellings})(?P<close>{_CLOSE})(?P<mark>{marks})(?P<close2>{_CLOSE})",
             re.IGNORECASE,
         ),
-        clause_end=re.compile(f"{phrases.CLAUSE}{_OPEN}(?P<label>{spellings}){_CLOSE}$", re.IGNORECASE),
+        plain=re.compile(
+            r"(?:(?:so|thus|therefore),? )?(?:the )?(?:(?:correct|right|best|final) )?(?:answer|option|choice)(?: is:?|:) ?"
+            rf"(?P<named>(?:option )?[(\"*]{{0,3}}(?P<label>{spellings})[)\"*]{{0,3}}\.?)",
+            re.IGNORECASE,
+        ),
     )

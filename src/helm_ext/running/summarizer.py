@@ -22,7 +22,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, show
 from helm_ext.fast.display import write_display_files
-from helm_ext.formats.scenarios import tell_apart
+from helm_ext.formats.scenario import tell_apart
 
 __all__ = ["DISPLAY_ROWS_ENV", "StreamingSummarizer"]
 

@@ -1,0 +1,319 @@
+"""Where a completion names options: labels and texts in their place, and whether what follows lets them be named there.
+
+Whether "A" is the label A or a word is told from what follows alone, by the same rule for every label: the end, a
+punctuation mark, a bracket, the label's own text, or prose that may follow an answer (`phrases.CONTINUATION`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple, TypeAlias
+
+from helm_ext.parsing import phrases
+from helm_ext.parsing.options import Options
+from helm_ext.parsing.spelling import BRACKETS, CLOSERS, DASHES, OPENERS, PUNCTUATION, fold, is_pair, is_sign, lower, peel
+
+__all__ = ["UNCLEAR", "Item", "Mentions", "Named"]
+
+Named: TypeAlias = "frozenset[str]"
+"""The labels of the options that are named together."""
+
+UNCLEAR: Named = frozenset()
+"""Options are named, but not which: "A or B", or a label with another option's text."""
+
+_MAX_DECORATION = 24
+"""At most this many characters of decoration are taken off in front of an option's text."""
+
+_MAX_ITEMS = 64
+"""At most this many options are named together."""
+
+_LOOK_AHEAD = 160
+"""Characters behind an option that tell whether it is named."""
+
+_SENTENCE = re.compile(r"[.!?;](?:\s|$)|[。!?]")
+_LINE_BREAK = re.compile(r"[^\S\n]{0,8}\n")
+_LIST_MARK = re.compile(r"[^\S\n]{0,8}(?:[-•*>#]{1,6}\s|\(?\d{1,2}[.):](?=\s))[^\S\n]{0,8}")
+_ARTICLE = re.compile(r"[\s\"'(*_:]{0,8}(?P<word>the|a|an|le|la|el|il|der|die|das)[^\S\n]", re.IGNORECASE)
+_LABEL_BEHIND = re.compile(
+    r"[^\S\n\"'*_]{0,3}(?:(?=\()|[,–—-]{1,2}[^\S\n]{0,3}|(?:which|that)\sis\s){0,2}(?:i\.e\.,?\s)?"
+    r"(?:\(?(?:option|answer|choice|letter)[^\S\n])?",
+    re.IGNORECASE,
+)
+
+
+class Item(NamedTuple):
+    """An option that is named at a place."""
+
+    label: str
+    start: int
+    stem: int
+    """Behind the label and its closing brackets, before punctuation; behind the text."""
+    end: int
+    """Behind all that belongs to it: punctuation, the label's own text."""
+    is_done: bool
+    """Whether brackets, punctuation or its own text show that it is named, whatever follows."""
+    is_asked: bool = False
+    """Whether a question mark follows."""
+    is_clear: bool = True
+    """Whether what belongs to it agrees: "B. London" is unclear where London is another option."""
+    is_text: bool = False
+
+
+class Mentions:
+    """One completion, simplified, together with the options it may name."""
+
+    def __init__(self, options: Options, text: str) -> None:
+        self.options = options
+        self.text = text
+        self.lowered = lower(text)
+
+    def read_items(self, position: int, stop: int = -1) -> tuple[Named, Item] | None:
+        """Return the options that are named at `position`, with the last of them; None where none is.
+
+        One option, or several with commas, "and", line breaks between them. UNCLEAR for "A or B", for label and text
+        that contradict each other, for a label of no option among them. An option that ends at `stop` is named.
+        """
+        item = self._read_item(position, stop)
+        if item is None:
+            return None
+        named, is_clear = {item.label}, item.is_clear
+        for _ in range(_MAX_ITEMS):
+            more = self._read_more(item, stop)
+            if more is None:
+                if not self._is_named(item, stop):
+                    return None
+                return (frozenset(named) if is_clear and not self._contradicts(item) else UNCLEAR), item
+            following, is_either = more
+            if following is None:
+                return UNCLEAR, item
+            is_clear = is_clear and following.is_clear and not (is_either and following.label not in named)
+            named.add(following.label)
+            item = following
+        return UNCLEAR, item
+
+    def _read_more(self, item: Item, stop: int) -> tuple[Item | None, bool] | None:
+        """Return the option behind a connective, and whether the two are alternatives; None where none follows.
+
+        The option is None where a label of no option follows.
+        """
+        for place in dict.fromkeys((*self._separator_places(item), item.end)):
+            connective = phrases.CONNECTIVE.match(self.text, place)
+            if not connective or not any(connective.groups()):
+                continue
+            letter = None if connective["mark"] else connective["one_of"] or connective["all_of"]
+            if letter and (place != item.stem or self.options.label_set.find(letter)):
+                continue
+            is_either = bool(connective["either"] or connective["one_of"])
+            # Behind a comma, what looks like "maybe" or "y" may be an option.
+            for begin in dict.fromkeys((connective.end("mark" if connective["mark"] else 0), connective.end())):
+                following = self._read_item(begin, stop)
+                if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
+                    return following, is_either and begin == connective.end()
+                if following is None and phrases.STRANGER.match(self.text, begin):
+                    return None, False
+        line_end = _LINE_BREAK.match(self.text, item.end)
+        following = self._read_item(self.skip_list_mark(line_end.end()), stop) if line_end else None
+        return (following, False) if following and self.is_line_end(following.end) else None
+
+    def _separator_places(self, item: Item) -> tuple[int, ...]:
+        """Return where a connective may stand: behind the option, and behind a point ("A., B.")."""
+        return (item.stem, item.stem + 1) if self.text.startswith(".", item.stem) else (item.stem,)
+
+    def _is_named(self, item: Item, stop: int) -> bool:
+        """Tell whether what follows shows that the option is named: not in "A good question"."""
+        if stop in {item.stem, item.end}:
+            return True
+        if item.is_text:
+            return self._ends_text(item.end)
+        if item.is_done:
+            return phrases.APPOSITION.match(self.text, item.stem) is None
+        return self._may_end(item.end)
+
+    def _may_end(self, position: int) -> bool:
+        """Tell whether an option may end at `position`: at a line's end, before a symbol or prose that may follow."""
+        rest = self.text[position : position + _LOOK_AHEAD]
+        first = rest.lstrip(" ")[:1]
+        return not first or first == "\n" or unicodedata.category(first) in {"So", "Co"} or bool(phrases.CONTINUATION.match(rest))
+
+    def _read_item(self, position: int, stop: int = -1) -> Item | None:
+        """Return the option that is named at `position`: the longer of a label and a text."""
+        by_text = self.find_text(position, stop)
+        found = self.find_label(position, stop)
+        # "E. coli" is more than E, "A and C" more than A, and B is as much as the text "B".
+        if found is None or (by_text is not None and by_text.stem - by_text.start > found.stem - found.start):
+            return by_text
+        own = self._find_own_text(found, stop)
+        if own is not None:
+            return found._replace(stem=own.stem, end=own.end, is_done=True, is_clear=own.is_clear)
+        dash = self._dash_before(position)
+        return found._replace(is_clear=not self.options.find_longer(lower(found.label), dash)) if dash else found
+
+    def _find_own_text(self, found: Item, stop: int = -1) -> Item | None:
+        """Return the text of the label's option that stands behind the label."""
+        if not self.options.folded[found.label] or found.end >= len(self.text):
+            return None
+        item = self.find_text(found.end, stop, behind=found.label)
+        return item if item is not None and item.label == found.label else None
+
+    def _contradicts(self, item: Item) -> bool:
+        """Tell whether the line goes on with nothing but another option, for a sentence or to its end."""
+        if item.is_text:
+            return False
+        options, label = self.options, item.label
+        line = self.text[item.end : item.end + 2 * options.longest_text + _LOOK_AHEAD].partition("\n")[0].strip()
+        while line[:1] and line[0] in DASHES and not is_sign(line):
+            line = line[1:].lstrip()
+        sentence = _SENTENCE.split(line, maxsplit=1)[0]
+        for part in {line, sentence} - {""}:
+            texts = options.find_texts(part)
+            if texts and all(options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts):
+                return True
+            if not texts and len(part) <= options.label_set.longest + 16:
+                other = options.label_set.find(peel(part))
+                if other is not None and options.folded[other] != options.folded[label]:
+                    return True
+        return False
+
+    def find_label(self, position: int, stop: int = -1) -> Item | None:
+        """Return the label at `position`, where a word may begin; None if a word or a number goes on behind it."""
+        text = self.text
+        match = self.options.label_set.pattern.match(text, position)
+        label = self.options.label_set.find(match["label"]) if match else None
+        if match is None or label is None:
+            return None
+        start, end = match.span("label")
+        after = text[match.end() : match.end() + 1]
+        is_bracketed = any(char in BRACKETS for char in match["close"] + match["close2"])
+        is_quoted = bool(match["open"].strip(" \t\n:") and match["close"])
+        found = Item(
+            label,
+            start,
+            stem=match.end("close"),
+            end=match.end(),
+            is_done=bool(match["mark"]) or is_bracketed or is_quoted,
+            is_asked="?" in match["mark"],
+        )
+        if stop in {found.stem, found.end}:
+            return found
+        suffix = phrases.SUFFIX.match(text, end)
+        if suffix and suffix.end() > end and not text[suffix.end() : suffix.end() + 1].isalnum():
+            return found._replace(stem=suffix.end(), end=suffix.end(), is_done=True)
+        if match.end() > end:  # closing brackets or punctuation stand behind it
+            goes_on = after.isalnum() and not is_bracketed and not is_quoted and not _is_unspaced(after)
+            is_list = goes_on and any(self._goes_on(place) for place in self._separator_places(found))
+            if goes_on and not is_list and self._find_own_text(found) is None:
+                return None
+            return found
+        if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(text, end):
+            return found
+        is_joined = after in "/|&+~([{" or _is_unspaced(after)
+        return found if is_joined and (self._goes_on(found.stem) or self._find_own_text(found)) else None
+
+    def find_text(self, position: int, stop: int = -1, behind: str | None = None) -> Item | None:
+        """Return the option whose text stands at `position` and ends there, the longest of the least stripped spelling.
+
+        `behind`: the label that stands before it, which need not be looked for behind it.
+        """
+        article = None if behind else _ARTICLE.match(self.text, position)
+        item = self._find_text_at(position, stop, behind)
+        if item is None and article and article["word"] not in self.options.label_set.by_core:
+            item = self._find_text_at(article.end(), stop, behind)
+        return item if item is None or behind else self._with_label(item)
+
+    def _find_text_at(self, position: int, stop: int, behind: str | None) -> Item | None:
+        place, peeled = _skip_space(self.text, position), self._dash_before(position)  # "answer - 5"
+        by_text = self.options.by_text
+        for _ in range(_MAX_DECORATION):
+            for option in self.options.texts:
+                end = place + len(option)
+                if self.lowered.startswith(option, place) and (self._ends_text(end) or self._goes_on(end) or stop in {end, _skip(self.text, end, CLOSERS)}):
+                    # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
+                    inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], self.text[end : end + 1]) else option
+                    is_clear = not self.options.find_longer(option, peeled) and (inner == option or inner not in by_text)
+                    label = by_text[option]
+                    if behind and self.options.folded[behind] in {option, self.options.folded.get(label or "")}:
+                        label = behind
+                    closed = _skip(self.text, end, CLOSERS)
+                    return Item(label or "", place, closed, closed, True, self.text[closed : closed + 1] == "?", is_clear and label is not None, is_text=True)
+            char = self.text[place : place + 1]
+            if not char or char not in OPENERS + DASHES + ":" or is_sign(self.text, place):
+                return None
+            if not behind or char not in DASHES:  # "A - 3"
+                peeled += char
+            place = _skip_space(self.text, place + 1)
+        return None
+
+    def _with_label(self, item: Item) -> Item:
+        """Return a text together with its label behind it: "Paris (B)", "Paris, which is option B"."""
+        between = _LABEL_BEHIND.match(self.text, item.end)
+        if between is None or between.end() == item.end:
+            return item
+        found = self.find_label(between.end())
+        same = found is not None and self.options.folded[found.label] == self.options.folded.get(item.label)
+        if found is None or (not same and between[0].strip() == ","):  # "Paris, A" is a list
+            return item
+        return item._replace(stem=found.stem, end=found.end, is_clear=item.is_clear and same)
+
+    def _ends_text(self, position: int) -> bool:
+        """Tell whether what stands behind an option's text shows that the text ended there."""
+        place = _skip(self.text, position, CLOSERS)
+        char = self.text[place : place + 1]
+        if char and char in PUNCTUATION:
+            following = self.text[place + 1 : place + 2]
+            return not following.isalnum() or _is_unspaced(following)
+        return self._may_end(place)
+
+    def _goes_on(self, position: int) -> bool:
+        """Tell whether a connective and another option may follow."""
+        place = _skip(self.text, position, CLOSERS)
+        connective = phrases.CONNECTIVE.match(self.text, place)
+        return connective is not None and connective.end() > place and self._may_begin_item(connective.end())
+
+    def _may_begin_item(self, position: int) -> bool:
+        """Tell whether a label or the beginning of a text stands at `position`."""
+        match = self.options.label_set.pattern.match(self.text, position)
+        if match and not self.text[match.end() : match.end() + 1].isalnum():
+            return True
+        place = _skip_space(self.text, position)
+        return any(self.lowered.startswith(option, place) for option in self.options.texts)
+
+    def _dash_before(self, position: int) -> str:
+        before = self.text[max(0, position - 4) : position].rstrip()[-1:]
+        return before if before and before in DASHES else ""
+
+    def names_text(self, option: str) -> bool:
+        """Tell whether an option's text stands anywhere as words of its own, but for "not ..."."""
+        place = self.lowered.find(option)
+        while place >= 0:
+            before, after = self.lowered[max(0, place - 5) : place], self.lowered[place + len(option) :][:1]
+            if not before[-1:].isalnum() and not after.isalnum() and not before.endswith(("not ", "nor ")):
+                return True
+            place = self.lowered.find(option, place + 1)
+        return False
+
+    def is_line_end(self, position: int) -> bool:
+        """Tell whether nothing but decoration follows on the line."""
+        return not self.text[position : position + _LOOK_AHEAD].partition("\n")[0].strip(CLOSERS + PUNCTUATION + " ")
+
+    def skip_list_mark(self, position: int) -> int:
+        """Return the place behind a list's dash or number, unless the number is itself an option."""
+        mark = _LIST_MARK.match(self.text, position)
+        return mark.end() if mark and self.find_label(position) is None else position
+
+
+def _skip(text: str, position: int, chars: str) -> int:
+    while position < len(text) and text[position] in chars:
+        position += 1
+    return position
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def _is_unspaced(char: str) -> bool:
+    """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
+    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"

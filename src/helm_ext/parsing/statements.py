@@ -1,0 +1,228 @@
+"""Where a completion states an answer, and how much the statement weighs against others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+from helm_ext.parsing import phrases
+from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
+from helm_ext.parsing.spelling import OPENERS
+
+__all__ = ["Rank", "Statement", "raise_corrections", "find_statements", "read_sentence"]
+
+_MAX_STATEMENTS = 100
+"""At most this many introductions and verdicts are read, from the end."""
+
+_LOOK_BACK = 160
+"""Characters before a statement, in its sentence, that tell whether it is one."""
+
+_LOOK_BACK_VOID = 80
+
+_MAX_CLAUSES = 12
+"""At most this many beginnings of clauses are tried for what stands before a verdict."""
+
+
+class Rank(IntEnum):
+    """How much a statement weighs: against one of a lower rank that it follows, it is right."""
+
+    DECLARED = 1
+    """ "B is correct", "it is B". """
+    STATED = 2
+    """ "The answer is B", "I choose B". """
+    CONCLUDED = 3
+    """ "So the answer is B"; also a first line that is nothing but an answer. """
+    CORRECTED = 4
+    """ "Sorry, I meant B", "Final answer: B", `\\boxed{B}`. """
+
+
+class Statement(NamedTuple):
+    """What is stated somewhere."""
+
+    place: int
+    end: int
+    rank: Rank
+    named: Named
+    is_denied: bool = False
+
+
+def find_statements(mentions: Mentions) -> list[Statement]:
+    """Return what the completion states, in the order of the text."""
+    lowered = mentions.lowered
+    has_quotes = '"' in lowered or "'" in lowered
+    found = [
+        introduction
+        for place in phrases.find_anchors(lowered)
+        if (introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place)) or phrases.INTRODUCTION.match(lowered, place))
+    ]
+    statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
+    for found_here, is_denied in ((phrases.find_verdicts(lowered), False), (phrases.find_rejections(lowered), True)):
+        statements.extend(_read_declared(mentions, list(found_here)[-_MAX_STATEMENTS:], is_denied=is_denied))
+    statements.sort()
+    return statements
+
+
+def raise_corrections(text: str, statements: list[Statement]) -> list[Statement]:
+    """Return the statements; those with "wait" or "sorry" between them and the one before are corrections.
+
+    What is stated inside another statement is left out: "No, Maybe" in "Answer: No, Maybe" corrects nothing.
+    """
+    raised: list[Statement] = []
+    last: Statement | None = None
+    for statement in statements:
+        if last is not None and statement.place < last.end and not last.is_denied:
+            continue
+        between = last is not None and phrases.CORRECTION.search(text, last.end, statement.place)
+        raised.append(statement._replace(rank=Rank.CORRECTED) if between else statement)
+        last = statement
+    return raised
+
+
+def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterator[Statement]:
+    """Yield what an introduction introduces: one statement, or none."""
+    kind, start, place = introduction.lastgroup or "key", introduction.start(), introduction.end()
+    before = _sentence_before(mentions.text, start)
+    if not _introduces(kind, introduction[0], before, mentions.text, start):
+        return
+    if mentions.text[place - 1] == phrases.MARKER and mentions.text[place : place + 1] == "{":
+        place += 1  # the brace of \\boxed{}
+    # "Likely" and "No" may be options.
+    read = mentions.read_items(_skip_filler(mentions.text, place)) or mentions.read_items(place)
+    if read is None:
+        denial = phrases.DENIAL.match(mentions.text, place)
+        read = mentions.read_items(_skip_filler(mentions.text, denial.end())) if denial else None
+        if read is not None and kind not in {"ellipsis", "correcting", "contrast"}:
+            yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
+        return
+    named, last = read
+    is_weak = phrases.MODAL.search(introduction[0]) and phrases.WEAKENED.match(mentions.text, last.end)
+    if last.is_asked or is_weak or (kind != "contrast" and _is_void(before)):
+        named = UNCLEAR
+    yield Statement(start, last.end, _rank(kind, before), named, is_denied=not named and read[0] != named)
+
+
+def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
+    """Tell whether the words are what they look like: no part of a longer word, and where such words may stand."""
+    char = text[start - 1 : start]
+    if text[start].isalpha() and char.isalnum() and not _is_unspaced(char) and not _is_unspaced(text[start]):
+        return False
+    clause = before.rstrip()
+    if kind in {"mark", "key"}:
+        return True
+    if kind == "verb":
+        is_choice = _IMPERATIVE.match(words) is not None
+        subject = phrases.SUBJECT.search(before[-40:])
+        return is_choice and not clause if subject is None else is_choice or not subject[0].lower().startswith("let")
+    if kind == "contrast":
+        return phrases.NEGATION.search(before) is not None and _ALL_BUT.search(before) is None
+    if kind == "labelled":
+        return not clause or phrases.CLAUSE_START.search(clause[-30:]) is not None or bool(_OPENED.search(clause))
+    if kind in {"ellipsis", "correcting", "pronoun"}:
+        return not clause or phrases.CLAUSE_START.search(clause[-30:]) is not None
+    return True
+
+
+_IMPERATIVE = re.compile(r"(?:choos|pick|select|go|opt|vote|settle|stick|mark|take|say)")
+_ALL_BUT = re.compile(r"\b(?:anything|everything|all|any|none|nothing)\s$", re.IGNORECASE)
+_OPENED = re.compile(r"[\"'*_#>]$")
+
+
+def _rank(kind: str, before: str) -> Rank:
+    if kind in {"mark", "correcting"} or phrases.FINAL.search(before):
+        return Rank.CORRECTED
+    if kind == "ellipsis" or phrases.CONCLUSION.search(before):
+        return Rank.CONCLUDED
+    return Rank.DECLARED if kind == "pronoun" else Rank.STATED
+
+
+def _is_void(before: str) -> bool:
+    """Tell whether what stands before a statement, in its sentence, takes its meaning away."""
+    if phrases.VOID.search(before.rstrip(OPENERS)[-_LOOK_BACK_VOID:]):
+        return True
+    hypothesis = None
+    for hypothesis in phrases.HYPOTHESIS.finditer(before):  # noqa: B007 - the last one
+        pass
+    return hypothesis is not None and phrases.CONCLUSION.search(before, hypothesis.end()) is None
+
+
+def _sentence_before(text: str, start: int) -> str:
+    """Return what stands before `start` in its sentence."""
+    before = text[max(0, start - _LOOK_BACK) : start]
+    end = 0
+    for match in phrases.SENTENCE_END.finditer(before):
+        end = match.end()
+    return before[end:].lstrip(" \"')*_")
+
+
+def _skip_filler(text: str, position: int) -> int:
+    match = phrases.FILLER.match(text, position)
+    return match.end() if match else position
+
+
+def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_denied: bool) -> Iterator[Statement]:
+    """Yield the options that stand before a verdict, from the beginning of their clause."""
+    for verdict in verdicts:
+        before = _sentence_before(mentions.text, verdict.start())
+        begin = verdict.start() - len(before)
+        places = [begin, *(begin + match.end() for match in _CLAUSE.finditer(before))]
+        for place in [*places[:1], *places[1:][-_MAX_CLAUSES:]]:
+            lead = phrases.LEAD.match(mentions.text, place, verdict.start())
+            read = None
+            for at in dict.fromkeys((place, lead.end() if lead else place)):
+                read = mentions.read_items(at, verdict.start())
+                if read and verdict.start() in {read[1].stem, read[1].end}:
+                    break
+                read = None
+            if read is None:
+                continue
+            if is_denied or not _is_void(before[: place - begin]):
+                rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, place - begin) else Rank.DECLARED
+                yield Statement(place, verdict.end(), rank, read[0], is_denied)
+            break
+
+
+_CLAUSE = re.compile(
+    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|makes?|making|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
+    re.IGNORECASE,
+)
+"""Where a clause may begin."""
+
+
+def read_sentence(mentions: Mentions) -> Named | None:
+    """Return the option that a sentence is about, where nothing states an answer.
+
+    The first sentence or the last one ends in it ("The capital of France is Paris."), or the completion begins with an
+    option's text that "is the" something. None where that is denied, doubted or asked, or another text is named too.
+    """
+    text, options = mentions.text, mentions.options
+    ends = [match.end() for match in phrases.SENTENCE_END.finditer(text)]
+    spans = [(begin, end) for begin, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[begin:end].strip()]
+    named: set[Named] = set()
+    for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
+        stop = min(end, begin + _LONGEST_SENTENCE)
+        if "?" in text[end - 2 : end]:
+            continue
+        for head in phrases.PREDICATE.finditer(text, begin, stop):
+            read = mentions.read_items(head.end())
+            if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
+                continue
+            if not head["equals"]:
+                named.add(read[0])
+            elif read[1].is_text:
+                return read[0]
+    topics = [t for t in options.texts if mentions.lowered.startswith(t) and phrases.TOPIC.match(text, len(t))]
+    if topics and not phrases.NEGATION.search(text, 0, spans[0][1]):
+        named.add(frozenset({options.by_text[topics[0]] or ""}))
+    if len(named) != 1:
+        return None
+    found = named.pop()
+    return None if any(label not in found and mentions.names_text(t) for t, label in options.by_text.items()) else found
+
+
+_LONGEST_SENTENCE = 600
+
+
+def _is_unspaced(char: str) -> bool:
+    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
