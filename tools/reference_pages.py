@@ -47,8 +47,8 @@ def arguments_page() -> Iterator[str]:
         "# Arguments of run entries",
         "",
         "Made from the table of formats. The same arguments go to `helm-ext validate`, `preview`, `score` and",
-        "`convert` as `--arg KEY=VALUE`, and to `helm_ext.formats.load` and `check`. Arguments that HELM's run expanders take",
-        "(`max_train_instances=`, `temperature=`, ...) work as with any run entry and are not listed.",
+        "`convert` as `--arg KEY=VALUE`, and to `helm_ext.formats.load` and `check`. Arguments that HELM's run",
+        "expanders take (`max_train_instances=`, `temperature=`, ...) work as with any run entry and are not listed.",
     )
     for format_ in all_formats():
         page = f"../{format_.name}.md"
