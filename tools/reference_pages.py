@@ -3,7 +3,7 @@
 A page that is made from what the program does cannot be out of date. What the code does not say about itself
 (a description, a default) is mended in the code.
 
-How-to pages (docs/how-to-*.md) find their place in the navigation by their name.
+How-to pages (docs/how-to/) find their place in the navigation by themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ HOW_TO = "How-to"
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the how-to pages into the navigation, in the order of their names; mkdocs calls this."""
-    pages = sorted(path.name for path in Path(config.docs_dir).glob("how-to-*.md"))
+    folder = Path(config.docs_dir)
+    pages = sorted(path.relative_to(folder).as_posix() for path in folder.glob("how-to/*.md"))
     for section in config.nav or []:
         if HOW_TO in section:
             section[HOW_TO] += pages

@@ -13,7 +13,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext import adaptation
 from helm_ext.formats import registry
-from helm_ext.planning import task_expander
+from helm_ext.planning import demonstrations, task_expander
 
 
 def _register(entry: str) -> None:
@@ -40,6 +40,7 @@ def install() -> None:
     for name in names:
         _register(name)
     task_expander.install()
+    demonstrations.install()
 
 
 install()

@@ -104,6 +104,15 @@ def test_every_name_at_the_root_is_in_a_layer():
     assert len(names) <= 15
 
 
+def test_the_readme_has_a_question_for_every_room():
+    table = (REPOSITORY / "README.md").read_text().split("| question | room in `src/helm_ext/` |")[1].split("\n\n")[0]
+    named = re.findall(r"\| `([^`]+)`[^|]*\|$", table, re.MULTILINE)
+    rooms = {f"helm_ext.{name.split('/')[0].removesuffix('.py')}" for name in named}
+    assert rooms == {name for layer in LAYERS for name in layer}
+    for name in named:
+        assert (SOURCES / name.replace("NAME", "innodata")).exists(), name
+
+
 def test_every_format_is_in_the_contract():
     packages = {f"helm_ext.formats.{path.parent.name}" for path in (SOURCES / "formats").glob("*/__init__.py")}
     assert packages == set(CONTRACTS["formats"]["modules"])

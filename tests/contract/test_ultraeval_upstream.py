@@ -23,18 +23,22 @@ import pytest
 import upstream_ultraeval
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import create_metric
+from helm_names import require_writable
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.adaptation import wrap
-from helm_ext.errors import TransformError
+from helm_ext.errors import DatasetNotFoundError, TransformError
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.formats import ultraeval
 from helm_ext.formats.ultraeval.checkout import Checkout
 from helm_ext.formats.ultraeval.lowering import to_gen_instance
+from helm_ext.formats.ultraeval.metric_names import read_metrics
 from helm_ext.formats.ultraeval.metrics import PASS_AT, UltraEvalMetric, pass_at
 from helm_ext.formats.ultraeval.postprocess import NONE, OURS, get_postprocess
+from helm_ext.formats.ultraeval.run_log import read_run_log_config
 from helm_ext.formats.ultraeval.sampling import Sampling
 from helm_ext.formats.ultraeval.script import load_script
+from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.answers import Answer, AnswerReader, Question
 from helm_ext.scoring.code_execution import make_program, passes
 from helm_ext.scoring.likelihood_rules import argmin, mc2, ppl, ppl_norm
@@ -325,6 +329,26 @@ def test_every_log_of_upstreams_keeps_its_metric_and_its_scores(checkout, logs):
     ] == []
 
 
+def test_every_file_of_upstreams_leaderboard_names_its_metric(tmp_path):
+    """They say `metrics`, and PPL's rule also in `model_postprocess`."""
+    paths = sorted(REPO.glob("leaderboard/**/*.json"))
+    assert len(paths) > 3000
+    found = Counter()
+    for path in paths:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        (tmp_path / "config.json").write_bytes(path.read_bytes())
+        log = read_run_log_config(tmp_path / "instance.jsonl")
+        method = "gen" if said["generate"]["method"] == "generate" else "ppl"
+        choice = read_metrics(log.require_metrics(), method, log.postprocess(method), "")
+        config = {"metric": said["metrics"], "postprocess": said["task_postprocess"] or said["model_postprocess"]}
+        assert set(choice.names) == {stat_of(config, name) for name in said["metrics"]}
+        assert log.task_name == said["dataset_name"]
+        found[choice.names[0]] += 1
+    assert set(found) == {
+        "ultraeval_prefix_match", "ultraeval_exact_match", "ultraeval_function_execution", "ppl_accuracy", "ppl_norm_accuracy",
+    }  # fmt: skip
+
+
 def test_every_task_asks_upstreams_prompts(checkout, logs):
     for method in ("gen", "ppl"):
         config = checkout / "configs" / f"all_{method}.json"  # written by make_configs for upstream's run
@@ -335,6 +359,48 @@ def test_every_task_asks_upstreams_prompts(checkout, logs):
             lines = (logs[task] / "instance.jsonl").read_text(encoding="utf-8").splitlines()
             asked = ["".join(row_extra(instance)["prompt"]) for instance in evalset.instances]
             assert asked == [json.loads(line)["prompt_inputs"][0] for line in lines], task
+
+
+@pytest.mark.parametrize("where", ["relative", "absolute", "deep"])
+def test_every_config_and_log_has_names_that_helm_can_write(checkout, logs, where, tmp_path, monkeypatch):
+    monkeypatch.chdir(checkout if where == "relative" else tmp_path)
+    top = checkout
+    if where == "deep":  # the same files under a path of 3,000 characters
+        top = tmp_path
+        while len(str(top)) < 2700:
+            top = top / ("d" * 200)
+        os.makedirs(top)  # noqa: PTH103 - Path.mkdir calls itself once a folder
+        (top / "UltraEval").symlink_to(checkout)
+        (top / "logs").symlink_to(next(iter(logs.values())).parent)
+        top = top / "UltraEval"
+    names = Counter()
+    for path in sorted(checkout.glob("datasets/*/config/*.json")):
+        run_spec = get_run_spec(
+            "ultraeval", {"config": str(top / path.relative_to(checkout)), "root": str(top), "allow_code": True}
+        )
+        require_writable(run_spec)
+        names[run_spec.name] += 1
+        names[run_spec.groups[0]] += 1
+    for task, folder in logs.items():
+        data = (top.parent / "logs" / task if where == "deep" else folder) / "instance.jsonl"
+        run_spec = get_run_spec("ultraeval", {"data": str(data), "root": str(top), "allow_code": True})
+        require_writable(run_spec)
+        names[run_spec.name] += 1
+        names[run_spec.groups[0]] += 1
+    assert len(names) == 4 * 407
+    assert set(names.values()) == {1}
+
+
+def test_every_config_without_data_says_what_makes_it():
+    for path in sorted(REPO.glob("datasets/*/config/*.json")):
+        data = REPO / json.loads(path.read_text(encoding="utf-8"))["path"]
+        assert not data.is_file()
+        with pytest.raises(DatasetNotFoundError) as caught:
+            ultraeval.load(config=path, allow_code=True)
+        maker = data.parent.parent / "make_dataset.py"
+        assert str(caught.value).startswith(
+            f"{data}: data: no such file\n  hint: {maker} writes it from UltraEval's raw data"
+        )
 
 
 def test_every_script_makes_what_upstream_makes(checkout):

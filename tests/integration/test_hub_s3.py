@@ -93,3 +93,19 @@ def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
 def test_no_such_bucket(root, tmp_path):
     with pytest.raises(HubError, match="cannot be written: no such bucket or folder; nothing was changed"):
         hub.upload(make(tmp_path / "a", "4"), "s3://other-bucket/hub")
+
+
+def test_verify_reads_the_server_and_not_the_cache(root, tmp_path):
+    hub.upload(make(tmp_path / "a", "4"), root)
+    assert hub.load("demo", hub=root)["test"].num_rows == 1  # a copy is in the cache now
+    server = s3fs.S3FileSystem()
+    path = f"{root}/blobs/{hub.resolve('demo', hub=root).digest}.zip"
+    data = server.cat_file(path)
+    server.pipe_file(path, data[:-3])
+    (problem,) = hub.verify(hub=root)
+    assert "is damaged" in str(problem)
+    server.rm(path)
+    (problem,) = hub.verify(hub=root)
+    assert "is missing" in str(problem)
+    server.pipe_file(path, data)
+    assert hub.verify(hub=root) == []

@@ -13,8 +13,12 @@ from helm_ext.errors import DatasetError, DatasetNotFoundError, RunEntryError
 from helm_ext.evalset import EvalSet
 from helm_ext.formats import Claim, all_formats, detect, files_in, get_format
 from helm_ext.formats.arguments import parse_arguments
+from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.request_states.loading import Arguments
 from helm_ext.formats.scenario import EvalSetScenario
+
+OPTIONS = {"adapter_spec": Arguments.__annotations__.keys(), "innodata": Options.__annotations__.keys()}
+"""What `load(**arguments)` takes."""
 
 NAMES = ["adapter_spec", "ultraeval", "innodata"]
 
@@ -127,8 +131,7 @@ def test_every_argument_is_one_of_load(name):
 
     module = importlib.import_module(get_format(name).scenario_class.rsplit(".", 2)[0])
     taken = set(inspect.signature(module.load).parameters)
-    if "arguments" in taken:
-        taken |= Arguments.__annotations__.keys()
+    taken |= OPTIONS.get(name, set())
     declared = {argument.name for argument in get_format(name).arguments} - {"missing", "dataset"}
     assert declared <= taken
 

@@ -1,4 +1,4 @@
-"""The hub: versions, freezing, damage, refusals (formats.md, section 3)."""
+"""The hub: versions, freezing, damage, refusals (docs/innodata.md, "The hub")."""
 
 from __future__ import annotations
 
@@ -407,6 +407,31 @@ def test_part_files_are_invisible_and_go_when_they_are_old(local, make):
     hub.upload(make(record("a", "5")), local)
     assert young.exists()
     assert not old.exists()
+
+
+def test_the_bytes_of_an_entry(local, make, monkeypatch):
+    """Entries are for ever: other versions of helm-ext, and people, read them."""
+    monkeypatch.setattr(operations.secrets, "token_hex", lambda _: "0" * 32)
+    path = make(record("a"), record("b"), train=[record("t")], author="é")
+    version = hub.upload(path, local).version
+    assert (local / "datasets/demo/versions/00000001.json").read_text(encoding="utf-8") == (
+        "{\n"
+        '  "format": 1,\n'
+        '  "name": "demo",\n'
+        '  "number": 1,\n'
+        f'  "digest": "{hashlib.sha256(path.read_bytes()).hexdigest()}",\n'
+        f'  "size": {path.stat().st_size},\n'
+        '  "test_size": 2,\n'
+        '  "train_size": 1,\n'
+        f'  "test_digest": "{version.test_digest}",\n'
+        f'  "train_digest": "{version.train_digest}",\n'
+        f'  "uploaded": "{version.uploaded}",\n'
+        '  "attributes": {\n'
+        '    "author": "é"\n'
+        "  },\n"
+        '  "claim": "00000000000000000000000000000000"\n'
+        "}\n"
+    )
 
 
 # Damage

@@ -179,7 +179,7 @@ def broken_link_instead(path):
 
 
 def loop_instead(path):
-    path.unlink()
+    path.unlink(missing_ok=True)
     path.symlink_to(path.name)
 
 
@@ -241,6 +241,20 @@ def test_one_damaged_entry_does_not_hide_the_others(root, run, tmp_path):
     (root / "datasets/demo/versions/00000001.json").write_text("{}")
     hub.upload(make(tmp_path, name="third"), root)
     assert "third" in run("list").stdout
+
+
+def test_a_dataset_whose_versions_cannot_be_listed_is_named(root, run, tmp_path):
+    for name in ("demo", "other"):
+        hub.upload(make(tmp_path, name=name), root)
+    shutil.rmtree(root / "datasets/demo/versions")
+    loop_instead(root / "datasets/demo/versions")
+    assert hub.names(root) == ["demo", "other"]
+    listed, verified = run("list"), run("verify")
+    assert (listed.exit_code, verified.exit_code) == (1, 1)
+    assert "versions: cannot be listed: Too many levels of symbolic links" in listed.stderr
+    assert "other" in listed.stdout
+    assert verified.stdout.startswith("error: demo: ")
+    assert "2 datasets verified, 1 problem" in verified.stdout
 
 
 def test_only_the_newest_entry_is_read_for_the_list(root, run, tmp_path):

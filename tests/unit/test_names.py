@@ -10,9 +10,8 @@ import pytest
 import ultraeval_checkout as made
 from helm.benchmark import runner
 from helm.benchmark.metrics.metric import create_metric
-from helm.benchmark.presentation.schema import RunGroup
-from helm.benchmark.presentation.summarize import get_scenario_name
 from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario, get_scenario_cache_path
+from helm_names import SUFFIX, require_writable
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.formats import long_arguments, planned
@@ -21,22 +20,6 @@ from helm_ext.planning import run_specs
 from helm_ext.planning.names import ADDED_BY_HELM, MAX_FILE_NAME, SHORT, cut, fit_arguments, fit_name, shorten
 from helm_ext.planning.pending import make_pending
 from helm_ext.planning.task_expander import TaskRunExpander
-
-SUFFIX = ",model=" + "m" * (ADDED_BY_HELM - len(",model="))
-"""The longest that HELM may add."""
-
-
-def files_of(run_spec):
-    """The names of the files and folders that HELM makes of a run."""
-    group = run_spec.groups[0]
-    of_arguments = f"{group}_{get_scenario_name(RunGroup(name=group, display_name=group), run_spec.scenario_spec)}.json"
-    cached = ",".join(f"{key}={value}" for key, value in sorted(run_spec.scenario_spec.args.items()))
-    return [run_spec.name + SUFFIX, of_arguments, group, *f"{group}:{cached}".split("/")]
-
-
-def require_writable(run_spec):
-    for name in files_of(run_spec):
-        assert len(name.encode()) <= MAX_FILE_NAME, name
 
 
 def full_arguments(run_spec):

@@ -47,6 +47,15 @@ def test_the_fourth_format_is_small():
     assert sum(1 for line in lines if line.strip()) < 80
 
 
+def test_the_page_shows_the_fourth_format():
+    """docs/how-to/add_a_format.md holds its files, so that whoever copies them has what these tests run."""
+    page = (FOURTH.parents[2] / "docs" / "how-to" / "add_a_format.md").read_text(encoding="utf-8")
+    files = [path for path in FOURTH.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert len(files) == 5
+    for path in files:
+        assert f'title="{path.relative_to(FOURTH)}"\n{path.read_text(encoding="utf-8")}```' in page, path
+
+
 def test_one_line_in_the_table(fresh, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(FOURTH)
     monkeypatch.setattr(registry, "_others", list)

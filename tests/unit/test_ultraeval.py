@@ -405,7 +405,10 @@ def test_sampling_parameters(root):
     assert (spec.temperature, spec.max_tokens, spec.stop_sequences, spec.num_outputs) == (0.3, 300, ["\n\n", "Q:"], 2)
     decoding = {"top_p": 0.8, "top_k_per_token": 5, "frequency_penalty": 0.5, "presence_penalty": 1.0}
     assert all(row_extra(instance)["decoding"] == decoding for instance in evalset.instances)
-    assert [warning.code for warning in evalset.warnings] == ["several-samples"]
+    (warning,) = evalset.warnings
+    assert (warning.code, "but for metrics that look at all" in warning.message) == ("several-samples", False)
+    code = with_params(root, content, metric="function_execution", allow_code=True)
+    assert "but for metrics that look at all" in code.warnings[0].message
     assert with_params(root, content, max_tokens=7, temperature=1).adapter_spec.max_tokens == 7
     assert with_params(root, {"top_k": -1, "stop": "x"}).adapter_spec.stop_sequences == ["x"]
     assert "decoding" not in row_extra(with_params(root, {"top_k": -1}).instances[0])

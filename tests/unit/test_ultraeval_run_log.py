@@ -247,3 +247,20 @@ def test_rows_that_were_not_run_are_counted_as_such(write, method):
         f"{path}: 1 of 2 rows were not run; a recorded run refuses the file\n"
         "  hint: missing=skip scores the rest and reports how many were left out"
     )
+
+
+def test_numbers_as_upstream_writes_them(write, tmp_path):
+    """Python writes NaN and -Infinity; an option that has one of them loses."""
+    nan, inf = float("nan"), float("inf")
+    lines = [
+        line(1, [[[-1.0, -5.0], [-1.0, nan]]]),  # "2" is right, and cannot win
+        line(1, [[[-1.0, -inf], [-1.0, -9.0]]]),
+        line(1, [[[-1.0, -5.0], [-1.0, -2.0]]]),
+    ]
+    assert rescore(ultraeval.load(data=write(lines, folder="sums_sums_ppl")))["ppl_accuracy"] == pytest.approx(2 / 3)
+    with pytest.raises(DatasetError, match="expected the log-probabilities of 2 options"):
+        ultraeval.load(data=write([line(1, [[[-1.0, inf], [-1.0, -2.0]]])]))
+    root = made.make_checkout(tmp_path / "UltraEval")
+    made.write_rows(root / "datasets" / "sums" / "data" / "sums.jsonl", [made.question(1, weight=nan)])
+    with pytest.raises(DatasetError, match="NaN is not JSON"):  # rows that a task is made of
+        ultraeval.load(dataset="sums", root=root, method="gen")

@@ -144,7 +144,7 @@ def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) 
         raise RunEntryError(
             f"{adapter_spec.model_deployment} would be asked, but the {len(offered)} rows are there for their recorded "
             "completions\n  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE "
-            "(innodata:)"
+            "(innodata:), or leave rows beside the demonstrations: fewer with max_train_instances=N (adapter_spec:)"
         )
     if not evaluated:
         raise RunEntryError(

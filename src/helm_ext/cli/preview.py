@@ -21,6 +21,7 @@ from helm_ext.cli.session import (
 from helm_ext.errors import HelmExtError
 
 if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapters.adapter import Adapter
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
@@ -79,11 +80,23 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
         except HelmExtError:
             raise
         except Exception as error:
-            # Tokenizers are loaded from many libraries, each with its own exceptions.
+            # Tokenizers are loaded from many libraries, each with its own exceptions; HELM's adapters raise others.
+            deployment = run_spec.adapter_spec.model_deployment
+            if _has_tokenizer(adapter):
+                raise HelmExtError(f"HELM cannot make the prompts: {type(error).__name__}: {error}") from error
             raise HelmExtError(
-                f"{run_spec.adapter_spec.model_deployment}: its tokenizer cannot be used here: {error}\n"
+                f"{deployment}: its tokenizer cannot be used here: {error}\n"
                 "  hint: leave out --model to see the prompt before it is fitted to a window"
             ) from error
+
+
+def _has_tokenizer(adapter: Adapter) -> bool:
+    """Whether the model's tokenizer can be used here; where none is asked for, it can."""
+    try:
+        adapter.window_service.fits_within_context_window("a")
+    except Exception:  # noqa: BLE001 - whatever a library raises that cannot load it
+        return False
+    return True
 
 
 def render(state: RequestState) -> str:

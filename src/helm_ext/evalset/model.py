@@ -177,6 +177,7 @@ class EvalSet:
     display_name: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
+    """Names under which HELM's pages show the dataset. Only shown: facts have fields of their own."""
     details: object | None = None
     """The format's own facts: a dataclass of its package (UltraEval's `TaskFacts`), read by its run spec function."""
     warnings: tuple[Problem, ...] = ()

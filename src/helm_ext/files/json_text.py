@@ -161,17 +161,22 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         raise make_error(
             path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
         )
-    surrogate = _LONE_SURROGATE.search(text)
-    if surrogate:
-        try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            raise make_error(
-                path, "a string holds half of a surrogate pair, which is no character",
-                "write the character itself, or both halves", line + _line_of_lone_surrogate(text),
-                code="lone-surrogate",
-            ) from None  # fmt: skip
+    _require_whole_characters(value, text, path, line)
     return value
+
+
+def _require_whole_characters(value: Any, text: str, path: str, line: int) -> None:
+    """Raise DatasetSyntaxError where a string of `value` holds half of a surrogate pair: no file can hold that."""
+    if not _LONE_SURROGATE.search(text):
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise make_error(
+            path, "a string holds half of a surrogate pair, which is no character",
+            "write the character itself, or both halves", line + _line_of_lone_surrogate(text),
+            code="lone-surrogate",
+        ) from None  # fmt: skip
 
 
 _HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
@@ -320,6 +325,12 @@ def parse_relaxed_json(data: bytes, path: str, *, max_bytes: int = MAX_RELAXED_B
     import json5
 
     try:
-        return json5.loads(text, allow_duplicate_keys=False)
+        value = json5.loads(text, allow_duplicate_keys=False)
     except (ValueError, RecursionError):
         raise strict from None
+    if _is_deeper(value, MAX_DEPTH):
+        raise _too_deep(text, path, 1)
+    if _LONE_SURROGATE.search(text):
+        value = json.loads(json.dumps(value))  # joins the two halves of a character, which the library leaves apart
+    _require_whole_characters(value, text, path, 1)
+    return value

@@ -31,6 +31,7 @@ class BundleCode(Code):
     LEADING_DATA = "leading-data"
     MESSAGE_KEY = "message-key"
     MESSAGE_TYPE = "message-type"
+    MANY_ATTRIBUTES = "many-attributes"
     MESSAGES_EMPTY = "messages-empty"
     MESSAGES_TYPE = "messages-type"
     META_TOO_LARGE = "meta-too-large"

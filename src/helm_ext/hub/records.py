@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, TypedDict
 from helm_ext.errors import DatasetError, Location, Problems, did_you_mean, near_words, show
 from helm_ext.files import iter_rows, parse_json, split_lines
 from helm_ext.files.limits import READ_BYTES
+from helm_ext.files.lines import Line
 from helm_ext.hub.codes import BundleCode
 
 __all__ = ["ROLES", "Message", "Record", "parse_object", "parse_record", "read_rows", "suggest_rename"]
@@ -39,8 +40,8 @@ class Record:
     line: int
 
 
-def read_rows(file: BinaryIO, path: str, problems: Problems, hashes: Any) -> Iterator[tuple[Location, bytes | None]]:
-    """Yield every line but the blank ones at the end of the file; a blank one before is a problem.
+def read_rows(file: BinaryIO, path: str, problems: Problems, hashes: Any) -> Iterator[Line]:
+    """Return the lines but for the blank ones at the end of the file; a blank one before is a problem.
 
     A line that is too long is a problem too, and yielded as None. `hashes` (of hashlib) is fed the bytes of the file.
     """
@@ -50,8 +51,7 @@ def read_rows(file: BinaryIO, path: str, problems: Problems, hashes: Any) -> Ite
         hashes.update(chunk)
         return chunk
 
-    for number, line in iter_rows(split_lines(read_chunk), path, problems, blank="error"):
-        yield Location(path, number), line
+    return iter_rows(split_lines(read_chunk), path, problems, blank="error")
 
 
 def parse_object(data: bytes, location: Location, problems: Problems) -> dict[str, Any] | None:

@@ -57,7 +57,7 @@ class Storage(Protocol):
         Returns whether the file was missing or damaged; False where that is not known.
         """
 
-    def fetch(self, path: str, digest: str, *, cached: bool = True) -> Path:
+    def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
         """Return a local file with the bytes of `path`. Raises FileNotFoundError. The reader checks the digest.
 
         A copy that was fetched earlier is taken if its digest is right, unless `cached` is False: then the bytes come
@@ -152,7 +152,7 @@ class LocalStorage:
                 part.replace()  # whoever comes second brings the same bytes
         return True
 
-    def fetch(self, path: str, digest: str, *, cached: bool = True) -> Path:  # noqa: ARG002 - nothing is cached
+    def fetch(self, path: str, digest: str, *, cached: bool) -> Path:  # noqa: ARG002 - nothing is cached
         """See Storage."""
         found = self.path / path
         with _explained(f"{found}: cannot be read", ""):
@@ -264,7 +264,7 @@ class RemoteStorage:
                 raise HubError(f"{self.root}/{path}: only {size} bytes were stored; nothing was changed")
         return False
 
-    def fetch(self, path: str, digest: str, *, cached: bool = True) -> Path:
+    def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
         """See Storage. Files are kept in the user's cache folder; one whose digest is wrong is fetched again."""
         from platformdirs import user_cache_path
 

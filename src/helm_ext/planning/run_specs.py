@@ -21,6 +21,7 @@ from helm_ext.formats import planned
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import get_format
+from helm_ext.planning import RUN_ARGUMENTS
 from helm_ext.planning.names import fit_arguments, fit_name, full_name
 from helm_ext.planning.pending import make_pending
 
@@ -72,7 +73,7 @@ def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
     metrics = list(plan.metric_specs) or [_metric_spec(evalset)]
     if fitted != arguments or name != full_name(format_.name, plan.name_arguments, end):
         full = {**arguments, **plan.name_arguments}
-        metrics.append(MetricSpec(class_name="helm_ext.planning.names.RunArguments", args=full))
+        metrics.append(MetricSpec(class_name=RUN_ARGUMENTS, args=full))
     return RunSpec(
         name=name,
         scenario_spec=ScenarioSpec(class_name=format_.scenario_class, args=fitted),

@@ -1,8 +1,11 @@
 """Innodata Dataset Hub bundles: chat records, lowered to HELM's chat method (docs/innodata.md).
 
-loading.py   bundle ──▶ EvalSet
-replies.py   replies recorded earlier
-writing.py   EvalSet ──▶ bundle
+options.py     arguments of a run entry
+loading.py     a bundle is read and checked
+replies.py     replies recorded earlier
+attributes.py  what reports can be grouped by
+lowering.py    records ──▶ EvalSet
+writing.py     EvalSet ──▶ bundle
 
 The bundles themselves are the business of `helm_ext.hub`.
 """
@@ -12,7 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from helm_ext.formats.innodata.loading import check, load, render_text
+    from helm_ext.formats.innodata.loading import check, load
+    from helm_ext.formats.innodata.lowering import render_text
     from helm_ext.formats.innodata.schema import json_schema
     from helm_ext.hub import open_bundle, pack
 
@@ -24,6 +28,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from helm_ext import hub
-    from helm_ext.formats.innodata import loading, schema
+    from helm_ext.formats.innodata import loading, lowering, schema
 
-    return getattr(next(module for module in (loading, schema, hub) if hasattr(module, name)), name)
+    return getattr(next(module for module in (loading, lowering, schema, hub) if hasattr(module, name)), name)

@@ -51,9 +51,10 @@ class _Innodata(Format):
         Argument("replies", PATH, "a JSON Lines file of replies to score, with `model=recorded/NAME`; any other model "
                  "is refused", names_data=True),
         Argument("max_tokens", WHOLE_NUMBER, "of a reply", "512"),
-        Argument("limit", WHOLE_NUMBER, "the first N records (HELM's `-m` then takes a random part of them)", "all"),
+        Argument("limit", WHOLE_NUMBER, "the first N records (HELM's `-m` then takes a random part of "
+                 "them); no others are parsed", "all"),
         MISSING,
-        Argument("metrics", SEVERAL, "names of metrics", "all of those below"),
+        Argument("metrics", SEVERAL, "names of metrics", "all below"),
         Argument("main_metric", TEXT, "the one on the leaderboard", "`expected_contains`"),
         Argument("extract", TEXT, "a regular expression, applied to each reply before scoring"),
         Argument("strip", FLAG, "white space around replies is removed", "`false`"),

@@ -1,14 +1,10 @@
-"""A bundle as an EvalSet: conversations for HELM's chat method, or written out as text.
-
-chat    messages are sent as they are, system included; the model's own template makes the prompt
-text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?⏎⏎Assistant:
-"""
+"""A bundle, from the hub or a file, is read and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import (
     DatasetError,
@@ -17,151 +13,91 @@ from helm_ext.errors import (
     Location,
     Problem,
     Problems,
-    RunEntryError,
-    did_you_mean,
     raise_for,
-    show,
     to_problem,
 )
-from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
+from helm_ext.formats.innodata.lowering import Content, to_evalset
+from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.innodata.replies import check_replies, read_replies
-from helm_ext.hub.bundle import Bundle, check_records, open_bundle
+from helm_ext.hub import open_bundle, open_version, resolve
+from helm_ext.hub.bundle import Bundle, check_records
 from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import Meta, Split
-from helm_ext.hub.records import Message, Record
-from helm_ext.parsing import compile_pattern
+from helm_ext.hub.records import Record
 
 if TYPE_CHECKING:
-    from helm.benchmark.scenarios.scenario import Instance
-
+    from helm_ext.evalset import EvalSet
     from helm_ext.hub.archive import Limits
 
-__all__ = ["METRICS", "check", "load", "render_text"]
-
-METRICS = (
-    "expected_exact",
-    "expected_prefix",
-    "expected_contains",
-    "refusal_match",
-    "expected_f1",
-    "expected_rouge_l",
-    "expected_bleu",
-    "expected_chrf",
-)
-MAIN_METRIC = "expected_contains"
-"""Chat models wrap their answers in sentences, so the whole words of `expected` count wherever they stand."""
-
-TEXT_STOP = "\n\nUser:"
-"""With `render="text"` a model that goes on to write the user's next turn is stopped there."""
-
-_ROLE_TITLES = {"system": "System", "user": "User", "assistant": "Assistant"}
-_MAX_VALUES = 20
-_MAX_LENGTH = 40
-"""Characters of an attribute's name, and of a value: both stand in the titles of tables and columns."""
-_NOT_GROUPED = ("description", "display_name", "license", "source", "url", "author", "citation")
-"""Attributes that describe a dataset and do not divide it."""
+__all__ = ["check", "load"]
 
 
-def load(
-    *,
-    dataset: str | None = None,
-    path: str | Path | None = None,
-    version: int | str | None = None,
-    split: Split = "test",
-    hub: str | None = None,
-    render: Literal["chat", "text"] = "chat",
-    replies: str | Path | None = None,
-    metrics: Sequence[str] | None = None,
-    main_metric: str | None = None,
-    max_tokens: int = 512,
-    temperature: float = 0.0,
-    stop: Sequence[str] | None = None,
-    limit: int | None = None,
-    extract: str | None = None,
-    strip: bool = False,
-    lower: bool = False,
-) -> EvalSet:
-    """Return the records of one split, ready for HELM.
+def load(**arguments: Any) -> EvalSet:
+    """Return the records of one split, ready for HELM. The arguments are those of `Options`.
 
-    Exactly one of `dataset` (a name on the hub, with `version`: a number, a digest or the start of one; newest by
-    default) and `path` (a bundle). `replies` is a JSON Lines file of `{id, reply}` to score instead of asking a model;
-    the EvalSet's digest then covers both files. `limit` keeps the first rows. `metrics`, `main_metric`, `extract`,
-    `strip` and `lower` are fields of `Scoring`.
+    With `limit` only the first records are parsed and their rules checked; sizes and digests are checked always. With
+    `replies` the EvalSet's digest covers both files, and all records are read, because replies to records beyond the
+    limit are errors.
 
     Raises DatasetError with all problems, HubError, RunEntryError.
     """
-    _check_options(dataset, path, version, hub, split, render, limit, max_tokens)
-    chosen = _make_scoring(metrics, main_metric, extract, strip, lower)
-    warnings: list[Problem] = []
-    if dataset is not None:
-        from helm_ext.hub import open_version, resolve
+    options = Options(**arguments)
+    options.require_sense()
+    options.to_scoring()
+    content = _read(options)
+    if not content.records:
+        raise DatasetIntegrityError(f"{options.dataset or options.path}: the {options.split} split is empty")
+    if options.replies is not None:
+        ids = [record.id for record in content.records]
+        content.records = content.records[: options.limit]
+        title = _title(options.split, content.meta)
+        content.replies, content.digest = read_replies(
+            Path(options.replies), ids, len(content.records), title, content.digest
+        )
+        content.counts["recorded"] = len(content.replies)
+        content.counts["not_run"] = len(content.records) - len(content.replies)
+    content.counts["eval"] = len(content.records)
+    return to_evalset(content, options)
 
-        resolved = resolve(dataset, version, hub)
+
+def _read(options: Options) -> Content:
+    """Read the records: of the hub, which has checked the bundle when it was uploaded, or of a file, checked now."""
+    limit = options.limit if options.replies is None else None
+    if options.dataset is not None:
+        resolved = resolve(options.dataset, options.version, options.hub)
+        warnings = []
         if resolved.notice:
-            where = Location(f"{dataset}@{resolved.version}")
+            where = Location(f"{options.dataset}@{resolved.version}")
             warnings.append(Problem(resolved.notice, where, severity="warning", code=BundleCode.NEWER_VERSION))
-        with open_version(resolved, hub) as bundle:
-            records = list(bundle.records(split))
-            meta, digest = bundle.meta, bundle.digest
-        number: int | None = resolved.version
-    else:
-        assert path is not None
-        number = None
-        with open_bundle(path) as bundle:
-            warnings.extend(bundle.warnings)
-            records = _check_and_read(bundle, split)
-            meta, digest = bundle.meta, bundle.digest
-    if not records:
-        raise DatasetIntegrityError(f"{dataset or path}: the {split} split is empty")
-    counts = {"rows": len(records)}
-    ids = [record.id for record in records]
-    if limit is not None:
-        records = records[:limit]
-    answers: dict[str, Recorded] | None = None
-    question_digest = digest  # whoever's replies: one column
-    if replies is not None:
-        answers, digest = read_replies(Path(replies), ids, len(records), _title(split, meta), digest)
-        counts["recorded"] = len(answers)
-        counts["not_run"] = len(records) - len(answers)
-    counts["eval"] = len(records)
-    return _make_evalset(
-        records, meta, number, digest, split, render, answers, counts, warnings,
-        question_digest=question_digest,
-        scoring=chosen,
-        decoding={"max_tokens": max_tokens, "temperature": temperature,
-                  "stop_sequences": list(stop if stop is not None else [TEXT_STOP] if render == "text" else [])},
-    )  # fmt: skip
+        with open_version(resolved, options.hub) as bundle:
+            return _to_content(bundle, options, list(bundle.records(options.split, limit)), resolved.version, warnings)
+    assert options.path is not None  # `require_sense`
+    with open_bundle(options.path) as bundle:
+        problems = Problems()
+        records = check_records(bundle, problems, {}, keep=options.split, limit=limit)
+        raise_for(problems.finish())
+        return _to_content(bundle, options, records, None, list(bundle.warnings))
+
+
+def _to_content(
+    bundle: Bundle, options: Options, records: list[Record], version: int | None, warnings: list[Problem]
+) -> Content:
+    counts = {"rows": bundle.meta.sizes[options.split]}  # which is how many there are: that has been checked
+    return Content(bundle.meta, version, bundle.digest, bundle.digest, records, counts, warnings)
 
 
 def check(
-    path: str | Path,
-    *,
-    expected_name: str | None = None,
-    limits: Limits | None = None,
-    dataset: str | None = None,
-    version: int | str | None = None,
-    split: Split = "test",
-    hub: str | None = None,
-    render: Literal["chat", "text"] = "chat",
-    replies: str | Path | None = None,
-    metrics: Sequence[str] | None = None,
-    main_metric: str | None = None,
-    max_tokens: int = 512,
-    limit: int | None = None,
-    extract: str | None = None,
-    strip: bool = False,
-    lower: bool = False,
-    missing: Literal["error", "skip"] = "error",  # noqa: ARG001 - decided by the run, see helm_ext.adaptation
+    path: str | Path, *, expected_name: str | None = None, limits: Limits | None = None, **arguments: Any
 ) -> tuple[list[Problem], dict[str, int]]:
     """Check every rule of a bundle; return all problems and what was counted (`test`, `train`, `rows`).
 
-    The other arguments are those of the run entry. A file of `replies` is checked too (`recorded`, `not_run`).
+    The other arguments are those of `Options`. A file of `replies` is checked too (`recorded`, `not_run`).
     Memory is constant but for eight bytes a record, with `replies` the records of the split. Raises nothing for bad
     data, nor for bad arguments.
     """
-    found = _argument_problems(
-        path, lambda: _check_options(dataset, path, version, hub, split, render, limit, max_tokens)
-    ) + _argument_problems(path, lambda: _make_scoring(metrics, main_metric, extract, strip, lower))
+    options = Options(path=path, **arguments)
+    split, limit, replies = options.split, options.limit, options.replies
+    found = _argument_problems(path, options.require_sense) + _argument_problems(path, options.to_scoring)
     counts: dict[str, int] = {}
     problems = Problems()
     records: list[Record] = []
@@ -204,192 +140,3 @@ def _argument_problems(path: str | Path, check_them: Callable[[], object]) -> li
 
 def _title(split: Split, meta: Meta) -> str:
     return f"the {split} split of {meta.name}"
-
-
-def _check_options(
-    dataset: str | None,
-    path: str | Path | None,
-    version: int | str | None,
-    hub: str | None,
-    split: str,
-    render: str,
-    limit: int | None,
-    max_tokens: int,
-) -> None:
-    if (dataset is None) == (path is None):
-        raise RunEntryError("innodata: exactly one of dataset and path is needed")
-    if path is not None and version is not None:
-        raise RunEntryError(
-            f"version={version}: a file has no versions\n  hint: dataset=NAME,version={version} reads from the hub"
-        )
-    if path is not None and hub is not None:
-        raise RunEntryError(f"hub={hub}: a file is in no hub\n  hint: dataset=NAME,hub={hub} reads from the hub")
-    if split not in ("test", "train"):
-        raise RunEntryError(f"split={split}: expected test or train")
-    if render not in ("chat", "text"):
-        raise RunEntryError(f"render={render}: expected chat or text")
-    for name, number in (("limit", limit), ("max_tokens", max_tokens)):
-        if number is not None and (type(number) is not int or number < 1):
-            raise RunEntryError(f"{name}={number}: expected a positive whole number")
-
-
-def _make_scoring(
-    metrics: Sequence[str] | None, main_metric: str | None, extract: str | None, strip: bool, lower: bool
-) -> Scoring:
-    """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given."""
-    from helm_ext.formats.request_states.scoring import HELM_METRICS, UNUSABLE_METRICS
-    from helm_ext.scoring.scores import get_scores
-    from helm_ext.scoring.scores.refusal import refuses
-
-    if extract is not None:
-        try:
-            compile_pattern(extract)
-        except ValueError as error:
-            raise RunEntryError(f"extract={extract}: {error}") from error
-    chosen = tuple(dict.fromkeys(metrics or METRICS))
-    if main_metric is None:
-        main_metric = MAIN_METRIC if MAIN_METRIC in chosen else chosen[0]
-    elif main_metric not in chosen:
-        chosen = (*chosen, main_metric)
-    known = (HELM_METRICS | get_scores().keys()) - UNUSABLE_METRICS.keys()
-    for name in chosen:
-        if name in UNUSABLE_METRICS:
-            raise RunEntryError(f"{show(name)} cannot be measured here: {UNUSABLE_METRICS[name]}")
-        if name not in known:
-            hint = did_you_mean(name, known) or f"for example {', '.join(METRICS)}"
-            raise RunEntryError(f"no such metric: {show(name)}\n  hint: {hint}")
-    if "refusal_match" in chosen:
-        refuses("")  # a file of patterns that cannot be read is known now, not when the model has answered
-    return Scoring(chosen, main_metric, extract=extract, strip=strip, lower=lower)
-
-
-def _check_and_read(bundle: Bundle, split: Split) -> list[Record]:
-    """Read a file that no hub has checked: every rule, over both splits."""
-    problems = Problems()
-    records = check_records(bundle, problems, {}, keep=split)
-    raise_for(problems.finish())
-    return records
-
-
-def _make_evalset(
-    records: Sequence[Record],
-    meta: Meta,
-    version: int | None,
-    digest: str,
-    split: Split,
-    render: str,
-    answers: Mapping[str, Recorded] | None,
-    counts: dict[str, int],
-    warnings: Sequence[Problem],
-    *,
-    question_digest: str,
-    scoring: Scoring,
-    decoding: dict[str, Any],
-) -> EvalSet:
-    from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, ADAPT_GENERATION, AdapterSpec
-
-    attributes = find_attributes(meta.attributes, records)
-    nothing = dict.fromkeys(
-        ("instructions", "input_prefix", "input_suffix", "reference_prefix", "reference_suffix", "output_prefix",
-         "output_suffix", "instance_prefix"), ""
-    )  # fmt: skip
-    adapter_spec = AdapterSpec(
-        method=ADAPT_CHAT if render == "chat" else ADAPT_GENERATION,
-        **nothing,
-        max_train_instances=0,
-        num_outputs=1,
-        **decoding,
-    )
-    label = meta.name if version is None else f"{meta.name} v{version}"
-    shown = meta.attributes.get("display_name")
-    description = meta.attributes.get("description")
-    return EvalSet(
-        name=meta.name,
-        format="innodata",
-        digest=digest,
-        question_digest=question_digest,
-        instances=[_to_instance(record, meta, attributes, render, answers) for record in records],
-        adapter_spec=adapter_spec,
-        scoring=scoring,
-        display_name=(f"{shown} v{version}" if version else shown) if isinstance(shown, str) else label,
-        description=description if isinstance(description, str) else f"Chat dataset {label}, {split} split",
-        tags=tuple(f"{key}={text}" for key, value in meta.attributes.items() if (text := _as_value(key, value))),
-        warnings=tuple(warnings),
-        counts=counts,
-        attributes=attributes,
-    )
-
-
-def _to_instance(
-    record: Record,
-    meta: Meta,
-    attributes: Mapping[str, Sequence[str]],
-    render: str,
-    answers: Mapping[str, Recorded] | None,
-) -> Instance:
-    from helm.benchmark.scenarios.scenario import CORRECT_TAG, TEST_SPLIT, Input, Instance, Output, Reference
-
-    extra: RowExtra = {}
-    if record.extra:
-        extra["data"] = record.extra
-    values = {**meta.attributes, **record.extra}
-    own = {key: text for key in attributes if (text := _as_value(key, values.get(key)))}
-    if own:
-        extra["attributes"] = own
-    if answers is not None:
-        extra["only"] = "recorded"  # who names replies wants them scored: another model is refused, not asked
-        extra["recorded"] = answers.get(record.id, {"status": "not_run", "states": []})
-    if render == "chat":
-        shown = Input(messages=[{"role": m["role"], "content": m["content"]} for m in record.messages])
-    else:
-        shown = Input(text=render_text(record.messages))
-    return Instance(
-        input=shown,
-        references=[Reference(Output(record.expected), tags=[CORRECT_TAG])],
-        split=TEST_SPLIT,
-        id=record.id,
-        extra_data={EXTRA_KEY: extra} if extra else {EXTRA_KEY: {}},
-    )
-
-
-def render_text(messages: Iterable[Message]) -> str:
-    """Write a conversation as a text prompt that ends where the assistant's reply begins."""
-    turns = [f"{_ROLE_TITLES[message['role']]}: {message['content']}" for message in messages]
-    return "\n\n".join([*turns, "Assistant:"])
-
-
-def find_attributes(meta_attributes: Mapping[str, Any], records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
-    """Return what reports can be grouped by: each attribute and the values that occur, sorted.
-
-    An attribute is a key of `meta.json` or an extra key of records, short itself, whose values are all short strings,
-    whole numbers or true/false, with at most 20 different ones. A record's own value goes before the dataset's; with
-    null or "" a record has none.
-    """
-    values: dict[str, set[str]] = {}
-    unfit: set[str] = set()
-    for record in records:
-        for key, value in {**meta_attributes, **record.extra}.items():
-            if value is None or (isinstance(value, str) and not value.strip()):
-                continue
-            text = _as_value(key, value)
-            if text is None:
-                unfit.add(key)
-            else:
-                values.setdefault(key, set()).add(text)
-    return {
-        key: tuple(sorted(values[key]))
-        for key in sorted(values)
-        if key not in unfit and len(values[key]) <= _MAX_VALUES
-    }
-
-
-def _as_value(key: str, value: Any) -> str | None:
-    """Return an attribute's value as it is shown, or None for one that is no short scalar, or has no short name."""
-    if key in _NOT_GROUPED or not isinstance(value, (str, int)) or not _is_short(key):
-        return None
-    text = str(value).lower() if isinstance(value, bool) else str(value).strip()
-    return text if _is_short(text) else None
-
-
-def _is_short(text: str) -> bool:
-    return 0 < len(text) <= _MAX_LENGTH and text.isprintable()

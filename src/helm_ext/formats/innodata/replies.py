@@ -100,8 +100,9 @@ def _collect(
 def _read_objects(path: Path, hashes: Any, problems: Problems) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
         with path.open("rb") as file:
-            for location, line in read_rows(file, str(path), problems, hashes):
-                if location.line == 1 and line is not None and line.lstrip().startswith(b"["):
+            for number, line in read_rows(file, str(path), problems, hashes):
+                location = Location(str(path), number)
+                if number == 1 and line is not None and line.lstrip().startswith(b"["):
                     # Else every line of a long array would be a problem of its own.
                     problems.add(
                         location,

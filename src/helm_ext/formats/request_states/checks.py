@@ -6,15 +6,19 @@ some bytes a row). `RULES` is the list, in the order in which problems of one li
 
 from __future__ import annotations
 
+import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from helm_ext import parsing
 from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, format_path, show
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Header
+from helm_ext.formats.request_states.instances import to_perturbation
 from helm_ext.formats.request_states.plan import First, Plan, Survey
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.rows import Lack, Row
@@ -100,7 +104,7 @@ class UnusedMapping(Rule):
         super().__init__(header)
         self.used: set[str] = set()
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if row.labels_from == "file" and row.labels is not None:
             self.used.update(row.labels)
 
@@ -131,6 +135,7 @@ class TooFewRows(Rule):
         if file.survey.is_recorded:
             problems.warn(_ALL, f"the file cannot be run live: {message}", hint, code="too-few-rows")
         else:
+            message = f"no completions are recorded, so a model would be asked, and {message}"
             problems.add(_ALL, message, hint, code="too-few-rows", kind=DatasetIntegrityError)
 
 
@@ -171,7 +176,7 @@ class NoCorrectReference(Rule):
         self.rows = Counter[bool]()
         """How many there are: whether they are train rows, to their number."""
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if row.lack is not None:
             is_train = row.split == "train"
             self.rows[is_train] += 1
@@ -202,6 +207,132 @@ class NoCorrectReference(Rule):
             )  # fmt: skip
 
 
+class UnknownPerturbation(Rule):
+    """Descriptions of perturbations that HELM does not know."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.wrong: dict[bytes, str] = {}
+        """Descriptions that were looked at, and what is wrong with each: "" for nothing."""
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        given = row.instance.get("perturbation")
+        if not given:
+            return
+        key = canonical_json(given)
+        if key not in self.wrong:
+            if len(self.wrong) >= _KEPT:
+                self.wrong.clear()
+            self.wrong[key] = _is_unknown(given)
+        if self.wrong[key]:
+            row.place.error("instance", "perturbation", message=self.wrong[key], code="perturbation")
+
+
+def _is_unknown(perturbation: Mapping[str, Any]) -> str:
+    try:
+        to_perturbation(perturbation)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+class EmptyAnswers(Rule):
+    """Correct references without text. HELM's draw of demonstrations ends at an empty answer, and then fails.
+
+    See `InContextLearningAdapter.sample_examples`. An empty answer is equal to an empty reply.
+    """
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.train, self.others = First(), First()
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        if "" in row.golds:
+            (self.train if row.split == "train" else self.others).add(row)
+
+    def say(self, file: File) -> None:
+        survey, settings = file.survey, file.plan.settings
+        draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
+        if survey.is_differentiated:
+            first, may_be_drawn = self.train, self.train.count
+        else:  # rows with an empty answer are drawn last
+            empty = self.train.count + self.others.count
+            first, may_be_drawn = self._first(), file.plan.demonstrations - (survey.rows - empty)
+        if draws and may_be_drawn > 0 and first.row is not None and not survey.helm.count:
+            say = first.row.place.warn if survey.is_recorded else first.row.place.error
+            rows = count(first.count, "demonstration has", "demonstrations have")
+            say(
+                "instance", "references",
+                message=f"{rows} an empty answer, and HELM cannot draw demonstrations where there is one",
+                hint='write the answer, or "sample_train": false, which takes the first rows as they are',
+                code="empty-demonstration",
+            )  # fmt: skip
+        evaluated = self.others if survey.is_differentiated else self._first()
+        if evaluated.row is not None:
+            evaluated.row.place.warn(
+                "instance", "references",
+                message=f"{count(evaluated.count, 'row has', 'rows have')} an empty correct reference: only an empty "
+                "reply is equal to it",
+                code="empty-answer",
+            )  # fmt: skip
+
+    def _first(self) -> First:
+        """Return what was found in rows of any split."""
+        both = First()
+        both.count = self.train.count + self.others.count
+        rows = [first.row for first in (self.train, self.others) if first.row is not None]
+        both.row = min(rows, key=lambda row: row.place.index, default=None)
+        return both
+
+
+class ReasonedAnswers(Rule):
+    """Completions that reason before they answer: equal to no reference unless the answer is extracted."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        scoring = header.scoring
+        self.is_extracted = any(scoring.get(key) for key in ("extract", "extract_all"))
+        self.equal = 0
+        self.found = First()
+        self.leads = Counter[str]()
+        """The words before the answer, to how many completions have them."""
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        recorded = row.found[0][1]
+        if self.is_extracted or row.labels is not None or recorded is None or row.is_helm:
+            return
+        text = recorded["result"]["completions"][0]["text"].strip().rstrip(".").casefold()
+        for gold in filter(None, (gold.strip().rstrip(".").casefold() for gold in row.golds)):
+            if text == gold:
+                self.equal += 1
+            lead = re.search(r"(\w+\W+)?\w+\W*$", text.removesuffix(gold)) if text.endswith(gold) else None
+            if lead is not None and len(self.leads) < _KEPT:
+                self.found.add(row)
+                self.leads[lead[0].strip()] += 1
+
+    def say(self, file: File) -> None:
+        plan, survey = file.plan, file.survey
+        if self.is_extracted or plan.method != "generation" or survey.choice.count or survey.helm.count:
+            return
+        lead, times = (self.leads.most_common(1) or [("", 0)])[0]
+        row = self.found.row if not self.equal and 2 * times > survey.statuses["ok"].count else None
+        how = f"the recorded completions end with it, after {show(lead)}"
+        thought = survey.thoughts.row
+        if row is None and thought is not None and plan.settings.max_train_instances and not survey.is_recorded:
+            row, how = thought, "the demonstrations show a chain of thought first"
+            lead = plan.settings.text("chain_of_thought_suffix").strip()
+        if row is not None:
+            # Spaces and letters as they come; a final point is no part of an answer.
+            words = r"\s+".join(map(re.escape, lead.split()))
+            pattern = rf"(?i){words}\s*(.+?)\.?\s*$" if lead else r"([^\n]+?)\.?\s*$"
+            file.problems.warn(
+                ("scoring",),
+                f"a completion that reasons before it answers is equal to no reference, and {how}",
+                f'extract the answer: "scoring": {{"extract": {json.dumps(pattern)}}}',
+                code="extract",
+            )
+
+
 # What is odd about splits, sizes and prompts
 
 
@@ -224,7 +355,7 @@ class Overlap(Rule):
         self.inputs: tuple[set[int], set[int]] = (set(), set())
         """Hashes of what is sent: of rows to evaluate, of train rows."""
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         given = row.instance["input"]
         sent = given.get("text")
         if (not sent or self.is_chat) and given.get("messages"):
@@ -322,11 +453,11 @@ class UntaggedReference(Rule):
         super().__init__(header)
         self.found = First()
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if row.is_untagged:
             self.found.add(row)
 
-    def say(self, file: File) -> None:
+    def say(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             rows = count(self.found.count, "row has", "rows have")
             self.found.row.place.warn(
@@ -347,12 +478,12 @@ class NonfiniteNumbers(Rule):
         self.found = First()
         self.numbers = 0
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if row.nonfinite:
             self.found.add(row)
             self.numbers += row.nonfinite
 
-    def say(self, file: File) -> None:
+    def say(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             self.found.row.place.warn(
                 message=f"{count(self.numbers, 'number')} in {count(self.found.count, 'row')} "
@@ -374,7 +505,7 @@ class Ids(Rule):
         self.twin = 0
         """Where the row stands whose id the first of them has."""
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         given = row.instance.get("id")
         if given is None or given == "":
             self.found.add(row)
@@ -441,7 +572,7 @@ class IncompleteRecordings(Rule):
         self.requests = self.requests if self.found.count else requests
         self.found.add(row)
 
-    def say(self, file: File) -> None:
+    def say(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             there, needed = self.requests
             rows = count(self.found.count, "row has", "rows have")
@@ -467,7 +598,7 @@ class UnmappedCompletions(Rule):
         self.extract = scoring.get("extract")
         self.strip, self.lower = bool(scoring.get("strip")), bool(scoring.get("lower"))
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         recorded = row.found[0][1]
         if row.is_helm or row.labels is None or recorded is None or row.split == "train":
             return
@@ -524,7 +655,7 @@ class StrayKeys(Rule):
             self.found[place, key] = First(), guessed
         self.found[place, key][0].add(row)
 
-    def say(self, file: File) -> None:
+    def say(self, file: File) -> None:  # noqa: ARG002
         for (place, key), (first, hint) in self.found.items():
             assert first.row is not None
             rows = count(first.count, "row has", "rows have")
@@ -541,7 +672,7 @@ class UpperCaseReferences(Rule):
         self.is_lower = bool(header.scoring.get("lower"))
         self.train, self.others = First(), First()
 
-    def see(self, row: Row, state: State) -> None:
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         # Labels are read from completions in any case.
         if self.is_lower and row.labels is None and any(gold != gold.lower() for gold in row.golds):
             (self.train if row.split == "train" else self.others).add(row)
@@ -566,6 +697,7 @@ RULES: Iterable[type[Rule]] = (
     TooFewRows,
     SelectedSplits,
     NoCorrectReference,
+    UnknownPerturbation,
     MissingSplit,
     Overlap,
     RecordedTrain,
@@ -579,4 +711,6 @@ RULES: Iterable[type[Rule]] = (
     UnmappedCompletions,
     StrayKeys,
     UpperCaseReferences,
+    EmptyAnswers,
+    ReasonedAnswers,
 )

@@ -53,6 +53,13 @@ class _AdapterSpec(Format):
         ),
         Argument("path", Kind("path", _dataset_path), "a file. A comma in it is written `%2C`", names_data=True),
         Argument("method", TEXT, 'see "Method"', "the file's"),
+        Argument(
+            "max_train_instances",
+            WHOLE_NUMBER,
+            "demonstrations in a prompt, and how many rows are drawn for them",
+            "the file's",
+            in_run_entry=False,
+        ),
         Argument("seed", WHOLE_NUMBER, "decides which rows become demonstrations and which a cap leaves", "0"),
         MISSING,
         Argument("output_format", one_of("string", "list"), "one text, or a list of segments", "the file's"),

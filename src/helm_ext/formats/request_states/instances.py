@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
 
-__all__ = ["Builder", "assign_ids", "digest_question", "digest_questions"]
+__all__ = ["Builder", "assign_ids", "digest_question", "digest_questions", "to_perturbation"]
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
@@ -144,7 +144,7 @@ class Builder:
             split=row.split,
             sub_split=given.get("sub_split"),
             id=row.helm_id,
-            perturbation=_to_perturbation(row),
+            perturbation=to_perturbation(given.get("perturbation")),
             contrast_inputs=[_input(one) for one in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
             contrast_references=[[_reference(one) for one in some] for some in contrasts] if contrasts else None,
             extra_data=extra_data,
@@ -189,9 +189,11 @@ def _input(given: dict[str, Any]) -> Input:
     )
 
 
-def _to_perturbation(row: Row) -> Any:
-    """Return HELM's description of a perturbation; None where there is none, or HELM knows none such (reported)."""
-    given = row.instance.get("perturbation")
+def to_perturbation(given: Mapping[str, Any] | None) -> Any:
+    """Return HELM's description of a perturbation; None where there is none.
+
+    Raises ValueError if HELM knows none such.
+    """
     if not given:
         return None
     # Slow to import, and only perturbed rows need it.
@@ -200,10 +202,8 @@ def _to_perturbation(row: Row) -> Any:
 
     try:
         return from_json(json.dumps(given), PerturbationDescription)
-    except Exception:  # noqa: BLE001 - whatever the codec raises, the file is what is wrong
-        message = f"HELM knows no such perturbation: {show(given)}"
-        row.place.error("instance", "perturbation", message=message, code="perturbation")
-        return None
+    except Exception as error:  # whatever the codec raises, the file is what is wrong
+        raise ValueError(f"HELM knows no such perturbation: {show(given)}") from error
 
 
 def digest_question(row: Row) -> int:

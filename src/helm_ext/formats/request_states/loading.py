@@ -200,7 +200,7 @@ def _count(plan: Plan, survey: Survey) -> dict[str, int]:
 
 
 def _build(content: _Content, file: File, options: Options) -> EvalSet:
-    """Return the EvalSet of a file without errors. Raises DatasetError if HELM does not know a perturbation."""
+    """Return the EvalSet of a file without errors: all that was found are warnings."""
     plan, survey, header = file.plan, file.survey, content.header.keys
     spec = make_adapter_spec(plan, survey)
     builder = Builder(
@@ -214,8 +214,6 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     for index, row in enumerate(rows):
         instances.append(builder.build(row, index if moves else None))
         rows[index] = None  # type: ignore[call-overload] # the parsed row is not needed beside its instance
-    problems = content.finish()
-    raise_for(problems)
     return EvalSet(
         name=options.name or header.get("name") or _stem(content.reader.path),
         format="adapter_spec",
@@ -226,7 +224,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         scoring=plan.scoring,
         display_name=header.get("display_name") or "",
         description=header.get("description") or "",
-        warnings=tuple(problem for problem in problems if problem.severity == "warning"),
+        warnings=tuple(content.finish()),
         counts=file.counts,
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )

@@ -441,8 +441,8 @@ def assign_splits(rows: Sequence[Row], plan: Plan, survey: Survey, seed: int) ->
         if row.split is None or (row.split == "train" and not survey.is_differentiated):
             row.split = "test"
     order = draw_order(rows, seed) if plan.demonstrations or plan.cap is not None else []
-    # Rows that are not evaluated are drawn first.
-    order.sort(key=lambda row: row.split in survey.eval_splits)
+    # Rows that are not evaluated are drawn first; those with an empty answer last, for HELM cannot show them.
+    order.sort(key=lambda row: ("" in row.golds, row.split in survey.eval_splits))
     drawn = {row.place.index for row in order[: plan.demonstrations]}
     evaluated = [row.place.index for row in order if row.split in survey.eval_splits and row.place.index not in drawn]
     beyond = set() if plan.cap is None else set(evaluated[plan.cap :])

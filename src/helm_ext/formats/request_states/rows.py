@@ -155,6 +155,8 @@ class RowReader:
         # Nearly all states hold nothing but `instance` and `request`.
         is_plain = len(value) <= 1 + ("request" in value)
         is_helm = not is_plain and is_helm_state(value)
+        if "result" in value:
+            _check_results(value, place)
         split = _read_split(instance, references, place)
         given = instance["input"]
         if given.get("text") is None or self.context.method == "chat":
@@ -346,6 +348,19 @@ def _read_split(instance: Mapping[str, Any], references: Sequence[Mapping[str, A
         else:
             split = known
     return split
+
+
+def _check_results(value: Mapping[str, Any], place: Place) -> None:
+    """Report two results of one state that differ: under `request`, and in HELM's place beside it."""
+    inside = (value.get("request") or {}).get("result")
+    if inside and value["result"] and inside != value["result"]:
+        place.error(
+            "result",
+            message="contradicts request.result, which means the same",
+            hint="keep one of them",
+            code="contradiction",
+            is_integrity=True,
+        )
 
 
 def _check_options(options: Sequence[str], tags: Sequence[bool], place: Place) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import Scoring
 from helm_ext.formats.ultraeval.metric_names import MetricChoice
-from helm_ext.formats.ultraeval.task import Method
+from helm_ext.formats.ultraeval.task_files import Method
 from helm_ext.scoring.scores import get_scores
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 

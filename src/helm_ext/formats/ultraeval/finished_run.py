@@ -30,7 +30,8 @@ __all__ = ["check_log", "load_log", "read_log"]
 def read_log(data: str | Path) -> Rows | None:
     """Return the rows of a file if they are the outputs of a finished UltraEval run."""
     path = Path(str(data))
-    rows = read_rows(path) if path.is_file() else None
+    # Upstream writes the log-probabilities as they came, NaN and -Infinity among them.
+    rows = read_rows(path, allow_nan=True) if path.is_file() else None
     return rows if rows is not None and run_log.is_run_log(rows.rows[0]) else None
 
 

@@ -39,6 +39,7 @@ from helm_ext.formats.ultraeval.prompt import Failure, Question, make_questions
 from helm_ext.formats.ultraeval.rows import Rows, read_rows
 from helm_ext.formats.ultraeval.script import Script, TransformProblem, check_source, load_script
 from helm_ext.formats.ultraeval.task import Task, resolve, tasks_of
+from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -304,4 +305,6 @@ def _sampling_warnings(task: Task) -> list[Problem]:
     if task.method != "gen" or task.sampling.num_outputs == 1:
         return []
     message = f"{task.sampling.num_outputs} answers are sampled for each row; scores are those of the first"
+    if task.metrics.from_checkout or not EXECUTING.isdisjoint(task.metrics.names):
+        message += ", but for metrics that look at all (function_execution, those of the checkout)"
     return [Problem(message, Location(str(task.data)), "", "warning", "several-samples")]

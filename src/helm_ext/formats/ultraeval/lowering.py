@@ -1,4 +1,4 @@
-"""From a task's rows to HELM's Instances and AdapterSpec (formats.md, section 2)."""
+"""From a task's rows to HELM's Instances and AdapterSpec (docs/ultraeval.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Demonstrations and prompt of a question, exactly as upstream makes them (formats.md, section 2).
+r"""Demonstrations and prompt of a question, exactly as upstream makes them (docs/ultraeval.md).
 
     description + "\\n\\n"            if there is one
     input + output + "\\n\\n"         each demonstration

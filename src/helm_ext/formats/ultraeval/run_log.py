@@ -188,7 +188,7 @@ def _ppl(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool
 
 def _is_numbers(values: Any) -> bool:
     return isinstance(values, list) and all(
-        isinstance(value, int | float) and not isinstance(value, bool) and not math.isinf(value) for value in values
+        isinstance(value, int | float) and not isinstance(value, bool) and value != math.inf for value in values
     )
 
 

@@ -1,4 +1,4 @@
-"""Transform scripts: loading a user's script, calling it on a row, checking what it returns (formats.md, section 2).
+"""Transform scripts: loading a user's script, calling it on a row, checking what it returns (docs/ultraeval.md).
 
 A script is the user's own code and runs with the user's rights, in this process. It is compiled with annotations left
 alone (`dataset_name: string` without `import string` is upstream's own example), executed once under a module name of
