@@ -4,7 +4,7 @@
                            │ ├────split_segments─────────▶ list of segments      (output_format "list")
                            │ └────read_choice────────────▶ labels of options     (multiple choice)
 
-The rules are those of formats.md, section 1; what it leaves open is decided in `helm_ext.parsing.labels`.
+How labels are read is said in `helm_ext.parsing.labels`, and for users in docs/adapter_spec.md.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from helm_ext.parsing.predictions import (
     split_segments,
     without_thinking,
 )
+from helm_ext.parsing.runon import cut_at_next_question, find_question_starts
 
 __all__ = [
     "apply_pattern",
     "clean",
     "compile_pattern",
+    "cut_at_next_question",
     "extract",
+    "find_question_starts",
     "list_prediction",
     "map_answer",
     "map_answers",

@@ -99,7 +99,8 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         if loose is not None:
             return (loose,)
     plain = label_set.plain.fullmatch(stripped)
-    if plain and (stated := label_set.find(plain["label"])) and all(len(t) > len(plain["named"]) for t in labels.values()):
+    stated = label_set.find(plain["label"]) if plain else None
+    if plain and stated is not None and all(len(text) > len(plain["named"]) for text in labels.values()):
         return (stated,)
     options = Options(label_set, labels)
     text = without_next_question(stripped)
@@ -112,7 +113,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
 
 def _without_point(text: str) -> str:
     """Return the text without a final point, and without brackets around it."""
-    text = text[:-1] if text.endswith(".") else text
+    text = text.removesuffix(".")
     return text[1:-1] if (text[:1], text[-1:]) in {("(", ")"), ("[", "]")} else text
 
 

@@ -12,7 +12,18 @@ from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.options import Options
-from helm_ext.parsing.spelling import BRACKETS, CLOSERS, DASHES, OPENERS, PUNCTUATION, fold, is_pair, is_sign, lower, peel
+from helm_ext.parsing.spelling import (
+    BRACKETS,
+    CLOSERS,
+    DASHES,
+    OPENERS,
+    PUNCTUATION,
+    fold,
+    is_pair,
+    is_sign,
+    lower,
+    peel,
+)
 
 __all__ = ["UNCLEAR", "Item", "Mentions", "Named"]
 
@@ -134,7 +145,8 @@ class Mentions:
         """Tell whether an option may end at `position`: at a line's end, before a symbol or prose that may follow."""
         rest = self.text[position : position + _LOOK_AHEAD]
         first = rest.lstrip(" ")[:1]
-        return not first or first == "\n" or unicodedata.category(first) in {"So", "Co"} or bool(phrases.CONTINUATION.match(rest))
+        is_symbol = bool(first) and unicodedata.category(first) in {"So", "Co"}
+        return not first or first == "\n" or is_symbol or phrases.CONTINUATION.match(rest) is not None
 
     def _read_item(self, position: int, stop: int = -1) -> Item | None:
         """Return the option that is named at `position`: the longer of a label and a text."""
@@ -167,7 +179,9 @@ class Mentions:
         sentence = _SENTENCE.split(line, maxsplit=1)[0]
         for part in {line, sentence} - {""}:
             texts = options.find_texts(part)
-            if texts and all(options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts):
+            if texts and all(
+                options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts
+            ):
                 return True
             if not texts and len(part) <= options.label_set.longest + 16:
                 other = options.label_set.find(peel(part))
@@ -223,19 +237,12 @@ class Mentions:
 
     def _find_text_at(self, position: int, stop: int, behind: str | None) -> Item | None:
         place, peeled = _skip_space(self.text, position), self._dash_before(position)  # "answer - 5"
-        by_text = self.options.by_text
         for _ in range(_MAX_DECORATION):
             for option in self.options.texts:
                 end = place + len(option)
-                if self.lowered.startswith(option, place) and (self._ends_text(end) or self._goes_on(end) or stop in {end, _skip(self.text, end, CLOSERS)}):
-                    # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
-                    inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], self.text[end : end + 1]) else option
-                    is_clear = not self.options.find_longer(option, peeled) and (inner == option or inner not in by_text)
-                    label = by_text[option]
-                    if behind and self.options.folded[behind] in {option, self.options.folded.get(label or "")}:
-                        label = behind
-                    closed = _skip(self.text, end, CLOSERS)
-                    return Item(label or "", place, closed, closed, True, self.text[closed : closed + 1] == "?", is_clear and label is not None, is_text=True)
+                closed = _skip(self.text, end, CLOSERS) if self.lowered.startswith(option, place) else -1
+                if closed >= 0 and (stop in {end, closed} or self._ends_text(end) or self._goes_on(end)):
+                    return self._make_text_item(option, place, closed, peeled, behind)
             char = self.text[place : place + 1]
             if not char or char not in OPENERS + DASHES + ":" or is_sign(self.text, place):
                 return None
@@ -243,6 +250,26 @@ class Mentions:
                 peeled += char
             place = _skip_space(self.text, place + 1)
         return None
+
+    def _make_text_item(self, option: str, place: int, closed: int, peeled: str, behind: str | None) -> Item:
+        options = self.options
+        label = options.by_text[option]
+        if behind and options.folded[behind] in {option, options.folded.get(label or "")}:
+            label = behind
+        # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
+        closer = self.text[place + len(option) :][:1]
+        inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], closer) else option
+        is_other = options.find_longer(option, peeled) or (inner != option and inner in options.by_text)
+        return Item(
+            label or "",
+            place,
+            stem=closed,
+            end=closed,
+            is_done=True,
+            is_asked=self.text.startswith("?", closed),
+            is_clear=label is not None and not is_other,
+            is_text=True,
+        )
 
     def _with_label(self, item: Item) -> Item:
         """Return a text together with its label behind it: "Paris (B)", "Paris, which is option B"."""

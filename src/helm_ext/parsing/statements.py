@@ -11,7 +11,7 @@ from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.spelling import OPENERS
 
-__all__ = ["Rank", "Statement", "raise_corrections", "find_statements", "read_sentence"]
+__all__ = ["Rank", "Statement", "find_statements", "raise_corrections", "read_sentence"]
 
 _MAX_STATEMENTS = 100
 """At most this many introductions and verdicts are read, from the end."""
@@ -55,7 +55,10 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     found = [
         introduction
         for place in phrases.find_anchors(lowered)
-        if (introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place)) or phrases.INTRODUCTION.match(lowered, place))
+        if (
+            introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place))
+            or phrases.INTRODUCTION.match(lowered, place)
+        )
     ]
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
     for found_here, is_denied in ((phrases.find_verdicts(lowered), False), (phrases.find_rejections(lowered), True)):
