@@ -72,12 +72,15 @@ class AnswerReader:
         self.is_list = scoring.output_format == "list"
         self.is_exact = scoring.label_reading == "exact"
         self._cleans = scoring.extract is not None or scoring.strip or scoring.lower
+        self._next_question = tuple(scoring.next_question)
         self._takes_labels = not pattern and not self.is_list
         """A text that is nothing but a label is read as that label in any case."""
 
     def read(self, text: str, options: Mapping[str, str] | None) -> Answer:
         """Return what a completion's text answers; `options` are those of its row, see `get_options`."""
         scoring = self.scoring
+        if options is not None and self._next_question:
+            text = parsing.cut_at_next_question(text, self._next_question)
         if self._cleans:
             text = parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=scoring.lower)
         if options is None:

@@ -179,6 +179,9 @@ class Lowering:
             is_helm=survey.is_helm_output,
             num_outputs=settings.num_outputs,
         )
+        reads_labels = survey.choice.count and not self._plan.method.startswith("multiple_choice_separate")
+        if reads_labels and not survey.is_helm_output:
+            self._scoring = replace(self._scoring, next_question=find_next_question(settings))
         self._check_mapping(settings)
         self._plan_splits(settings)
         findings.warn(
@@ -361,6 +364,14 @@ def file_stem(path: str | Path) -> str:
     return name
 
 
+def find_next_question(settings: Settings) -> tuple[str, ...]:
+    """Return what the file's next question would begin with."""
+    from helm_ext.parsing import find_question_starts
+
+    prefixes = settings.text("instance_prefix"), settings.text("input_prefix")
+    return find_question_starts(*prefixes, settings.given.get("stop_sequences") or ())
+
+
 def make_label_test(settings: Settings, scoring: Mapping[str, Any]) -> Callable[[Row], bool]:
     """Return a test whether a recorded completion of a row names none of its options, as the metric will read it."""
     from helm_ext import parsing
@@ -368,6 +379,7 @@ def make_label_test(settings: Settings, scoring: Mapping[str, Any]) -> Callable[
     pattern = settings.given.get("output_mapping_pattern")
     multi_label = bool(settings.given.get("multi_label"))
     is_list = settings.output_format == "list"
+    next_question = find_next_question(settings)
 
     def is_unmapped(row: Row) -> bool:
         state = row.found[0][1]
@@ -378,7 +390,7 @@ def make_label_test(settings: Settings, scoring: Mapping[str, Any]) -> Callable[
         try:
             for completion in completions if is_list else completions[:1]:
                 text = parsing.clean(
-                    completion["text"],
+                    parsing.cut_at_next_question(completion["text"], next_question),
                     extract=scoring.get("extract"),
                     strip=bool(scoring.get("strip")),
                     lower=bool(scoring.get("lower")),
