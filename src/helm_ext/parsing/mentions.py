@@ -221,7 +221,7 @@ class Mentions:
             return found
         if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(text, end):
             return found
-        is_joined = after in "/|&+~([{" or _is_unspaced(after)
+        is_joined = after in "/|&+~([{-–—" or _is_unspaced(after)
         return found if is_joined and (self._goes_on(found.stem) or self._find_own_text(found)) else None
 
     def find_text(self, position: int, stop: int = -1, behind: str | None = None) -> Item | None:
@@ -300,7 +300,7 @@ class Mentions:
     def _may_begin_item(self, position: int) -> bool:
         """Tell whether a label or the beginning of a text stands at `position`."""
         match = self.options.label_set.pattern.match(self.text, position)
-        if match and not self.text[match.end() : match.end() + 1].isalnum():
+        if match and not self.text[match.end("label") : match.end("label") + 1].isalnum():
             return True
         place = _skip_space(self.text, position)
         return any(self.lowered.startswith(option, place) for option in self.options.texts)

@@ -29,11 +29,13 @@ __all__ = [
     "NEGATION",
     "OBJECTION",
     "PREDICATE",
+    "RETURN",
     "SENTENCE_END",
     "STRANGER",
     "SUBJECT",
     "SUFFIX",
     "TOPIC",
+    "UNREAL",
     "VOID",
     "WEAKENED",
     "find_anchors",
@@ -176,7 +178,7 @@ SUBJECT = re.compile(
 CLAUSE_START = re.compile(
     rf"(?:^|[,:;.…(\[{{—–>{MARKER}]|\s-|\b(?:so|but|and|then|that|think|believe|guess|say|sure|thus|therefore"
     rf"|hence|because|bet|"
-    r"is|option|options|choice|choices|answer|answers|only|both|statement|statements|while|however|mean|meant|wait|no|"
+    r"is|\w{1,10}ly|instead|rather|sorry|oops|option|options|choice|choices|answer|answers|only|both|statement|statements|while|however|mean|meant|wait|no|"
     r"que|che|dass|что|most|very|quite|almost|nur|solo|las|los|die|the)|选项|選項|所以|因此|我|私は)[\s*_\"'(]{0,6}$",
     _FLAGS,
 )
@@ -188,7 +190,7 @@ SENTENCE_END = re.compile(r"[.!?](?=[\s\"')*_]|$)|[;\n。！？；]")
 # What stands before an introduction and takes its meaning away.
 _THINK = (
     r"(?:think|thinks|believe|believes|assume|guess|say|says|argue|suspect|suppose|expect|claim|claims"
-    r"|choose|pick|select|answer)"
+    r"|said|claimed|thought|chose|picked|choose|pick|select|answer)"
 )
 _BAD = _any_of(
     r"previous prior preceding other another earlier former old initial original first alternative second "
@@ -203,7 +205,7 @@ _VOID = _any_of(
     r"may\sbe might\sbe could\sbe thought assumed nicht pas не"
 )
 _OTHERS = _any_of(
-    r"you one some many most people others they students someone anyone he she "
+    r"you one some nobody none many most people others they students someone anyone he she "
     r"m(?<!\bi\sm)(?<!\bwe\sm)(?:ight|ay)"
 )
 VOID = re.compile(
@@ -220,7 +222,7 @@ VOID = re.compile(
 """Before an introduction: it introduces no answer ("if the answer is", "the other option is", "不选")."""
 
 HYPOTHESIS = re.compile(
-    r"\b(?:if|unless|suppose|supposing|assuming|otherwise|at\sfirst|initially|in\s(?:a|an|any)\s(?:different"
+    r"\b(?:if|unless|suppose|supposing|assuming|otherwise|whereas|at\sfirst|initially|in\s(?:a|an|any)\s(?:different"
     r"|other|opposite)|under\s(?:different|other)|(?:next|previous|other|another|following)\s(?:question"
     r"|problem|exercise|case))\b|^\W{0,4}(?:had|were|should|si|se|wenn|falls|если|in\s(?:the|that)\scase)\b"
     r"|如果|假如|要是|若|もし|만약",
@@ -229,7 +231,13 @@ HYPOTHESIS = re.compile(
 """In a sentence before a statement: what is said holds only then."""
 
 MODAL = re.compile(r"\b(?:would|could|might)\b")
-"""In an introduction: what is said may hold under a condition that follows."""
+"""In an introduction: what is said may hold under a condition."""
+
+UNREAL = re.compile(r"\bwould\shave\sbeen\b")
+"""In an introduction: what is said does not hold."""
+
+RETURN = re.compile(r"\b(?:but|however|yet|now|actually)\b", _FLAGS)
+"""Behind a HYPOTHESIS in its sentence: what follows holds again."""
 
 WEAKENED = re.compile(r"[^.!?\n]{0,80}\b(?:if|unless|were|had|only\swhen|otherwise|in\sthat\scase)\b", _FLAGS)
 """After a statement with MODAL: the condition."""
@@ -247,7 +255,7 @@ FINAL = re.compile(r"\bfinal\W{0,3}$", _FLAGS)
 CORRECTION = re.compile(
     r"\b(?:wait|sorry|oops|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
     r"|re-?examine|apologies|apologize|"
-    r"second\sthought|scratch\sthat|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|my\sbad|hold\son|no,"
+    r"second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|scratch\sthat|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|my\sbad|hold\son|no,"
     r"|check\sagain|edit|update|revised|changed\smy)|不对|更正|抱歉|等等",
     _FLAGS,
 )
@@ -302,7 +310,7 @@ _MUST = (
     r"|looks?)(?:\sto\sbe)?)"
 )
 _VERDICT = re.compile(
-    r"\s(?:(?:it\sis|(?:would\s)?fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most"
+    r"\s(?:(?:it\sis|is\swhat\s(?:i|we)(?:\swould|['’]d)?\s(?:choose|pick|select|say|go\swith)|(?:would\s)?fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most"
     r"|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
     rf"|(?:both\s|all\s)?{_MUST}\s{{1,3}}(?:(?:clearly|definitely|therefore|thus|the|both|all|only|most"
     rf"|most\slikely|likely|indeed|"
@@ -311,7 +319,7 @@ _VERDICT = re.compile(
     r"|(?:as\s)?(?:the|my|our)\s(?:(?:only|final|most)\s)?(?:(?:correct|right|best|likely)\s)?(?:answer|option"
     r"|choice)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since)\b)"
     r"|(?:es|son|é|são|è|sono|está|est|sont|ist|sind|är|is|zijn)\s(?:(?:la|le|the|die|das|het|a"
-    r"|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|"
+    r"|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|korrekt\w{0,2}|"
     rf"juist\w?|rätt|certa|bonne|giust\w)(?:\s(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción"
     rf"|opção|alternativa|svar))?{_END})"
 )
@@ -325,7 +333,7 @@ _VERDICT_BEYOND = re.compile(
 )
 _VERDICT_WORDS = (
     *("correct", "right", "best", "true", "answer", "choice", "option", "sense", "it is", "appropriate", "accurate"),
-    *("corret", "juist", "rätt", "certa", "bonne", "giust", "richtig"),
+    *("corret", "juist", "rätt", "certa", "bonne", "giust", "richtig", "korrekt", "what"),
 )
 
 
@@ -357,9 +365,9 @@ TOPIC = re.compile(r"\s(?:is|was|are|were)\sthe\s", _FLAGS)
 """After an option's text that begins a completion: the sentence says of it what the question asks for."""
 
 PREDICATE = re.compile(
-    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|este|je|jest|on|es|est"
+    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest|recommend|rispondo|respondo|este|je|jest|on|es|est"
     r"|ist|é|è|är)\b|(?P<equals>=)|(?<=\w)['’]s(?=\s)|是|は|은|는"
-    r"|(?<!options)(?<!choices):(?=\s)|^[^\s,:.]{1,12}(?:\s[^\s,:.]{1,12}){0,2},(?=\s))\s{0,3}"
+    r"|(?<!options)(?<!choices):(?=\s)|^[^\s,:.]{1,12}(?:\s[^\s,:.]{1,12}){0,5},(?=\s))\s{0,3}"
     r"(?:(?:that|to|called|named|known\sas)\s{1,2}){0,2}",
     _FLAGS,
 )
@@ -367,10 +375,10 @@ PREDICATE = re.compile(
 
 CONNECTIVE = re.compile(
     r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?"
-    r"(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda)\b|还是|或者?|または|또는)|"
-    r"(?P<both>(?:and|und|et|also|as\swell\sas)\b|[和与及跟と]))[^\S\n]{0,3}){0,3}"
-    # Words of one letter are labels, too: only one, between two others.
-    r"(?:(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeи]))[^\S\n](?=\S))?"
+    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda)\b|还是|或者?|または|또는)|"
+    r"(?P<both>(?:and|und|et|also|as\swell\sas)\b|[和与及跟と]))[^\S\n]{0,3}){1,3}"
+    # Words of one letter are labels, too.
+    r"|(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeи]))[^\S\n](?=\S))?"
     r"(?:(?:also|maybe|perhaps|both|options?|choice|the)[^\S\n]{1,3}){0,2}",
     _FLAGS,
 )

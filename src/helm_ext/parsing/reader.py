@@ -127,6 +127,8 @@ def _weigh(statements: list[Statement], *, several: bool) -> Named | None:
             current = statement._replace(rank=rank)
         elif statement.rank > current.rank or statement.rank is Rank.CORRECTED:
             current = statement
+        elif statement.rank is Rank.SUGGESTED:
+            pass
         elif several and statement.rank is Rank.DECLARED is current.rank:
             current = current._replace(named=current.named | statement.named)
         else:

@@ -49,15 +49,12 @@ def without_next_question(text: str) -> str:
     Not where the text begins with it (the question is repeated), or where it was announced ("Here it is:").
     """
     for match in _NEXT.finditer(text) if "\n" in text else ():
-        before = text[: match.start()].rstrip()
-        if before and not before.endswith((":", "：")):
-            return before
-        if match.start() > _MAX_PREFACE and not before:
-            break
+        end = match.start()
+        while end and text[end - 1].isspace():
+            end -= 1
+        if end and text[end - 1] not in ":：":
+            return text[:end]
     return text
-
-
-_MAX_PREFACE = 10_000
 
 
 def find_asked_options(text: str) -> int:
