@@ -289,7 +289,8 @@ class Mentions:
         if char and char in PUNCTUATION:
             following = self.text[place + 1 : place + 2]
             return not following.isalnum() or _is_unspaced(following)
-        return self._may_end(place)
+        is_counted = self.text[position - 1 : position].isdigit() and phrases.UNIT.match(self.text, position)
+        return bool(is_counted) or self._may_end(place)
 
     def _goes_on(self, position: int) -> bool:
         """Tell whether a connective and another option may follow."""

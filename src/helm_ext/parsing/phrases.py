@@ -35,6 +35,7 @@ __all__ = [
     "SUBJECT",
     "SUFFIX",
     "TOPIC",
+    "UNIT",
     "UNREAL",
     "VOID",
     "WEAKENED",
@@ -411,6 +412,14 @@ CONTINUATION = re.compile(
     _FLAGS,
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""
+
+UNIT = re.compile(
+    r"\s(?!(?:hundred|thousand|million|billion|trillion|dozen|percent|times|or|and|to|more|less|plus|minus|by|of|in|"
+    r"out|is|are|was)\b)"
+    r"[^\W\d_]{2,14}(?=\s?[.,;!)]|\s?$|\n)",
+    _FLAGS,
+)
+"""After an option's text that ends in a number: what is counted ("18 apples")."""
 
 APPOSITION = re.compile(
     r",?\s{0,2}(?:for\sone|too|myself|personally|as\s(?:an?|your)\s(?!(?:\w{1,12}\s){0,2}(?:answer|choice"
