@@ -26,7 +26,9 @@ def _read(row):
 
 def test_hardly_any_answer_is_missed_and_no_other_option_is_read():
     missed = [
-        row["completion"] for row in ROWS if _read(row) in (None, []) and row.get("labels", row.get("label")) not in (None, [])
+        row["completion"]
+        for row in ROWS
+        if _read(row) in (None, []) and row.get("labels", row.get("label")) not in (None, [])
     ]
     wrong = [
         (row["completion"], read)

@@ -296,7 +296,7 @@ class Mentions:
         """Tell whether a connective and another option may follow."""
         place = _skip(self.text, position, CLOSERS)
         connective = phrases.CONNECTIVE.match(self.text, place)
-        return connective is not None and connective.end() > place and self._may_begin_item(connective.end())
+        return connective is not None and any(connective.groups()) and self._may_begin_item(connective.end())
 
     def _may_begin_item(self, position: int) -> bool:
         """Tell whether a label or the beginning of a text stands at `position`."""

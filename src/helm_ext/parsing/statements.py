@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from helm_ext.parsing import phrases
+from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.spelling import OPENERS
 
@@ -20,6 +20,7 @@ _LOOK_BACK = 160
 """Characters before a statement, in its sentence, that tell whether it is one."""
 
 _LOOK_BACK_VOID = 80
+"""Of these, characters that may take a statement's meaning away where they stand directly before it."""
 
 _MAX_CLAUSES = 12
 """At most this many beginnings of clauses are tried for what stands before a verdict."""
@@ -56,14 +57,17 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     has_quotes = '"' in lowered or "'" in lowered
     found = [
         introduction
-        for place in phrases.find_anchors(lowered)
+        for place in introductions.find_anchors(lowered)
         if (
-            introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place))
-            or phrases.INTRODUCTION.match(lowered, place)
+            introduction := (has_quotes and introductions.JSON_KEY.match(lowered, place))
+            or introductions.INTRODUCTION.match(lowered, place)
         )
     ]
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
-    for found_here, is_denied in ((phrases.find_verdicts(lowered), False), (phrases.find_rejections(lowered), True)):
+    for found_here, is_denied in (
+        (introductions.find_verdicts(lowered), False),
+        (introductions.find_rejections(lowered), True),
+    ):
         statements.extend(_read_declared(mentions, list(found_here)[-_MAX_STATEMENTS:], is_denied=is_denied))
     statements.sort()
     return statements
@@ -236,22 +240,35 @@ def read_sentence(mentions: Mentions) -> Named | None:
 
 def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Named]:
     """Yield the option that the sentence is nothing but, and the options' texts that it ends in."""
-    if 0 < begin and end == len(mentions.text):
+    if begin and end == len(mentions.text):
         whole = mentions.read_items(begin, end)
         if whole and end - whole[1].end <= 1 and not whole[1].is_asked:
             yield whole[0]
     for option in mentions.options.texts:
         place = mentions.lowered.rfind(option, begin, end)
         is_word = any(char.isalpha() or char in "$€£¥" for char in option)
-        before = mentions.lowered[begin : max(begin, place)]
-        if not is_word or not before or before[-1].isalnum() or before.endswith((" of ", " in ", " from ", " about ")):
+        before = mentions.text[begin : max(begin, place)]
+        if (
+            not is_word
+            or not before
+            or before[-1].isalnum()
+            or before.lower().endswith((" of ", " in ", " from ", " about "))
+        ):
             continue
+        if (before.split() or [""])[-1].strip(OPENERS + ".:") in mentions.options.label_set.by_core:
+            continue  # "B Paris", where Paris is not B
         read = mentions.read_items(place)
-        if read and read[1].start == place and not read[1].is_asked and not phrases.NEGATION.search(mentions.text, begin, place):
+        if (
+            read
+            and read[1].start == place
+            and not read[1].is_asked
+            and not phrases.NEGATION.search(mentions.text, begin, place)
+        ):
             yield read[0]
 
 
 _LONGEST_SENTENCE = 600
+"""At most this many characters of a sentence are looked at."""
 
 
 def _is_unspaced(char: str) -> bool:
