@@ -1,6 +1,7 @@
 # make demo   a first look: environment, real runs, reports, the leaderboard
 # make test   all tests, real processes included (minutes)
 # make check  lint, types, layers, unit tests (half a minute)
+# make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
 
 PYTHON ?= python3
@@ -8,12 +9,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test check lint unit format bench clean
+.PHONY: demo test check lint unit docs pictures format bench mutants clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py
 
-test: lint
+test: lint docs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered tests
 
 check: lint unit
@@ -26,6 +27,15 @@ lint: $(VENV)/.ready
 
 unit: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/unit
+
+docs: $(VENV)/.ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# After a change of what helm-server's pages show. Needs Chromium. HELM's columns stand in the order of a set: the seed
+# keeps them in one order.
+pictures: export PYTHONHASHSEED = 0
+pictures: demo
+	$(BIN)/python tools/pictures.py
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .
@@ -43,4 +53,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .coverage .coverage.* htmlcov
+	rm -rf $(VENV) .demo build mutants .mypy_cache .ruff_cache .pytest_cache .coverage .coverage.* htmlcov

@@ -17,6 +17,7 @@ from benchmarks.measuring import ROOT
 from benchmarks.peer_runs.answers import key
 from benchmarks.systems import Job, System
 
+WORK = "other harnesses: exact match alone"
 DEFAULT_VENVS = Path(".bench/venvs")
 PACKAGES = {"lm-eval": "lm-eval==0.4.13", "inspect-ai": "inspect-ai==0.3.285", "redlite": "redlite==0.4.3"}
 """What is installed for each. None of them needs torch for a model that is not a network."""
@@ -188,17 +189,19 @@ class Redlite(Peer):
 
 def make_peers(venvs: Path = DEFAULT_VENVS) -> dict[str, Peer]:
     peers = (
-        LmEval("lm-eval", "generates the answer, computes exact match only", venvs=venvs),
+        LmEval("lm-eval", WORK, "generates the answer", venvs=venvs),
         LmEval(
             "lm-eval, log-likelihood",
-            "four requests a row: the recorded letter is the likeliest one; computes acc only",
+            WORK,
+            "four requests a row: the recorded letter is the likeliest one; computes acc",
             venvs=venvs,
             task="likeliest",
         ),
-        Inspect("inspect-ai", "mockllm with the recorded answers, computes exact match only", venvs=venvs),
+        Inspect("inspect-ai", WORK, "mockllm with the recorded answers", venvs=venvs),
         Redlite(
             "redlite",
-            "has no demonstrations: reads whole prompts from its file; computes exact match only",
+            WORK,
+            "has no demonstrations: reads whole prompts from its file",
             venvs=venvs,
         ),
     )

@@ -15,9 +15,10 @@ from benchmarks.measuring import ROOT, Cost, measure
 
 @dataclass(frozen=True)
 class System(ABC):
-    """A way of evaluating a workload. `note` says where its work differs from the others'."""
+    """A way of evaluating a workload. `work` says what it does beside scoring, `note` what else differs."""
 
     name: str
+    work: str
     note: str = ""
 
     def can_run(self, workload: str) -> bool:
@@ -34,6 +35,10 @@ class System(ABC):
     @abstractmethod
     def accuracy(self, output: Path) -> float:
         """Return the share of exact matches that the system itself wrote down."""
+
+    def stats_per_row(self, output: Path) -> float | None:  # noqa: ARG002 - HELM's systems look
+        """Return how many statistics the system wrote for each row; None where it has no such thing."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -105,15 +110,22 @@ class Helm(System):
         [value] = [stat["mean"] for stat in json.loads(path.read_text()) if stat["name"] == name]
         return value
 
+    def stats_per_row(self, output: Path) -> float:
+        [path] = output.glob("runs/bench/*/per_instance_stats.json")
+        rows = json.loads(path.read_text())
+        return sum(len(row["stats"]) for row in rows) / len(rows)
 
+
+ASKED = "a client is asked: prompts built, tokens counted"
+RECORDED = "the recorded file is read: no prompts built, no tokens counted"
 OUR_RUNNER = "helm_ext.running.StreamingRunner"
-STOCK = Helm("stock HELM")
+STOCK = Helm("stock HELM", ASKED)
 HELM_SYSTEMS: dict[str, System] = {
     system.name: system
     for system in (
         STOCK,
-        Helm("stock HELM, our runner", runner=OUR_RUNNER),
-        Helm("recorded", recorded=True),
-        Helm("recorded, our runner", recorded=True, runner=OUR_RUNNER),
+        Helm("stock HELM, our runner", ASKED, runner=OUR_RUNNER),
+        Helm("recorded", RECORDED, "HELM's runner, with the metrics of helm-ext", recorded=True),
+        Helm("recorded, our runner", RECORDED, recorded=True, runner=OUR_RUNNER),
     )
 }

@@ -8,6 +8,7 @@ Everything is written to the folder `.demo`. No model is downloaded and no netwo
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,23 +22,21 @@ SUITE = "demo"
 BIN = Path(sys.executable).parent
 STREAMING = ["--runner-class-name", "helm_ext.running.StreamingRunner"]
 
-# Completions recorded earlier: no model runs. Any name may follow `recorded/`.
-RECORDED = [
-    "adapter_spec:dataset=short_answer_qa,model=recorded/first-model",
-    "adapter_spec:dataset=multiple_choice,model=recorded/first-model",
-    "adapter_spec:dataset=labels_stems,model=recorded/first-model",
-    "adapter_spec:dataset=chain_of_thought,model=recorded/first-model",
-    "adapter_spec:dataset=list_output,model=recorded/first-model",
-]
-# The same, for the two other formats: a chat dataset from the hub, and an UltraEval task set with HELM's toy model.
-HUB = [
-    "innodata:dataset=front-desk,hub=hub,replies=examples/innodata/replies.jsonl,model=recorded/first-model",
-    "ultraeval:dataset=examples/ultraeval/datasets/workshop,method=gen,model=simple/model1",
-]
-# HELM's toy model answers with the last word of the prompt; it stands for any model that HELM can run.
-LIVE = [
-    "adapter_spec:dataset=yes_no_questions,model=simple/model1",
-    "adapter_spec:dataset=multiple_choice,model=simple/model1",
+# Completions that two models gave earlier: nothing is asked now. Any name may follow `recorded/`.
+FIRST, SECOND = "recorded/first-model", "recorded/second-model"
+BY_BOTH = ("short_answer_qa", "multiple_choice", "labels_stems", "chain_of_thought", "list_output")
+RUNS = [
+    *(f"adapter_spec:dataset={name},model={FIRST}" for name in BY_BOTH),
+    *(f"adapter_spec:path=examples/second_model/{name}.json,model={SECOND}" for name in BY_BOTH),
+    # A chat dataset from the hub, with replies to it.
+    f"innodata:dataset=front-desk,hub=hub,replies=examples/innodata/replies.jsonl,model={FIRST}",
+    f"innodata:dataset=front-desk,hub=hub,replies=examples/innodata/replies_second.jsonl,model={SECOND}",
+    # The outputs of two finished UltraEval runs.
+    *(
+        f"ultraeval:data=examples/ultraeval/logs/{model.removeprefix('recorded/')}/workshop_workshop_gen/instance.jsonl,"
+        f"model={model}"
+        for model in (FIRST, SECOND)
+    ),
 ]
 
 
@@ -97,13 +96,12 @@ def main() -> None:
         "--disable-cache",
         *STREAMING,
         "--run-entries",
-        *RECORDED,
-        *HUB,
-        *LIVE,
+        *RUNS,
     )
     run("helm-summarize", "--suite", SUITE, "--auto-generate-schema", "--num-threads", "1")
     Console(width=110).print(leaderboard())
-    print(f"See it in a browser:\n  cd {FOLDER.relative_to(ROOT)} && ../.venv/bin/helm-server --suite {SUITE}")
+    server = os.path.relpath(BIN / "helm-server", FOLDER)
+    print(f"See it in a browser:\n  cd {os.path.relpath(FOLDER)} && {server} --suite {SUITE}")
     print("then open http://localhost:8000")
 
 

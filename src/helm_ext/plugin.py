@@ -8,43 +8,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from helm.benchmark.model_deployment_registry import ModelDeployment, model_deployment_generator
-from helm.benchmark.run_spec import RunSpec, run_spec_function
+from helm.benchmark.run_spec import RunSpec, discover_run_spec_functions, run_spec_function
+from helm.common.hierarchical_logger import hwarn
 
 from helm_ext import adaptation
-from helm_ext.planning import task_expander
-
-adaptation.install()
-task_expander.install()
+from helm_ext.formats import registry
+from helm_ext.planning import demonstrations, task_expander
 
 
-@run_spec_function("adapter_spec")
-def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
-    """`adapter_spec:dataset=NAME` or `adapter_spec:path=FILE`; see `helm_ext.planning.run_specs`."""
-    from helm_ext.planning import run_specs
+def _register(entry: str) -> None:
+    """Register the run entry of a format: `NAME:path=FILE,model=...`."""
 
-    return run_specs.get_adapter_spec_run_spec(**arguments)
+    def get_run_spec(**arguments: Any) -> RunSpec:
+        from helm_ext.planning import run_specs
 
+        return run_specs.get_run_spec(entry, arguments)
 
-@run_spec_function("ultraeval")
-def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
-    """`ultraeval:config=FILE`, `ultraeval:dataset=NAME` or `ultraeval:data=FILE,transform=SCRIPT`."""
-    from helm_ext.planning import run_specs
-
-    return run_specs.get_ultraeval_run_spec(**arguments)
+    try:
+        run_spec_function(entry)(get_run_spec)
+    except ValueError as error:  # HELM, or another plugin, has a run entry of that name
+        hwarn(f"the format {entry!r} has no run entry: {error}")
 
 
-@run_spec_function("innodata")
-def get_innodata_run_spec(**arguments: Any) -> RunSpec:
-    """`innodata:dataset=NAME` or `innodata:path=FILE.zip`; see `helm_ext.planning.run_specs`."""
-    from helm_ext.planning import run_specs
+def install() -> None:
+    """Register the run entries of all formats, recorded deployments, and what requests need."""
+    adaptation.install()
+    names = registry.format_names()
+    if not all(map(registry.is_ours, names)):
+        # HELM's own functions first: it could not import its modules any more if another format had taken their names.
+        discover_run_spec_functions()
+    for name in names:
+        _register(name)
+    task_expander.install()
+    demonstrations.install()
 
-    return run_specs.get_innodata_run_spec(**arguments)
 
-
-@model_deployment_generator("recorded")
-def get_recorded_model_deployment(name: str) -> ModelDeployment:
-    """`recorded/NAME`, for any name."""
-    from helm_ext.adaptation import recorded
-
-    return recorded.get_recorded_model_deployment(name)
+install()

@@ -11,9 +11,9 @@ from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.scenarios import scenario
 from helm.common import request
 
-from helm_ext.formats.request_states import models, rows, state_models
+from helm_ext.formats.request_states import models, rows
+from helm_ext.formats.request_states.header import HELM_DEFAULTS
 from helm_ext.formats.request_states.scoring import HELM_METRICS
-from helm_ext.formats.request_states.settings import HELM_DEFAULTS
 
 
 def test_names_of_reference_metrics():
@@ -57,15 +57,15 @@ def test_top_level_keys_of_scenario_state():
 
 def test_fields_of_rows():
     for helms, ours in (
-        (scenario.Instance, state_models.InstanceModel),
-        (scenario.Reference, state_models.ReferenceModel),
-        (request.Request, state_models.RequestModel),
-        (request.RequestResult, state_models.ResultModel),
-        (request.GeneratedOutput, state_models.CompletionModel),
-        (request.Token, state_models.TokenModel),
+        (scenario.Instance, models.InstanceModel),
+        (scenario.Reference, models.ReferenceModel),
+        (request.Request, models.RequestModel),
+        (request.RequestResult, models.ResultModel),
+        (request.GeneratedOutput, models.CompletionModel),
+        (request.Token, models.TokenModel),
     ):
         assert {field.name for field in fields(helms)} <= set(ours.__annotations__)
-    assert {field.name for field in fields(scenario.Input)} - set(state_models.InputModel.__annotations__) == {
+    assert {field.name for field in fields(scenario.Input)} - set(models.InputModel.__annotations__) == {
         "multimedia_content"
     }
 

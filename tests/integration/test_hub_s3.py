@@ -12,6 +12,7 @@ from moto import server as moto_server
 from helm_ext import hub
 from helm_ext.errors import HubError
 from helm_ext.formats.innodata import pack
+from helm_ext.hub import operations
 from helm_ext.hub.storage import open_storage
 
 pytestmark = pytest.mark.slow
@@ -75,7 +76,7 @@ def test_upload_load_damage(root, tmp_path):
 
 def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
     mine, theirs = make(tmp_path / "mine", "4"), make(tmp_path / "theirs", "5")
-    original = hub.claim
+    original = operations.claim
     waiting = [theirs]
 
     def race(storage, *arguments):
@@ -83,7 +84,7 @@ def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
             hub.upload(waiting.pop(), root)
         return original(storage, *arguments)
 
-    monkeypatch.setattr(hub, "claim", race)
+    monkeypatch.setattr(operations, "claim", race)
     assert hub.upload(mine, root).version.number == 2
     assert [version.number for version in hub.versions("demo", root)] == [1, 2]
     assert hub.verify(hub=root) == []
@@ -92,3 +93,19 @@ def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
 def test_no_such_bucket(root, tmp_path):
     with pytest.raises(HubError, match="cannot be written: no such bucket or folder; nothing was changed"):
         hub.upload(make(tmp_path / "a", "4"), "s3://other-bucket/hub")
+
+
+def test_verify_reads_the_server_and_not_the_cache(root, tmp_path):
+    hub.upload(make(tmp_path / "a", "4"), root)
+    assert hub.load("demo", hub=root)["test"].num_rows == 1  # a copy is in the cache now
+    server = s3fs.S3FileSystem()
+    path = f"{root}/blobs/{hub.resolve('demo', hub=root).digest}.zip"
+    data = server.cat_file(path)
+    server.pipe_file(path, data[:-3])
+    (problem,) = hub.verify(hub=root)
+    assert "is damaged" in str(problem)
+    server.rm(path)
+    (problem,) = hub.verify(hub=root)
+    assert "is missing" in str(problem)
+    server.pipe_file(path, data)
+    assert hub.verify(hub=root) == []

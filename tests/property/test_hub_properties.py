@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from helm_ext import hub
-from helm_ext.errors import HubError, Location
+from helm_ext.errors import HubError, Location, Problems
 from helm_ext.formats.innodata import check, open_bundle, pack
-from helm_ext.hub.records import ProblemList, _check_conversation, _is_sound, parse_record
+from helm_ext.hub.records import _check_conversation, _is_sound, parse_record
 from helm_ext.scoring.scores.chat import SCORES
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -47,9 +47,9 @@ records = st.builds(
 
 @given(records, st.booleans())
 def test_every_sound_record_is_read_back(record, ascii_only):
-    found = ProblemList()
+    found = Problems()
     parsed = parse_record(json.dumps(record, ensure_ascii=ascii_only).encode(), Location("t", 1), found)
-    assert found.kept == []
+    assert found.finish() == []
     assert parsed is not None
     assert {**parsed.extra, "id": parsed.id, "messages": parsed.messages, "expected": parsed.expected} == record
 
@@ -63,8 +63,8 @@ def test_the_quick_check_agrees_with_the_thorough_one(conversation):
 
 @given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_any_bytes_give_a_record_or_a_problem(data):
-    found = ProblemList()
-    assert (parse_record(data, Location("t", 1), found) is None) == bool(found.kept)
+    found = Problems()
+    assert (parse_record(data, Location("t", 1), found) is None) == bool(found.finish())
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 from helm_ext.cli import app, main
 from helm_ext.cli.validate import NOT_CHECKED
+from helm_ext.formats import get_format
 from helm_ext.formats.innodata import pack
-from helm_ext.formats.run_entries import known_arguments
 
 GOOD = {
     "adapter_spec": {"max_train_instances": 0},
@@ -175,7 +175,7 @@ VALUES = {
 def test_every_argument_of_the_run_entry_is_taken(folder, entry):
     file = "good.json" if entry == "adapter_spec" else pack_bundle(folder)
     others = {"dataset", "path"} if entry == "adapter_spec" else {"dataset", "path", "version", "hub", "replies"}
-    names = set(known_arguments(entry)) - others
+    names = set(get_format(entry).argument_names()) - others
     arguments = [part for name in sorted(names) for part in ("--arg", f"{name}={VALUES[name]}")]
     result = run(str(file), *arguments)
     assert result.exit_code == 0, result.output

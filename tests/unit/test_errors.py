@@ -1,5 +1,7 @@
 import inspect
+import json
 import pickle
+import time
 
 import pytest
 
@@ -12,6 +14,7 @@ from helm_ext.errors import (
     HelmExtError,
     Location,
     Problem,
+    Problems,
     did_you_mean,
     raise_for,
     show,
@@ -91,3 +94,91 @@ def test_dataset_errors_survive_pickling():
     assert isinstance(error, FileNotFoundError)
     assert error.problems == (problem(),)
     assert str(pickle.loads(pickle.dumps(DatasetError("plain text")))) == "plain text"
+
+
+class Codes(errors.Code):
+    ROLE = "role"
+    ID = "id-empty"
+
+
+def test_a_code_is_the_text_that_tools_see():
+    found = Problem("unknown", Location("x"), code=Codes.ROLE)
+    assert found.code == "role"
+    assert json.dumps(found.code) == '"role"'
+    assert f"{found.code}" == "role"
+
+
+class TestProblems:
+    def test_places_with_and_without_lines(self):
+        problems = Problems("x.json")
+        problems.add(Location("y.jsonl", 7, "id"), "must not be empty", "write one", code=Codes.ID)
+        problems.add(("rows", 3, "a b"), "must not be empty", code=Codes.ID)
+        problems.add(("rows", 4), "in a file of lines", code=Codes.ID, line=12)
+        problems.add((), "the file as a whole", code=Codes.ID)
+        problems.add(("rows", 5), "occurs already", code=Codes.ID, also=("rows", 1))
+        asked = []
+
+        def locate(paths):
+            asked.append(list(paths))
+            return {("rows", 3, "a b"): 30, ("rows", 5): 50, ("rows", 1): 10}
+
+        assert list(map(str, problems.finish(locate))) == [
+            "x.json: the file as a whole",
+            "x.json:12: rows[4]: in a file of lines",
+            'x.json:30: rows[3]["a b"]: must not be empty',
+            "x.json:50: rows[5]: occurs already (line 10)",
+            "y.jsonl:7: id: must not be empty\n  hint: write one",
+        ]
+        assert asked == [[("rows", 3, "a b"), ("rows", 5), ("rows", 1)]]
+
+    def test_lines_are_looked_up_only_if_there_is_something_to_report(self):
+        assert Problems("x.json").finish(lambda _: pytest.fail("nothing to look up")) == []
+
+    def test_errors_come_first_and_warnings_do_not_count_as_errors(self):
+        problems = Problems("x.json")
+        problems.warn((), "odd", code="odd", line=1)
+        problems.add((), "wrong", code="wrong", line=9, kind=DatasetIntegrityError)
+        found = problems.finish()
+        assert [(p.severity, p.message, p.location.line) for p in found] == [
+            ("error", "wrong", 9),
+            ("warning", "odd", 1),
+        ]
+        assert (problems.errors, problems.warnings) == (1, 1)
+        assert found[0].kind is DatasetIntegrityError
+
+    def test_of_each_code_a_number_is_kept_and_the_rest_counted(self):
+        problems = Problems()
+        for line in range(1, 1201):
+            problems.add(Location("x.jsonl", line, "role"), "unknown", code=Codes.ROLE)
+        problems.add(Location("x.jsonl", 5000, "id"), "must not be empty", code=Codes.ID)
+        problems.warn(Location("x.jsonl", 1), "odd", code=Codes.ROLE)
+        found = problems.finish()
+        assert len(found) == 1000 + 1 + 1 + 1
+        assert [p.code for p in found[-3:]] == ["id-empty", "role", "role"]
+        counting = found[-2]
+        assert (str(counting), counting.number) == ("x.jsonl: ... and 200 more errors like these (role)", 200)
+        assert problems.errors == sum(p.number for p in found if p.severity == "error") == 1201
+
+    def test_problems_found_elsewhere_keep_their_numbers(self):
+        first = Problems()
+        for line in range(1100):
+            first.add(Location("x", line), "unknown", code="role")
+        second = Problems()
+        second.extend(first.finish())
+        assert second.errors == 1100
+        assert sum(p.number for p in second.finish()) == 1100
+
+
+def test_an_exception_counts_the_problems_that_it_does_not_list():
+    problems = Problems()
+    for line in range(1100):
+        problems.add(Location("x", line), "unknown", code="role")
+    with pytest.raises(DatasetSchemaError, match=r"\.\.\. and 1080 more; "):
+        raise_for(problems.finish())
+
+
+def test_names_of_any_length_and_number_are_compared_in_bounded_time():
+    started = time.process_time()
+    assert did_you_mean("a" * 10**6, ["a" * 10**6 + "b"]) == ""
+    assert did_you_mean("instuctions", [*(f"{n}-{n}-{n}" for n in range(10**5)), "instructions"])
+    assert time.process_time() - started < 5

@@ -21,7 +21,8 @@ from helm_ext.formats import request_states
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "adapter_specs"
-SCORES = json.loads((ROOT / "tests/data/example_scores.json").read_text(encoding="utf-8"))
+BY_MODEL = json.loads((ROOT / "tests/data/example_scores.json").read_text(encoding="utf-8"))
+SCORES = BY_MODEL["first-model"]
 
 # Counted by hand from the plans in tools/example_data: (recorded rows, {stat: rows that earn it}).
 COUNTED = {
@@ -41,6 +42,22 @@ COUNTED = {
     "list_output": (110, {"exact_match": 40 + 10 + 5, "set_exact_match": 40 + 10 + 5 + 17 + 5}),
     "babi_style": (20, dict.fromkeys(SCORES["babi_style"]["stats"], 15)),
     "options_in_input": (105, {"exact_match": 72, "quasi_exact_match": 72, "unmapped": 5 + 2 + 2}),
+}
+COUNTED_SECOND = {
+    "short_answer_qa": (
+        120,
+        {
+            "exact_match": 70,
+            "quasi_exact_match": 70 + 20 + 5 + 5,
+            "prefix_exact_match": 70 + 5,
+            "quasi_prefix_exact_match": 70 + 20 + 5 + 5,
+            "f1_score": 70 + 20 + 5 + 5,
+        },
+    ),
+    "multiple_choice": (120, {"exact_match": 90, "quasi_exact_match": 90, "unmapped": 4}),
+    "labels_stems": (110, {"exact_match": 66, "quasi_exact_match": 66, "unmapped": 4}),
+    "chain_of_thought": (100, {"exact_match": 84 + 2, "quasi_exact_match": 84 + 2}),
+    "list_output": (110, {"exact_match": 50, "set_exact_match": 50 + 10}),
 }
 FILES = sorted([*(f"{name}.json" for name in COUNTED), "yes_no_questions.jsonl"])
 MULTIPLE_CHOICE = ("multiple_choice.json", "labels_stems.json", "options_in_input.json")
@@ -89,7 +106,9 @@ def test_making_them_again_gives_the_same_bytes(made):
 
 def test_every_file_is_made_and_none_is_left_over(made):
     datasets = {f"adapter_specs/{name}" for name in FILES}
-    assert set(made) == {*datasets, "tests/data/example_scores.json"}
+    second = {f"examples/second_model/{name}.json" for name in COUNTED_SECOND}
+    assert set(made) == {*datasets, *second, "tests/data/example_scores.json"}
+    assert {f"examples/second_model/{path.name}" for path in (ROOT / "examples/second_model").iterdir()} == second
     assert files_of_the_folder() == {*FILES, "README.md"}
 
 
@@ -108,14 +127,33 @@ def test_the_readme_names_every_file():
     assert sorted(named) == FILES
 
 
-@pytest.mark.parametrize("name", sorted(COUNTED))
-def test_expected_scores_are_those_counted_by_hand(name):
-    rows, counted = COUNTED[name]
-    table = SCORES[name]
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [*(("first-model", name) for name in COUNTED), *(("second-model", name) for name in COUNTED_SECOND)],
+)
+def test_expected_scores_are_those_counted_by_hand(model, name):
+    rows, counted = (COUNTED if model == "first-model" else COUNTED_SECOND)[name]
+    table = BY_MODEL[model][name]
     assert table["rows"] == rows
     assert table["main_metric"] in counted
     assert {stat: table["stats"][stat] for stat in counted} == {stat: n / rows for stat, n in counted.items()}
     assert set(table["stats"]) - set(counted) == ({"list_f1"} if name == "list_output" else set())
+
+
+@pytest.mark.parametrize("name", COUNTED_SECOND)
+def test_both_models_are_asked_the_same(name):
+    """What differs is the request, which holds the answer: so both stand in one column of the leaderboard."""
+    first, second = (
+        json.loads((ROOT / folder / f"{name}.json").read_text(encoding="utf-8"))
+        for folder in ("adapter_specs", "examples/second_model")
+    )
+    assert first.keys() == second.keys()
+    for key in first.keys() - {"request_states"}:
+        assert first[key] == second[key]
+    for one, two in zip(first["request_states"], second["request_states"], strict=True):
+        assert {**one, "request": 0} == {**two, "request": 0}
+    paths = [ROOT / folder / f"{name}.json" for folder in ("adapter_specs", "examples/second_model")]
+    assert len({request_states.load(path).question_digest for path in paths}) == 1
 
 
 @pytest.mark.parametrize("file_name", FILES)

@@ -1,4 +1,4 @@
-"""The hub: versions, freezing, damage, refusals (formats.md, section 3)."""
+"""The hub: versions, freezing, damage, refusals (docs/innodata.md, "The hub")."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
 from helm_ext.formats.innodata import pack
+from helm_ext.hub import operations
 from helm_ext.hub import storage as storage_module
 from helm_ext.hub.storage import LocalStorage, open_storage
 from helm_ext.hub.tables import get_attributes
@@ -279,7 +280,7 @@ def test_two_ids_are_refused_on_upload(local, tmp_path, make):
         hub.upload(path, local)
 
 
-@pytest.mark.parametrize("call", ["link", "fsync", "write", "open"])
+@pytest.mark.parametrize("call", ["link", "fsync", "open"])
 @pytest.mark.parametrize(
     ("number", "text"),
     [
@@ -297,7 +298,7 @@ def test_a_disk_that_fails_leaves_the_old_state(local, make, monkeypatch, call, 
         raise OSError(number, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(storage_module.os, call, fail)
+        patch.setattr(os, call, fail)
         with pytest.raises(HubError, match=rf"{text}; nothing was changed$"):
             hub.upload(path, local)
     after = files(local)
@@ -315,7 +316,7 @@ def test_a_file_system_without_hard_links(local, make, monkeypatch):
         raise OSError(errno.EPERM, "Operation not permitted")
 
     path = make()
-    monkeypatch.setattr(storage_module.os, "link", fail)
+    monkeypatch.setattr(os, "link", fail)
     with pytest.raises(HubError, match="this file system has no hard links"):
         hub.upload(path, local)
     assert hub.names(local) == []
@@ -332,13 +333,13 @@ def test_a_root_that_is_a_file(tmp_path, make):
 
 def test_a_source_that_changes_while_it_is_uploaded(root, make, monkeypatch):
     path = make()
-    original = hub._refuse_duplicate
+    original = operations._refuse_duplicate
 
     def change(*arguments):
         path.write_bytes(path.read_bytes() + b"more")
         return original(*arguments)
 
-    monkeypatch.setattr(hub, "_refuse_duplicate", change)
+    monkeypatch.setattr(operations, "_refuse_duplicate", change)
     with pytest.raises(HubError, match="changed while it was uploaded; nothing was changed"):
         hub.upload(path, root)
     assert hub.names(root) == []
@@ -359,7 +360,7 @@ def test_a_version_claimed_by_somebody_else_meanwhile(root, make, monkeypatch):
     mine, theirs, same = make(record("a", "mine")), None, None
     data = mine.read_bytes()
     theirs = make(record("a", "theirs")).read_bytes()
-    original = hub.claim
+    original = operations.claim
     others = [theirs]
 
     def race(storage, *arguments):
@@ -370,7 +371,7 @@ def test_a_version_claimed_by_somebody_else_meanwhile(root, make, monkeypatch):
         return original(storage, *arguments)
 
     mine.write_bytes(data)
-    monkeypatch.setattr(hub, "claim", race)
+    monkeypatch.setattr(operations, "claim", race)
     assert hub.upload(mine, root).version.number == 2
     with pytest.raises(HubError, match="version 2 already"):
         hub.upload(mine, root)
@@ -406,6 +407,31 @@ def test_part_files_are_invisible_and_go_when_they_are_old(local, make):
     hub.upload(make(record("a", "5")), local)
     assert young.exists()
     assert not old.exists()
+
+
+def test_the_bytes_of_an_entry(local, make, monkeypatch):
+    """Entries are for ever: other versions of helm-ext, and people, read them."""
+    monkeypatch.setattr(operations.secrets, "token_hex", lambda _: "0" * 32)
+    path = make(record("a"), record("b"), train=[record("t")], author="é")
+    version = hub.upload(path, local).version
+    assert (local / "datasets/demo/versions/00000001.json").read_text(encoding="utf-8") == (
+        "{\n"
+        '  "format": 1,\n'
+        '  "name": "demo",\n'
+        '  "number": 1,\n'
+        f'  "digest": "{hashlib.sha256(path.read_bytes()).hexdigest()}",\n'
+        f'  "size": {path.stat().st_size},\n'
+        '  "test_size": 2,\n'
+        '  "train_size": 1,\n'
+        f'  "test_digest": "{version.test_digest}",\n'
+        f'  "train_digest": "{version.train_digest}",\n'
+        f'  "uploaded": "{version.uploaded}",\n'
+        '  "attributes": {\n'
+        '    "author": "é"\n'
+        "  },\n"
+        '  "claim": "00000000000000000000000000000000"\n'
+        "}\n"
+    )
 
 
 # Damage

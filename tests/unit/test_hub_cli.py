@@ -63,8 +63,8 @@ def test_the_way_of_a_dataset(run, tmp_path):
     assert run("verify", "sums").stdout == "1 dataset verified, 0 problems\n"
     assert run("diff", "sums", 1, 2).stdout == (
         "meta.json: level: 2 -> null\n"
-        "test: 1 added, 0 removed, 1 changed\n  + 2\n  ~ 1: expected\n"
-        "train: 0 added, 0 removed, 0 changed\n"
+        "test: 1 added, 0 removed, 1 changed, 0 moved\n  + 2\n  ~ 1: expected\n"
+        "train: 0 added, 0 removed, 0 changed, 0 moved\n"
     )
     (tmp_path / "out").mkdir()
     frozen = run("download", "sums", "--version", 1, "--out", "out")
@@ -115,9 +115,9 @@ def test_damage_is_an_exit_code(run, tmp_path):
         (["--attr", "=x"], "--attr =x: expected KEY=VALUE"),
         (["--attr", "a=1", "--attr", "a=2"], "--attr a=2: a is given twice"),
         (["--attributes", "none.json"], "none.json: cannot be read: No such file"),
-        (["--attributes", "bad.json"], "bad.json: not JSON"),
-        (["--attributes", "twice.json"], 'twice.json: the key "a" occurs twice'),
-        (["--attributes", "bom.json"], "bom.json: starts with a byte order mark"),
+        (["--attributes", "bad.json"], "bad.json:1: not JSON"),
+        (["--attributes", "twice.json"], 'twice.json:1: the key "a" is given twice'),
+        (["--attributes", "bom.json"], "bom.json:1: starts with a byte order mark"),
         (["--attributes", "list.json"], r"list.json: expected a JSON object, got \[\]"),
     ],
 )

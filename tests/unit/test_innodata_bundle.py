@@ -1,4 +1,4 @@
-"""Bundles: what is refused and with which words, and that packing is reproducible (formats.md, section 3)."""
+"""Bundles: what is refused and with which words, and that packing is reproducible (docs/innodata.md, "Bundles")."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ def test_attributes_and_digest_spellings(tmp_path):
         (meta(test_size=3), "demo.zip/meta.json: test_size: 3, but test.jsonl has 2 records"),
         (meta(train_digest="0" * 64), f"demo.zip/meta.json: train_digest: {'0' * 64}, but train.jsonl has SHA-256 {hashlib.sha256(TRAIN).hexdigest()}\n  hint: pack the bundle again after every change: helm-ext hub pack"),
         (b"[]", "demo.zip/meta.json: expected a JSON object, got []"),
-        (b"", "demo.zip/meta.json: not JSON: Input is a zero-length, empty document (column 1)"),
-        (b"{'name': 1}", "demo.zip/meta.json: not JSON: unexpected character, expected a string key (column 2)"),
-        (b"\xef\xbb\xbf" + meta(), "demo.zip/meta.json: starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
-        (meta()[:-1] + b', "name": "demo"}', 'demo.zip/meta.json: the key "name" occurs twice'),
+        (b"", "demo.zip/meta.json:1: not JSON: the text ends too early (column 1)"),
+        (b"{'name': 1}", "demo.zip/meta.json:1: not JSON: a key in double quotes is expected here (column 2)\n  hint: keys and strings stand in double quotes"),
+        (b"\xef\xbb\xbf" + meta(), "demo.zip/meta.json:1: starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+        (meta()[:-1] + b', "name": "demo"}', 'demo.zip/meta.json:1: the key "name" is given twice in one object\n  hint: remove one of the two'),
         (b" " * (1 << 20) + meta(), "demo.zip/meta.json: longer than 1048576 bytes"),
     ],
 )  # fmt: skip
@@ -478,7 +478,7 @@ def test_what_cannot_be_packed(tmp_path):
 
 def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
     from helm_ext.formats.innodata import pack as pack_function
-    from helm_ext.hub.pack import check_ids
+    from helm_ext.hub.packing import check_ids
 
     options = sources(tmp_path)
 
@@ -486,7 +486,7 @@ def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
         options["test"].write_bytes(TEST + line("new"))
         return check_ids(*arguments)
 
-    monkeypatch.setattr(sys.modules["helm_ext.hub.pack"], "check_ids", change)
+    monkeypatch.setattr(sys.modules["helm_ext.hub.packing"], "check_ids", change)
     with pytest.raises(DatasetIntegrityError, match="changed while it was packed"):
         pack_function(**options)
     assert not (tmp_path / "demo.zip").exists()
@@ -534,3 +534,36 @@ def test_json_schema_describes_records_and_meta():
     assert schema["$defs"]["meta"]["required"] == ["name", "test_size", "train_size", "test_digest", "train_digest"]
     pattern = schema["$defs"]["meta"]["properties"]["name"]["pattern"]
     assert pattern == "^[a-z0-9]+([._-][a-z0-9]+)*$"
+
+
+def test_the_limits_that_the_docs_state(monkeypatch):
+    for variable in ("HELM_EXT_MAX_BUNDLE_BYTES", "HELM_EXT_MAX_BUNDLE_RATIO"):
+        monkeypatch.delenv(variable, raising=False)
+    assert Limits.from_environ() == Limits(max_bytes=8 * 1024**3, max_ratio=200)
+    for text in ("0", "-1", "1.5", "x"):
+        monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", text)
+        with pytest.raises(HelmExtError, match="expected a positive whole number"):
+            Limits.from_environ()
+    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "1")
+    assert Limits.from_environ().max_bytes == 1
+
+
+def test_an_archive_without_members(tmp_path):
+    with zipfile.ZipFile(tmp_path / "demo.zip", "w"):
+        pass
+    assert (tmp_path / "demo.zip").stat().st_size == 22  # the record that ends an archive, and nothing else
+    assert [text.splitlines()[0] for text in texts(tmp_path / "demo.zip")] == [
+        f'demo.zip: member "{name}": missing' for name in ("test.jsonl", "train.jsonl", "meta.json")
+    ]
+
+
+def test_one_byte_too_many(demo):
+    demo.write_bytes(demo.read_bytes() + b"\n")
+    assert [text.splitlines()[0] for text in texts(demo)] == ["demo.zip: 1 byte of trailing data after the archive"]
+
+
+def test_sizes_at_their_limits(tmp_path):
+    path = write_zip(tmp_path / "demo.zip", members())
+    total = sum(len(data) for _, data in members())
+    assert texts(path, limits=Limits(max_bytes=total)) == []
+    assert texts(path, limits=Limits(max_bytes=total - 1)) != []

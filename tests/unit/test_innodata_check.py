@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
 import json
 
 import pytest
 
 from helm_ext.formats.innodata import check, pack
-from helm_ext.formats.run_entries import _ARGUMENTS
+from helm_ext.formats.innodata.format import FORMAT
+from helm_ext.formats.innodata.options import Options
 
 
 def write_lines(path, rows):
@@ -23,7 +24,10 @@ def bundle(tmp_path):
 
 
 def test_every_argument_of_the_run_entry_is_taken():
-    assert _ARGUMENTS["innodata"].keys() <= inspect.signature(check).parameters.keys()
+    assert set(FORMAT.argument_names()) == {field.name for field in dataclasses.fields(Options)} - {
+        "temperature",
+        "stop",
+    }
 
 
 @pytest.mark.parametrize(

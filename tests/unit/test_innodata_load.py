@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,11 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm_ext import hub
 from helm_ext.adaptation.wrap import select
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
-from helm_ext.formats.innodata import load, pack, render_text
-from helm_ext.formats.run_entries import parse_arguments
-from helm_ext.planning.run_specs import get_innodata_run_spec
+from helm_ext.evalset import row_extra
+from helm_ext.formats.innodata import check, load, pack, render_text
+from helm_ext.formats.innodata.format import FORMAT
+from helm_ext.hub import bundle as bundle_module
+from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.scores import get_scores
 from helm_ext.scoring.scores.refusal import REFUSALS_ENV
@@ -82,6 +86,20 @@ def test_attributes_of_rows_and_of_the_dataset(bundle):
     assert extras[0]["attributes"] == {"hard": "false", "level": "3", "severity": "high", "topic": "sums"}
     assert extras[2]["attributes"] == {"level": "3", "severity": "low", "topic": "other"}
     assert extras[1]["data"] == {"topic": "sums", "note": "x" * 100}
+
+
+def test_of_very_many_attributes_a_hundred_group_the_report_and_a_warning_says_so(tmp_path):
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "?"}], "expected": "", "z": 1} for n in range(200)]
+    attributes = {f"a{n:05}": n for n in range(40_000)}
+    packed = pack(name="sums", test=write_lines(tmp_path / "t", rows), target=tmp_path, attributes=attributes)
+    started = time.process_time()
+    evalset = load(path=packed.path)
+    assert time.process_time() - started < 8  # a value for each row and attribute took minutes
+    assert list(evalset.attributes) == [f"a{n:05}" for n in range(100)]
+    assert row_extra(evalset.instances[0])["attributes"] == {f"a{n:05}": str(n) for n in range(100)}
+    assert len(evalset.tags) == 100
+    (warning,) = evalset.warnings
+    assert warning.message == "40001 attributes: reports are grouped by the first 100 of their names"
 
 
 def test_too_many_values_are_no_attribute(tmp_path):
@@ -156,6 +174,54 @@ def test_options_that_make_no_sense(options, message):
         load(**options)
 
 
+def test_with_a_limit_no_more_records_are_parsed_and_digests_are_compared(tmp_path, monkeypatch):
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"} for n in range(100)]
+    sources = {"test": write_lines(tmp_path / "t", rows[:90]), "train": write_lines(tmp_path / "u", rows[90:])}
+    path = pack(name="sums", **sources, target=tmp_path).path
+    hub.upload(path, tmp_path / "hub")
+    parsed = []
+    original = bundle_module.parse_record
+    monkeypatch.setattr(bundle_module, "parse_record", lambda *given: parsed.append(1) or original(*given))
+    for options in ({"path": path}, {"dataset": "sums", "hub": str(tmp_path / "hub")}):
+        parsed.clear()
+        evalset = load(**options, limit=3)
+        assert [instance.id for instance in evalset.instances] == ["0", "1", "2"]
+        assert evalset.counts == {"rows": 90, "eval": 3}
+        assert len(parsed) == 3
+        assert load(**options, limit=3).digest == load(**options).digest
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for member, changed, message in (
+        ("test.jsonl", members["test.jsonl"].replace(b'"80"', b'"8X"'), "test_digest: "),
+        ("train.jsonl", members["train.jsonl"].replace(b'"95"', b'"9X"'), "train_digest: "),
+        ("test.jsonl", members["test.jsonl"] + members["train.jsonl"], "test_size: 90, but test.jsonl has 100 records"),
+        ("test.jsonl", members["test.jsonl"].replace(b"\n", b"\n\n"), "test.jsonl:2: blank line"),
+    ):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in {**members, member: changed}.items():
+                archive.writestr(name, data)
+        with pytest.raises(DatasetError, match=message):
+            load(path=path, limit=3)
+    path.write_bytes(whole)
+
+
+def test_what_a_limit_leaves_unchecked_a_load_of_all_and_validate_find(tmp_path):
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"} for n in range(9)]
+    data = "".join(json.dumps(row) + "\n" for row in [*rows, rows[0], {"id": "x"}]).encode()
+    meta = {"name": "sums", "test_size": 11, "train_size": 0}
+    meta |= {"test_digest": hashlib.sha256(data).hexdigest(), "train_digest": hashlib.sha256(b"").hexdigest()}
+    with zipfile.ZipFile(tmp_path / "sums.zip", "w") as archive:
+        archive.writestr("test.jsonl", data)
+        archive.writestr("train.jsonl", b"")
+        archive.writestr("meta.json", json.dumps(meta))
+    assert len(load(path=tmp_path / "sums.zip", limit=9).instances) == 9
+    for use in (lambda: load(path=tmp_path / "sums.zip"), lambda: load(path=tmp_path / "sums.zip", limit=11)):
+        with pytest.raises(DatasetError, match="occurs already in test.jsonl:1"):
+            use()
+    assert {problem.code for problem in check(tmp_path / "sums.zip")[0]} == {"duplicate-id", "missing-key"}
+
+
 def test_a_broken_bundle_is_not_loaded_even_if_the_other_split_is_broken(tmp_path, bundle):
     damaged = tmp_path / "sums.zip"
     damaged.write_bytes(bundle.read_bytes().replace(b'"id": "d"', b'"id": "a"'))
@@ -180,8 +246,8 @@ def test_another_file_name_is_a_warning(bundle):
 
 def test_commas_in_a_hubs_path():
     """HELM splits run entries at commas, so paths are written with %2C."""
-    assert parse_arguments("innodata", {"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}
-    assert parse_arguments("innodata", {"hub": "s3://bucket/hub"}) == {"hub": "s3://bucket/hub"}
+    assert FORMAT.parse({"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}
+    assert FORMAT.parse({"hub": "s3://bucket/hub"}) == {"hub": "s3://bucket/hub"}
 
 
 def test_from_the_hub(tmp_path, bundle):
@@ -207,11 +273,11 @@ def test_replies_and_live_runs_are_one_column(tmp_path, bundle, monkeypatch):
     for name in ("one", "two"):
         write_lines(tmp_path / f"{name}.jsonl", [{"id": i, "reply": name} for i in "abc"])
     path = bundle.name
-    live = get_innodata_run_spec(path=path)
-    recorded = [get_innodata_run_spec(path=path, replies=f"{name}.jsonl") for name in ("one", "two")]
+    live = get_run_spec("innodata", dict(path=path))
+    recorded = [get_run_spec("innodata", dict(path=path, replies=f"{name}.jsonl")) for name in ("one", "two")]
     assert [spec.groups[0] for spec in recorded] == [live.groups[0]] * 2
     assert len({spec.scenario_spec.args["digest"] for spec in (live, *recorded)}) == 3
-    assert get_innodata_run_spec(path=path, render="text").groups[0] != live.groups[0]
+    assert get_run_spec("innodata", dict(path=path, render="text")).groups[0] != live.groups[0]
 
 
 def test_replies(tmp_path, bundle):
@@ -304,7 +370,8 @@ def test_a_model_is_not_asked_where_replies_are_to_be_scored(tmp_path, bundle):
         select(evalset.instances, spec, "live")
     assert str(caught.value) == (
         "openai/gpt-4 would be asked, but the 3 rows are there for their recorded completions\n"
-        "  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE (innodata:)"
+        "  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE (innodata:), or leave rows "
+        "beside the demonstrations: fewer with max_train_instances=N (adapter_spec:)"
     )
     assert len(select(evalset.instances, spec, "recorded")) == 3
 

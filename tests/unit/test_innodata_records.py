@@ -1,29 +1,31 @@
-"""Every rule of a record and of the files, with the exact message (formats.md, section 3)."""
+"""Every rule of a record and of the files, with the exact message (docs/innodata.md)."""
 
 from __future__ import annotations
 
 import io
 import json
+import time
 
 import pytest
 
-from helm_ext.errors import DatasetError, DatasetSyntaxError, Location
+from helm_ext.errors import DatasetError, DatasetSyntaxError, Location, Problems
+from helm_ext.files import lines, split_lines
 from helm_ext.formats.innodata import pack
-from helm_ext.hub import records
-from helm_ext.hub.records import ProblemList, parse_record, read_lines
+from helm_ext.hub.records import parse_object, parse_record
 
 USER = {"role": "user", "content": "Hi"}
 BOT = {"role": "assistant", "content": "Hello"}
 SYSTEM = {"role": "system", "content": "Be brief."}
+DEEP = "objects and lists are nested more than 254 levels deep\n  hint: write what is deeper as a string"
 RECORD = {"id": "1", "messages": [USER], "expected": "Hello"}
 
 
 def problems_of(line):
     """Return the problems of one line as text, without path and line number."""
-    found = ProblemList()
+    found = Problems()
     data = line if isinstance(line, bytes) else json.dumps(line, ensure_ascii=False).encode()
     record = parse_record(data, Location("t.jsonl", 3), found)
-    texts = [str(problem) for problem in found.kept]
+    texts = [str(problem) for problem in found.finish()]
     assert (record is None) == bool(texts)
     assert all(text.startswith("t.jsonl:3: ") for text in texts)
     return [text.removeprefix("t.jsonl:3: ") for text in texts]
@@ -52,9 +54,9 @@ def chat(*messages):
     ],
 )
 def test_sound_records(record):
-    found = ProblemList()
+    found = Problems()
     parsed = parse_record(json.dumps(record).encode(), Location("t.jsonl", 3), found)
-    assert found.kept == []
+    assert found.finish() == []
     assert parsed is not None
     assert {"id": parsed.id, "messages": parsed.messages, "expected": parsed.expected, **parsed.extra} == record
     assert parsed.line == 3
@@ -108,27 +110,27 @@ def test_all_problems_of_a_record_are_found():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"id": "1"', "not JSON: unexpected end of data (column 11)"),
+        (b'{"id": "1"', "not JSON: the text ends too early (column 11)"),
         (b"\xef\xbb\xbf{}", "starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
-        (b"\xff\xfe{\x00}\x00", "starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+        (b"\xff\xfe{\x00}\x00", "not UTF-8 but UTF-16\n  hint: save the file as UTF-8"),
         (
             b'{"id": "1", "messages": [], "expected": "It\x92s"}',
-            'not UTF-8: byte 0x92 at byte 44 of the line\n  hint: in cp1252 it reads "cted\\": \\"It’s\\"}"; convert the file to UTF-8',
+            'not UTF-8: byte 0x92 at column 44\n  hint: save the file as UTF-8; in cp1252 it reads "cted\\": \\"It’s\\"}"',
         ),
-        (b'{"id": "\x81"}', "not UTF-8: byte 0x81 at byte 9 of the line\n  hint: save the file as UTF-8"),
-        (b'{"id": NaN}', "NaN is not JSON\n  hint: write null, or leave the key out"),
-        (b'{"id": -Infinity}', "-Infinity is not JSON\n  hint: write null, or leave the key out"),
-        (b'{"id": "\\ud800"}', "a lone surrogate (half of a character) near column 9\n  hint: write the character"),
-        (b'{"id": "\xed\xa0\x80"}', "not UTF-8: byte 0xed at byte 9 of the line"),
-        (b'{"id": "1", "id": "2", "messages": [], "expected": ""}', 'the key "id" occurs twice'),
-        (b'{"id": "1", "messages": [{"role": "user", "role": "system", "content": ""}], "expected": ""}', 'the key "role" occurs twice'),
-        (b'{"id": "1", "x": {"y": 1, "y": 2}, "messages": [], "expected": ""}', 'the key "y" occurs twice'),
-        ('{"id": "1", "é": 1, "\\u00e9": 2, "messages": [], "expected": ""}'.encode(), 'the key "é" occurs twice'),
-        (b'{"id": "1", "messages": [], "expected": "", "x": ' + b"[" * 100 + b"]" * 100 + b"}", "nested more than 100 levels deep"),
-        (b'{"id": "1", "messages": [{"role": "user", "content": ' + b"[" * 1000 + b"]" * 1000 + b"}]}", "nested more than 100 levels deep"),
-        (b"[" * 1000 + b"]" * 1000, "nested more than 100 levels deep"),
-        (b'{"id": "1", "a/b": 1, "a\\/b": 2, "messages": [], "expected": ""}', 'the key "a/b" occurs twice'),
-        (b"[" * 3000 + b"]" * 3000, "not JSON: depth limit exceeded (column 1026)"),
+        (b'{"id": "\x81"}', "not UTF-8: byte 0x81 at column 9\n  hint: save the file as UTF-8"),
+        (b'{"id": NaN}', "NaN is not JSON\n  hint: write a number or null"),
+        (b'{"id": -Infinity}', "-Infinity is not JSON\n  hint: write a number or null"),
+        (b'{"id": "\\ud800"}', "a string holds half of a surrogate pair, which is no character\n  hint: write the character itself, or both halves"),
+        (b'{"id": "\xed\xa0\x80"}', "not UTF-8: byte 0xed at column 9"),
+        (b'{"id": "1", "id": "2", "messages": [], "expected": ""}', 'the key "id" is given twice in one object'),
+        (b'{"id": "1", "messages": [{"role": "user", "role": "system", "content": ""}], "expected": ""}', 'the key "role" is given twice in one object'),
+        (b'{"id": "1", "x": {"y": 1, "y": 2}, "messages": [], "expected": ""}', 'the key "y" is given twice in one object'),
+        ('{"id": "1", "é": 1, "\\u00e9": 2, "messages": [], "expected": ""}'.encode(), 'the key "é" is given twice in one object'),
+        (b'{"id": "1", "messages": [], "expected": "", "x": ' + b"[" * 254 + b"]" * 254 + b"}", DEEP),
+        (b'{"id": "1", "messages": [{"role": "user", "content": ' + b"[" * 1000 + b"]" * 1000 + b"}]}", DEEP),
+        (b"[" * 1000 + b"]" * 1000, DEEP),
+        (b'{"id": "1", "a/b": 1, "a\\/b": 2, "messages": [], "expected": ""}', 'the key "a/b" is given twice in one object'),
+        (b"[" * 300_000 + b"]" * 300_000, DEEP),
     ],
 )  # fmt: skip
 def test_bad_bytes(line, message):
@@ -138,14 +140,14 @@ def test_bad_bytes(line, message):
 
 def test_big_integers_in_extra_keys_are_exact():
     line = b'{"id": "1", "messages": [{"role": "user", "content": ""}], "expected": "", "n": 123456789012345678901234567890}'
-    record = parse_record(line, Location("t", 1), ProblemList())
+    record = parse_record(line, Location("t", 1), Problems())
     assert record is not None
     assert record.extra == {"n": 123456789012345678901234567890}
 
 
 def test_keys_written_with_escapes():
     line = b'{"\\u0069d": "1", "messages": [{"role": "user", "content": ""}], "expected": "say \\"id\\""}'
-    record = parse_record(line, Location("t", 1), ProblemList())
+    record = parse_record(line, Location("t", 1), Problems())
     assert record is not None
     assert (record.id, record.expected) == ("1", 'say "id"')
 
@@ -164,17 +166,20 @@ def test_keys_written_with_escapes():
         (b"a\rb", [b"a\rb"]),
     ],
 )
-def test_lines(data, lines, monkeypatch):
-    for chunk in (1, 2, 3, 1 << 20):
-        monkeypatch.setattr(records, "_CHUNK", chunk)
-        assert list(read_lines(io.BytesIO(data))) == list(enumerate(lines, 1))
+def test_lines(data, lines):
+    for size in (1, 2, 3, 1 << 20):
+        file = io.BytesIO(data)
+        assert list(split_lines(lambda: file.read(size))) == list(enumerate(lines, 1))
 
 
-def test_a_line_without_end_needs_no_memory(monkeypatch):
-    monkeypatch.setattr(records, "MAX_LINE_BYTES", 10)
-    monkeypatch.setattr(records, "_CHUNK", 4)
-    assert list(read_lines(io.BytesIO(b"x" * 11 + b"\nok"))) == [(1, None), (2, b"ok")]
-    assert list(read_lines(io.BytesIO(b"x" * 11))) == [(1, None)]
+def test_a_line_beyond_the_limit_is_told_of_at_once_and_the_next_ones_are_read():
+    for size in (1, 4, 100):
+        for text in (b"x" * 11, b"x" * 50):
+            file, end = io.BytesIO(text + b"\nok\n" + text), io.BytesIO(text)
+            assert list(split_lines(lambda: file.read(size), 10)) == [(1, None), (2, b"ok"), (3, None)]
+            assert list(split_lines(lambda: end.read(size), 10)) == [(1, None)]
+    file = io.BytesIO(b"x" * 10 + b"\n" + b"x" * 10)
+    assert list(split_lines(lambda: file.read(3), 10)) == [(1, b"x" * 10), (2, b"x" * 10)]
 
 
 LINE = json.dumps(RECORD).encode() + b"\n"
@@ -218,21 +223,53 @@ def test_ids_are_unique_across_both_splits(tmp_path):
 
 
 def test_a_line_that_is_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(lines.split_lines, "__defaults__", (100,))
     _, text = pack_error(tmp_path, b"x" * 200 + b"\n" + b"y" * 20)
-    assert text.startswith("test.jsonl:1: longer than ")
+    assert text.startswith("test.jsonl:1: the line is longer than ")
     assert "test.jsonl:2: not JSON" in text
 
 
 def test_problems_beyond_a_thousand_are_counted(tmp_path):
     error, text = pack_error(tmp_path, b"{}\n" * 400)
     assert len(error.problems) == 1001
-    assert error.problems[-1].message == "200 more problems are not listed"
+    assert error.problems[-1].message == "... and 200 more errors like these (missing-key)"
     assert text.startswith("test.jsonl:1: id: missing\n")
 
 
 def test_a_key_that_is_repeated_with_an_escaped_spelling():
     line = b'{"id": "a", "messages": [{"role": "user", "content": "q"}], "expected": "4", "\\u0065xpected": "5"}'
-    problems = ProblemList()
-    assert records.read_json_object(line, Location("test.jsonl", 1), problems) is None
-    assert 'the key "expected" occurs twice' in str(problems.all("test.jsonl")[0])
+    problems = Problems()
+    assert parse_object(line, Location("test.jsonl", 1), problems) is None
+    assert 'the key "expected" is given twice' in str(problems.finish()[0])
+
+
+U, A = {"role": "user", "content": ""}, {"role": "assistant", "content": ""}
+MANY = 100_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        changed(**{f"key{i}": i for i in range(MANY)}),
+        changed(**{f"key{i}": [i] for i in range(MANY)}),
+        {f"expectex{i}": i for i in range(MANY)},
+        {**RECORD, "messages": [U, A] * (MANY // 2) + [U]},
+        {**RECORD, "messages": [A] * MANY},
+        {**RECORD, "messages": [{"role": "system", "content": ""}] * MANY},
+        {**RECORD, "messages": [{**U, **{f"rol{i}": i for i in range(MANY)}}]},
+        {**RECORD, "x": "\\u0022" * MANY},
+    ],
+    ids=["keys", "keys with lists", "keys nearly right", "turns", "replies only", "system only", "message", "quotes"],
+)
+def test_a_record_with_many_parts_is_read_in_linear_time(value):
+    data = json.dumps(value).encode()
+    started = time.process_time()
+    parse_record(data, Location("t", 1), Problems())
+    assert time.process_time() - started < 8  # the quadratic ways took 15 to 100 seconds
+
+
+@pytest.mark.parametrize("data", [b"[" * 10**6, b'{"a":' * 10**6 + b"1" + b"}" * 10**6, b'"' * 10**7, b"\\" * 10**7])
+def test_long_lines_of_one_character(data):
+    started = time.process_time()
+    assert parse_record(data, Location("t", 1), Problems()) is None
+    assert time.process_time() - started < 8

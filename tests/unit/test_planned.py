@@ -16,7 +16,7 @@ def plan(tmp_path, monkeypatch):
 
     def plan(name: str, rows: int = 2, **arguments: int):
         write(tmp_path / f"{name}.json", [state(f"{name} {i}?", "yes") for i in range(rows)])
-        return run_specs.get_adapter_spec_run_spec(path=f"{name}.json", **arguments).scenario_spec
+        return run_specs.get_run_spec("adapter_spec", {"path": f"{name}.json", **arguments}).scenario_spec
 
     return plan
 

@@ -269,12 +269,16 @@ class TestBadFiles:
 
     def test_not_utf8(self, tmp_path):
         (tmp_path / "x.json").write_bytes('{"adapter_spec": {},\n "request_states": ["é"]}'.encode("latin-1"))
-        assert errors(tmp_path / "x.json") == ["2: not UTF-8: byte 0xe9 at column 22\n  hint: save the file as UTF-8"]
+        assert errors(tmp_path / "x.json") == [
+            '2: not UTF-8: byte 0xe9 at column 22\n  hint: save the file as UTF-8; in cp1252 it reads "tates\\": [\\"é\\"]}"'
+        ]
 
     def test_not_utf8_in_one_line(self, tmp_path):
         path = write(tmp_path / "x.jsonl", split_rows(2))
         path.write_bytes(path.read_bytes() + b'"\xff"\n')
-        assert errors(path) == ["4: not UTF-8: byte 0xff at column 2\n  hint: save the file as UTF-8"]
+        assert errors(path) == [
+            '4: not UTF-8: byte 0xff at column 2\n  hint: save the file as UTF-8; in cp1252 it reads "\\"ÿ\\""'
+        ]
 
     def test_doubled_key(self, tmp_path):
         path = write(tmp_path / "x.json", split_rows(2))
@@ -511,9 +515,9 @@ class TestWrongValues:
         path = write(tmp_path / "x.jsonl", [state(42)] * 1_200)
         found = problems(path)
         assert len(found) == 1_001
-        assert str(found[-1]) == f"{path}: ... and 200 more errors"
+        assert str(found[-1]) == f"{path}: ... and 200 more errors like these (wrong-type)"
         with pytest.raises(
-            DatasetError, match=r"\.\.\. and 981 more; `helm-ext validate FILE --format json` lists them"
+            DatasetError, match=r"\.\.\. and 1180 more; `helm-ext validate FILE --format json` lists them"
         ):
             load(path)
 

@@ -290,7 +290,7 @@ class TestSampling:
         path = write(tmp_path / "x.json", rows_without(5), {"max_train_instances": 5})
         assert [error.split(": ", 1)[1] for error in errors(path)] == [
             (
-                "request_states: 5 rows are too few: 5 would be demonstrations, and at least one must be left to evaluate\n"
+                "request_states: no completions are recorded, so a model would be asked, and 5 rows are too few: 5 would be demonstrations, and at least one must be left to evaluate\n"
                 "  hint: add rows, or lower adapter_spec.max_train_instances"
             )
         ]

@@ -630,7 +630,7 @@ class TestChainOfThought:
     def test_not_differentiated(self, tmp_path):
         rows = [state(f"{n}?", id=n, chain_of_thought="Why.") for n in range(102)]
         path = write(tmp_path / "x.json", rows, {"max_train_instances": 1})
-        assert codes(path) == ["not-differentiated", "chain-of-thought-split"]
+        assert codes(path) == ["extract", "not-differentiated", "chain-of-thought-split"]
         train = [instance for instance in load(path).instances if instance.split == "train"]
         assert [instance.references[0].output.text for instance in train] == ["Why.\nmercury"]
 

@@ -1,5 +1,6 @@
 import json
 import re
+from pathlib import Path
 
 import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
@@ -8,7 +9,7 @@ from helm.common.object_spec import parse_object_spec
 from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import planned
-from helm_ext.formats.scenarios import group_name
+from helm_ext.formats.scenario import group_name, tell_apart
 from helm_ext.planning import run_specs
 
 BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
@@ -44,7 +45,7 @@ def write(tmp_path, monkeypatch):
 
 
 def make(entry):
-    return run_specs.get_adapter_spec_run_spec(**parse_object_spec(entry).args)
+    return run_specs.get_run_spec("adapter_spec", parse_object_spec(entry).args)
 
 
 def test_a_run_names_its_data(write):
@@ -73,9 +74,7 @@ def test_recordings_of_two_models_are_one_column(write):
     assert one.groups == two.groups
     assert one.scenario_spec.args["digest"] != two.scenario_spec.args["digest"]
     assert "name=" not in one.name  # names files, and the file is named
-    assert [create_scenario(s.scenario_spec).get_metadata().display_name for s in (one, two)] == [
-        f"sums ({one.scenario_spec.args['questions'][:6]})"
-    ] * 2
+    assert [create_scenario(s.scenario_spec).get_metadata().display_name for s in (one, two)] == ["sums"] * 2
     assert record("turned", "52", -1, name="sums").groups == one.groups
     spec = {"max_train_instances": 0, "model": "a/b", "model_deployment": "a/b"}
     assert record("said", "25", name="sums", adapter_spec=spec).groups == one.groups
@@ -120,12 +119,6 @@ def test_paths(write, tmp_path):
     assert make("adapter_spec:path=adapter_specs/a%2Cb.json").name.startswith(
         "adapter_spec:path=adapter_specs_a%2Cb.json"
     )
-
-
-def test_a_name_too_long_for_a_file_is_refused_before_the_run(write):
-    write("x" * 200)
-    with pytest.raises(RunEntryError, match="HELM makes file names of these arguments"):
-        make(f"adapter_spec:dataset={'x' * 200}")
 
 
 def test_arguments_reach_the_scenario_or_the_metric(write):
@@ -187,7 +180,8 @@ def test_the_scenario_hands_over_the_instances_and_describes_them(write):
     assert scenario.description == "Adding a number to itself."
     metadata = scenario.get_metadata()
     assert metadata.name in spec.groups
-    assert metadata.display_name == f"Sums ({spec.scenario_spec.args['questions'][:6]})"
+    assert metadata.display_name == metadata.short_display_name == "Sums"
+    assert f"Digest of the questions: {spec.scenario_spec.args['questions']};" in metadata.description
     assert (metadata.main_metric, metadata.main_split) == (spec.scenario_spec.args["main_metric"], "test")
 
 
@@ -228,8 +222,61 @@ def test_group_names_dodge_babi_and_keep_versions_apart():
     assert len(group_name("甲" * 50, "0" * 12).encode()) <= 47
 
 
+def test_titles_of_one_suite_that_are_equal_get_digits(write):
+    def describe(entry):
+        return create_scenario(make(entry).scenario_spec).get_metadata()
+
+    write("sums")
+    before = describe("adapter_spec:dataset=sums")
+    write("sums", states=[state("7+7?", "14", "14", id="new")])
+    after = describe("adapter_spec:dataset=sums")
+    write("others")
+    other = describe("adapter_spec:dataset=others")
+    assert [group.display_name for group in (before, after, other)] == ["sums", "sums", "others"]
+    shown = [group.display_name for group in tell_apart([before, other, after])]
+    assert shown == [f"sums ({before.name[-6:]})", "others", f"sums ({after.name[-6:]})"]
+    assert len(set(shown)) == 3
+    assert tell_apart([before, other]) == [before, other]
+
+
 def test_the_arguments_stand_in_the_columns_title(write):
     write()
     metadata = create_scenario(make("adapter_spec:dataset=sums,seed=3").scenario_spec).get_metadata()
-    assert metadata.display_name.endswith(", seed=3)")
+    assert metadata.display_name == "sums (seed=3)"
     assert metadata.name == make("adapter_spec:dataset=sums,seed=3").groups[0]
+
+
+def title_of(spec):
+    return create_scenario(spec.scenario_spec).get_metadata().display_name
+
+
+def test_a_column_says_that_live_runs_score_fewer_rows(write):
+    """Three demonstrations are drawn for live runs; a recorded run scores all ten rows. Both are in one column."""
+    rows = [(f"{i}+{i}?", str(2 * i)) for i in range(10)]
+    spec = {"max_train_instances": 3}
+    write("plain", [state(text, gold) for text, gold in rows], adapter_spec=spec)
+    write("recorded", [state(text, gold, gold) for text, gold in rows], adapter_spec=spec)
+    for path in Path("adapter_specs").iterdir():
+        path.write_text(json.dumps({**json.loads(path.read_text()), "name": "sums"}))
+    plain, recorded = make("adapter_spec:dataset=plain"), make("adapter_spec:dataset=recorded")
+    assert plain.groups == recorded.groups
+    assert title_of(plain) == title_of(recorded)
+    assert title_of(plain).endswith(" (a live run scores 7 of 10 rows)")
+
+
+def test_a_cap_of_the_file_is_for_live_runs(write):
+    write(
+        states=[state(f"{i}?", "x", "x") for i in range(10)],
+        adapter_spec={"max_train_instances": 0, "max_eval_instances": 4},
+    )
+    assert title_of(make("adapter_spec:dataset=sums")).endswith(" (a live run scores 4 of 10 rows)")
+
+
+def test_where_all_runs_score_the_same_rows_no_column_says_otherwise(write):
+    write(states=[state(f"{i}?", "x", "x") for i in range(10)])
+    spec = make("adapter_spec:dataset=sums")
+    assert "live_rows" not in spec.scenario_spec.args
+    assert "live run" not in title_of(spec)
+    split = [state(f"{i}?", "x", "x", split="train" if i < 3 else "test") for i in range(10)]
+    write(states=split, adapter_spec={"max_train_instances": 3})
+    assert "live run" not in title_of(make("adapter_spec:dataset=sums"))

@@ -8,7 +8,8 @@ import zstandard
 
 from helm_ext import files as sources
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError
-from helm_ext.files import content, opening
+from helm_ext.files import opening
+from helm_ext.files.limits import format_size
 
 
 def text_of(error):
@@ -217,7 +218,7 @@ def test_a_line_that_ends_just_past_the_limit(tmp_path):
 
 
 def test_sizes_are_written_for_people():
-    assert [content._size(size) for size in (5, 1 << 10, 3 << 19, 1 << 30)] == ["5 bytes", "1 KiB", "1.5 MiB", "1 GiB"]
+    assert [format_size(size) for size in (5, 1 << 10, 3 << 19, 1 << 30)] == ["5 bytes", "1 KiB", "1.5 MiB", "1 GiB"]
 
 
 class TestStrictJson:
@@ -268,7 +269,7 @@ class TestStrictJson:
 
     def test_not_utf8(self):
         assert self.fail(b'{"a":\n "caf\xc3\xa9 \xe9"}') == (
-            "f.json:2: not UTF-8: byte 0xe9 at column 8\n  hint: save the file as UTF-8"
+            'f.json:2: not UTF-8: byte 0xe9 at column 8\n  hint: save the file as UTF-8; in cp1252 it reads " \\"café é\\"}"'
         )
 
     @pytest.mark.parametrize(
@@ -319,6 +320,11 @@ class TestStrictJson:
         assert self.fail("-1" + "0" * 400 + ".5").startswith("f.json:1: not usable JSON: a number is too large")
         assert sources.parse_json(b'["1e400", 1e-400, 1e300]', "f.json") == ["1e400", 0.0, 1e300]
         assert sources.parse_json(b"1e400", "f.json", allow_nan=True) == float("inf")
+
+    def test_integers_are_exact(self):
+        numbers = [0, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 12345678901234567890123]
+        assert self.parse(json.dumps(numbers)) == numbers
+        assert all(type(number) is int for number in self.parse(json.dumps(numbers)))
 
     def test_a_number_of_thousands_of_digits(self):
         assert (

@@ -303,7 +303,7 @@ def test_the_number_of_shown_rows_is_checked(monkeypatch, value):
 
 
 def test_cells_that_are_means_of_different_data_are_found():
-    def make(model, digest, group="sums-1", class_name="helm_ext.formats.scenarios.AdapterSpecScenario"):
+    def make(model, digest, group="sums-1", class_name="helm_ext.formats.request_states.scenario.AdapterSpecScenario"):
         spec = ScenarioSpec(class_name, {"digest": digest} if digest else {})
         return RunSpec(f"{model} {digest}", spec, AdapterSpec(model=model), [], groups=[group])
 

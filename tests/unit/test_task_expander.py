@@ -12,11 +12,12 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.annotation.annotator import AnnotatorSpec
 from helm.benchmark.metrics.metric import MetricSpec
 from helm.benchmark.run_spec import RunSpec
-from helm.benchmark.scenarios.scenario import ScenarioSpec
+from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.planning import run_specs, task_expander
-from helm_ext.planning.task_expander import PendingTaskScenario, TaskConfigRunExpander, make_pending
+from helm_ext.planning.pending import PendingTaskScenario, make_pending
+from helm_ext.planning.task_expander import TaskRunExpander
 
 
 @pytest.fixture
@@ -26,9 +27,12 @@ def config(tmp_path, monkeypatch):
     return made.write_config(Path("configs/both.json"), [made.config("gen"), made.config("ppl")])
 
 
+MODEL = run_expander.ModelRunExpander("simple/model1")
+
+
 def expand(config, arguments=None, parent=None):
-    pending = make_pending(arguments or {})
-    return TaskConfigRunExpander(str(config)).expand(parent(pending) if parent else pending)
+    pending = make_pending("ultraeval", arguments or {})
+    return TaskRunExpander("config", str(config)).expand(parent(pending) if parent else pending)
 
 
 def test_one_run_for_each_task(config):
@@ -38,7 +42,7 @@ def test_one_run_for_each_task(config):
     assert "task=sums_sums_ppl" in ppl.name
     assert (gen.adapter_spec.method, ppl.adapter_spec.method) == ("generation", "multiple_choice_separate_original")
     assert gen.scenario_spec.args["fewshot"] == 2
-    direct = run_specs.get_ultraeval_run_spec(config=str(config), fewshot=2, task="sums_sums_gen")
+    direct = run_specs.get_run_spec("ultraeval", {"config": str(config), "fewshot": 2, "task": "sums_sums_gen"})
     assert gen == direct
 
 
@@ -51,6 +55,48 @@ def test_one_method_of_the_file(config):
 def test_one_task_of_the_file(config):
     (only,) = expand(config, {"task": "sums_sums_gen"})
     assert only.adapter_spec.method == "generation"
+
+
+CODE = {"pass_k": {"evaluation": {"type": "function_execution"}, "aggregation": {"type": "pass_k"}}}
+
+
+def test_a_task_that_cannot_be_run_leaves_the_others_running(config, caplog):
+    missing = made.config("gen", task="gone")
+    code = made.config("gen", task="code", path="datasets/sums/data/sums.jsonl", metric=CODE)
+    made.write_config(config, [code, made.config("gen"), missing, made.config("ppl")])
+    with caplog.at_level("WARNING", logger="helm"):
+        gen, ppl, *blocked = expand(config, {"fewshot": 1}, lambda pending: MODEL.expand(pending)[0])
+    assert (gen.adapter_spec.method, ppl.adapter_spec.method) == ("generation", "multiple_choice_separate_original")
+    assert [run.scenario_spec.args["task"] for run in blocked] == ["code", "gone"]
+    for run, reason in zip(blocked, ("allow_code=true permits it", "data: no such file"), strict=True):
+        task = run.scenario_spec.args["task"]
+        assert run.name.startswith("ultraeval:config=configs_both.json,fewshot=1,task=" + task)
+        assert run.name.endswith(",model=simple_model1")
+        assert run.adapter_spec.model == "simple/model1"
+        with pytest.raises(RunEntryError, match=f"task {task} cannot be run: (.|\n)*{reason}"):
+            create_scenario(run.scenario_spec).get_instances("")
+        assert f"task {task} cannot be run, and will be named at the end" in caplog.text
+    allowed = expand(config, {"fewshot": 1, "allow_code": "true"})
+    assert [run.scenario_spec.args.get("task") for run in allowed] == ["code", "sums_sums_gen", "sums_sums_ppl", "gone"]
+
+
+def test_a_task_that_was_chosen_and_cannot_be_run_stops_the_run(config):
+    made.write_config(config, [made.config("gen"), made.config("gen", task="gone")])
+    with pytest.raises(DatasetNotFoundError, match="data: no such file"):
+        expand(config, {"task": "gone"})
+    made.write_config(config, [made.config("gen", task="gone")])
+    with pytest.raises(DatasetNotFoundError, match="data: no such file"):
+        expand(config)
+
+
+def test_where_no_task_can_be_run_nothing_is_started(config):
+    made.write_config(config, [made.config("gen", task=f"gone{number}") for number in range(12)])
+    with pytest.raises(RunEntryError) as caught:
+        expand(config)
+    first, *shown = str(caught.value).splitlines()
+    assert first.endswith("both.json: none of its 12 tasks can be run")
+    assert [line.split(":")[0] for line in shown if "no such file" in line] == [f"gone{number}" for number in range(10)]
+    assert shown[-1] == "... and 2 more"
 
 
 def test_a_file_of_one_task(config):
@@ -115,18 +161,21 @@ def test_what_came_before_wins_also_where_it_is_helms_default(config, expander, 
 
 def test_what_nobody_set_is_the_tasks(config):
     (only,) = expand(config, {"task": "sums_sums_gen"})
-    assert only.adapter_spec == run_specs.get_ultraeval_run_spec(config=str(config), task="sums_sums_gen").adapter_spec
+    assert (
+        only.adapter_spec
+        == run_specs.get_run_spec("ultraeval", {"config": str(config), "task": "sums_sums_gen"}).adapter_spec
+    )
 
 
 def test_another_run_entry_is_told(config):
     other = RunSpec("mmlu:subject=x", ScenarioSpec("some.Scenario"), AdapterSpec(), [])
     with pytest.raises(RunEntryError, match="this argument is helm-ext's .* 'mmlu:subject=x'"):
-        TaskConfigRunExpander("x.json").expand(other)
+        TaskRunExpander("config", "x.json").expand(other)
 
 
 def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path):
-    pending = make_pending({"fewshot": 2})
-    assert pending.scenario_spec.class_name == "helm_ext.planning.task_expander.PendingTaskScenario"
+    pending = make_pending("ultraeval", {"fewshot": 2})
+    assert pending.scenario_spec.class_name == "helm_ext.planning.pending.PendingTaskScenario"
     with pytest.raises(RunEntryError, match="exactly one of config, dataset, data is needed"):
         PendingTaskScenario(**pending.scenario_spec.args).get_instances(str(tmp_path))
 
@@ -136,7 +185,8 @@ def test_install_registers_once(monkeypatch):
     monkeypatch.setattr(task_expander, "RUN_EXPANDERS", expanders)
     task_expander.install()
     task_expander.install()
-    assert expanders == {"config": TaskConfigRunExpander}
+    (expander,) = (make("x.json") for make in expanders.values())
+    assert (list(expanders), expander.name, expander.value) == (["config"], "config", "x.json")
 
 
 def test_a_config_whose_path_has_a_comma(config):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from example_data.pieces import Api, Example, Question, deal, draw, expected_stats, references
+from example_data.pieces import FIRST, SECOND, Api, Example, Question, deal, draw, expected_stats, references, rng_of
 from example_data.spellings import chooses, names_nothing, put_options
 
 __all__ = ["build"]
@@ -99,7 +99,7 @@ def price(rng: Random) -> Question:
     return put_options(rng, text, f"{answer} euros", [f"{value} euros" for value in wrong])
 
 
-PLAN = [
+FIRST_PLAN = [
     (18, chooses(" {label}", LABELS, right=True)),
     (10, chooses("{label}", LABELS, right=True)),
     (8, chooses("{label}.", LABELS, right=True)),
@@ -122,13 +122,26 @@ PLAN = [
 ]
 """78 right, 34 wrong, 8 that name nothing."""
 
+SECOND_PLAN = [
+    (60, chooses("{label}", LABELS, right=True)),
+    (20, chooses("Answer: {label}", LABELS, right=True)),
+    (10, chooses("{text}", LABELS, right=True)),
+    (20, chooses("{label}", LABELS, right=False)),
+    (6, chooses("The answer is {label}.", LABELS, right=False)),
+    (4, names_nothing("It depends.")),
+]
+"""90 right, 26 wrong, 4 that name nothing."""
 
-def build() -> Example:
+PLANS = {FIRST: FIRST_PLAN, SECOND: SECOND_PLAN}
+
+
+def build(model: str = FIRST) -> Example:
     """Make `multiple_choice.json`: 120 rows."""
     rng = Random("multiple_choice")
     questions = draw([ferry, weekday, dictionary, sequence, odd_one, opposite, price], 120, rng)
-    said = deal(PLAN, questions, rng)
-    api = Api(rng, 1_742_205_600, gives_logprobs=True)
+    rng = rng_of(model, "multiple_choice", rng)
+    said = deal(PLANS[model], questions, rng)
+    api = Api(rng, 1_742_205_600, gives_logprobs=model == FIRST)
     states = [
         {
             "instance": {
@@ -162,4 +175,4 @@ def build() -> Example:
             "output_format": "string",
         },
     }
-    return Example("multiple_choice.json", header, states, expected_stats(said), len(said), "exact_match")
+    return Example("multiple_choice.json", header, states, expected_stats(said), len(said), "exact_match", model)

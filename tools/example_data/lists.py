@@ -5,7 +5,20 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from example_data.pieces import Api, Example, Question, Said, Way, deal, draw, expected_stats, references
+from example_data.pieces import (
+    FIRST,
+    SECOND,
+    Api,
+    Example,
+    Plan,
+    Question,
+    Said,
+    deal,
+    draw,
+    expected_stats,
+    references,
+    rng_of,
+)
 
 __all__ = ["build"]
 
@@ -128,19 +141,25 @@ def nothing(_question: Question, _rng: Random) -> Said:
     return Said((" none; unknown",), _stats(0, 0, 0))
 
 
-PLAN: list[tuple[int, Way]] = [
+FIRST_PLAN: Plan = [
     (40, right), (10, right_spacing), (5, right_completions), (17, turned), (5, turned_completions),
     (12, one_missing), (7, one_too_many), (8, near_miss), (6, nothing),
 ]  # fmt: skip
 """55 right in order, 22 more right as a set, 33 neither."""
 
+SECOND_PLAN: Plan = [(50, right), (10, turned), (30, one_missing), (10, one_too_many), (10, nothing)]
+"""50 right in order, 10 more right as a set, 50 neither."""
 
-def build() -> Example:
+PLANS = {FIRST: FIRST_PLAN, SECOND: SECOND_PLAN}
+
+
+def build(model: str = FIRST) -> Example:
     """Make `list_output.json`: 110 rows."""
     rng = Random("list_output")
     questions = draw([jars, shopping, tram, baton, birds], 110, rng)
-    said = deal(PLAN, questions, rng)
-    api = Api(rng, 1_742_464_800, gives_logprobs=True)
+    rng = rng_of(model, "list_output", rng)
+    said = deal(PLANS[model], questions, rng)
+    api = Api(rng, 1_742_464_800, gives_logprobs=model == FIRST)
     states = [
         {
             "instance": {
@@ -172,4 +191,4 @@ def build() -> Example:
         },
         "scoring": {"metrics": ["exact_match", "set_exact_match", "list_f1"], "main_metric": "set_exact_match"},
     }
-    return Example("list_output.json", header, states, expected_stats(said), len(said), "set_exact_match")
+    return Example("list_output.json", header, states, expected_stats(said), len(said), "set_exact_match", model)

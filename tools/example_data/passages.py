@@ -12,7 +12,20 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from example_data.pieces import Api, Example, Question, Said, deal, draw, expected_stats, references
+from example_data.pieces import (
+    FIRST,
+    SECOND,
+    Api,
+    Example,
+    Plan,
+    Question,
+    Said,
+    deal,
+    draw,
+    expected_stats,
+    references,
+    rng_of,
+)
 
 __all__ = ["build", "build_small"]
 
@@ -163,13 +176,22 @@ ADAPTER_SPEC = {
 }
 
 
-def build() -> Example:
-    """Make `short_answer_qa.json`: 120 rows, 84 right to the letter, 12 right but for the spelling, 24 wrong."""
+FIRST_PLAN: Plan = [(84, right), (4, right_capital), (4, right_article), (4, right_stop), (24, wrong)]
+"""84 right to the letter, 12 right but for the spelling, 24 wrong."""
+
+SECOND_PLAN: Plan = [(70, right), (20, right_capital), (5, right_article), (5, right_stop), (20, wrong)]
+"""70 right to the letter, 30 right but for the spelling, 20 wrong."""
+
+PLANS = {FIRST: FIRST_PLAN, SECOND: SECOND_PLAN}
+
+
+def build(model: str = FIRST) -> Example:
+    """Make `short_answer_qa.json`: 120 rows."""
     rng = Random("short_answer_qa")
     questions = draw([before], 120, rng)
-    plan = [(84, right), (4, right_capital), (4, right_article), (4, right_stop), (24, wrong)]
-    said = deal(plan, questions, rng)
-    api = Api(rng, 1_741_600_800, gives_logprobs=True)
+    rng = rng_of(model, "short_answer_qa", rng)
+    said = deal(PLANS[model], questions, rng)
+    api = Api(rng, 1_741_600_800, gives_logprobs=model == FIRST)
     states = [
         {
             "instance": {
@@ -196,7 +218,7 @@ def build() -> Example:
         },
         "scoring": {"main_metric": "exact_match"},
     }
-    return Example("short_answer_qa.json", header, states, expected_stats(said), len(said), "exact_match")
+    return Example("short_answer_qa.json", header, states, expected_stats(said), len(said), "exact_match", model)
 
 
 def build_small() -> Example:

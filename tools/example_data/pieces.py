@@ -13,7 +13,14 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-__all__ = ["Api", "Example", "Question", "Said", "Way", "deal", "draw", "expected_stats", "references"]
+__all__ = [
+    "FIRST", "SECOND", "Api", "Example", "Plan", "Question", "Said", "Way", "deal", "draw", "expected_stats",
+    "references", "rng_of",
+]  # fmt: skip
+
+FIRST = "first-model"
+SECOND = "second-model"
+"""The imaginary models. Both are asked the same questions."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,9 @@ class Said:
 Way = Callable[[Question, Random], Said]
 """A way of answering."""
 
+Plan = Sequence[tuple[int, Way]]
+"""How often a model answers in which way."""
+
 
 @dataclass
 class Example:
@@ -58,6 +68,13 @@ class Example:
     scored: int = 0
     """Number of rows that carry a completion."""
     main_metric: str = ""
+    model: str = FIRST
+    """Who answered."""
+
+
+def rng_of(model: str, name: str, drawn: Random) -> Random:
+    """Return the generator of a model's answers: for the first model, the one that drew the dataset's questions."""
+    return drawn if model == FIRST else Random(f"{name} {model}")
 
 
 def draw(templates: Sequence[Callable[[Random], Question]], count: int, rng: Random) -> list[Question]:
@@ -73,7 +90,7 @@ def draw(templates: Sequence[Callable[[Random], Question]], count: int, rng: Ran
     return questions
 
 
-def deal(plan: Sequence[tuple[int, Way]], questions: Sequence[Question], rng: Random) -> list[Said]:
+def deal(plan: Plan, questions: Sequence[Question], rng: Random) -> list[Said]:
     """Answer each question in one of the planned ways. The plan's counts must add up to the number of questions."""
     ways = [way for count, way in plan for _ in range(count)]
     if len(ways) != len(questions):

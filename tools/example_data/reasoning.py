@@ -7,7 +7,20 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from example_data.pieces import Api, Example, Question, Said, Way, deal, draw, expected_stats, references
+from example_data.pieces import (
+    FIRST,
+    SECOND,
+    Api,
+    Example,
+    Plan,
+    Question,
+    Said,
+    deal,
+    draw,
+    expected_stats,
+    references,
+    rng_of,
+)
 
 __all__ = ["build"]
 
@@ -152,13 +165,18 @@ def breaks_off(question: Question, _rng: Random) -> Said:
     return _said(question.reasoning, right=False)
 
 
-PLAN: list[tuple[int, Way]] = [
+FIRST_PLAN: Plan = [
     (70, right), (6, right_unit), (5, right_at_last), (12, slips), (3, wrong_at_last), (4, breaks_off),
 ]  # fmt: skip
 """81 right, 19 wrong."""
 
+SECOND_PLAN: Plan = [(84, right), (2, right_unit), (10, slips), (4, breaks_off)]
+"""86 right, 14 wrong."""
 
-def build() -> Example:
+PLANS = {FIRST: FIRST_PLAN, SECOND: SECOND_PLAN}
+
+
+def build(model: str = FIRST) -> Example:
     """Make `chain_of_thought.json`: 5 train and 100 test rows."""
     rng = Random("chain_of_thought")
     questions = draw(TEMPLATES, 105, rng)
@@ -167,7 +185,8 @@ def build() -> Example:
         next(q for q in questions if q.text.endswith(end)) for end in ("altogether?", "now?", "left?", "have?", "get?")
     ]
     test = [question for question in questions if question not in train]
-    said = deal(PLAN, test, rng)
+    rng = rng_of(model, "chain_of_thought", rng)
+    said = deal(PLANS[model], test, rng)
     api = Api(rng, 1_742_378_400, gives_logprobs=False)
     states: list[dict[str, Any]] = [
         {
@@ -217,4 +236,4 @@ def build() -> Example:
             "extract": f"{CONCLUSION}(-?\\d+)",
         },
     }
-    return Example("chain_of_thought.json", header, states, expected_stats(said), len(said), "exact_match")
+    return Example("chain_of_thought.json", header, states, expected_stats(said), len(said), "exact_match", model)

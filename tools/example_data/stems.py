@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from example_data.pieces import Api, Example, Question, deal, draw, expected_stats, references
+from example_data.pieces import FIRST, SECOND, Api, Example, Question, deal, draw, expected_stats, references, rng_of
 from example_data.spellings import chooses, names_nothing, put_options
 
 __all__ = ["build"]
@@ -95,7 +95,7 @@ def odd_one(rng: Random) -> Question:
     return put_options(rng, f"{'、'.join(words)}，其中哪一个不是{kind}？", stranger, members)
 
 
-PLAN = [
+FIRST_PLAN = [
     (20, chooses("{label}", LABELS, right=True)),
     (9, chooses(" {label}", LABELS, right=True)),
     (9, chooses("{label}。", LABELS, right=True)),
@@ -116,12 +116,24 @@ PLAN = [
 ]
 """77 right, 27 wrong, 6 that name nothing."""
 
+SECOND_PLAN = [
+    (50, chooses("{label}", LABELS, right=True)),
+    (16, chooses("答案是{label}。", LABELS, right=True)),
+    (30, chooses("{label}", LABELS, right=False)),
+    (10, chooses("{text}", LABELS, right=False)),
+    (4, names_nothing("无法判断。")),
+]
+"""66 right, 40 wrong, 4 that name nothing."""
 
-def build() -> Example:
+PLANS = {FIRST: FIRST_PLAN, SECOND: SECOND_PLAN}
+
+
+def build(model: str = FIRST) -> Example:
     """Make `labels_stems.json`: 110 rows. The mapping is left to the labels and the order of the references."""
     rng = Random("labels_stems")
     questions = draw([weekday, price, largest, age, train, opposite, tallest, odd_one], 110, rng)
-    said = deal(PLAN, questions, rng)
+    rng = rng_of(model, "labels_stems", rng)
+    said = deal(PLANS[model], questions, rng)
     api = Api(rng, 1_742_292_000, gives_logprobs=False)
     states = [
         {
@@ -155,4 +167,4 @@ def build() -> Example:
             "decoding_parameters": {"temperature": 0},
         },
     }
-    return Example("labels_stems.json", header, states, expected_stats(said), len(said), "exact_match")
+    return Example("labels_stems.json", header, states, expected_stats(said), len(said), "exact_match", model)

@@ -14,7 +14,12 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, get_model_deployment
+from helm.benchmark.model_deployment_registry import (
+    ClientSpec,
+    ModelDeployment,
+    get_model_deployment,
+    model_deployment_generator,
+)
 from helm.clients.client import Client
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
@@ -25,7 +30,13 @@ from helm_ext.evalset.copying import copy_with
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
-__all__ = ["RecordedClient", "RecordedRequest", "get_recorded_model_deployment", "is_recorded"]
+__all__ = [
+    "RecordedClient",
+    "RecordedRequest",
+    "get_recorded_model_deployment",
+    "is_recorded",
+    "register_deployments",
+]
 
 CLIENT_CLASS_NAME = "helm_ext.adaptation.recorded.RecordedClient"
 LEFT_OUT_DEPLOYMENT = "recorded/left-out"
@@ -126,6 +137,12 @@ def get_recorded_model_deployment(name: str) -> ModelDeployment:
         client_spec=ClientSpec(class_name=CLIENT_CLASS_NAME),
         model_name=model if "/" in model else name,
     )
+
+
+@cache
+def register_deployments() -> None:
+    """Register `recorded/NAME`, for any name, once: HELM refuses a second time."""
+    model_deployment_generator("recorded")(get_recorded_model_deployment)
 
 
 def is_recorded(model_deployment: str) -> bool:

@@ -26,6 +26,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.adaptation import recorded
 from helm_ext.adaptation.chat_clients import ignores_messages
+from helm_ext.adaptation.likelihood_clients import LogprobsMissingError, explain_missing, gives_prompt_logprobs
 from helm_ext.adaptation.row_order import in_file_order
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, garbage, row_extra
@@ -43,7 +44,12 @@ _OURS_ALONE = frozenset({"recorded", "position"})
 
 
 def install() -> None:
-    """Wrap `AdapterFactory.get_adapter`, once. Cheap, and safe to call from every module that may be first."""
+    """Wrap `AdapterFactory.get_adapter` and register `recorded/` deployments, once.
+
+    Cheap, and safe to call from every module that may be the first one imported: the plugin, or a scenario in a worker
+    of HELM's that loads no plugins.
+    """
+    recorded.register_deployments()
     wrapped = AdapterFactory.get_adapter
     if getattr(wrapped, "wrapped_by_helm_ext", False):
         return
@@ -138,7 +144,7 @@ def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) 
         raise RunEntryError(
             f"{adapter_spec.model_deployment} would be asked, but the {len(offered)} rows are there for their recorded "
             "completions\n  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE "
-            "(innodata:)"
+            "(innodata:), or leave rows beside the demonstrations: fewer with max_train_instances=N (adapter_spec:)"
         )
     if not evaluated:
         raise RunEntryError(
@@ -281,8 +287,6 @@ def _require_prompt_logprobs(adapter_spec: AdapterSpec, instances: Sequence[Inst
     """Refuse sentence likelihoods, before any request, for a client known to give none."""
     if not any("score" in row_extra(instance) for instance in instances):
         return
-    from helm_ext.scoring.likelihood import LogprobsMissingError, explain_missing, gives_prompt_logprobs
-
     client_class = get_model_deployment(adapter_spec.model_deployment).client_spec.class_name
     if gives_prompt_logprobs(client_class) is False:
         raise LogprobsMissingError(explain_missing(adapter_spec.model_deployment))

@@ -15,6 +15,7 @@ from helm_ext.cli.hub import hub_app
 from helm_ext.cli.preview import preview
 from helm_ext.cli.schema import schema, schema_path
 from helm_ext.cli.score import score
+from helm_ext.cli.session import describe_arguments
 from helm_ext.cli.validate import validate
 from helm_ext.errors import HelmExtError, RunEntryError
 
@@ -47,10 +48,8 @@ def _options(
     pass
 
 
-app.command()(validate)
-app.command()(preview)
-app.command()(score)
-app.command()(convert)
+for command in (validate, preview, score, convert):
+    app.command(epilog=describe_arguments())(command)
 app.command()(schema)
 app.command("schema-path")(schema_path)
 app.add_typer(hub_app, name="hub")

@@ -14,9 +14,18 @@ from rich.markup import escape
 from rich.table import Table
 
 import helm_ext.hub as hubs
-from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, RunEntryError, count, raise_for, show
-from helm_ext.formats.innodata import pack as pack_bundle
-from helm_ext.hub.records import ProblemList, read_json_object
+from helm_ext.errors import (
+    DatasetNotFoundError,
+    HelmExtError,
+    Location,
+    Problems,
+    RunEntryError,
+    count,
+    raise_for,
+    show,
+)
+from helm_ext.evalset import DIGEST_LENGTH
+from helm_ext.hub.records import parse_object
 
 __all__ = ["hub_app"]
 
@@ -53,7 +62,7 @@ def pack(
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite a NAME.zip with other content.")] = False,
 ) -> None:
     """Check two JSON Lines files and write NAME.zip: same input, same bytes."""
-    packed = pack_bundle(
+    packed = hubs.pack(
         name=name,
         test=test,
         train=train,
@@ -85,9 +94,9 @@ def _read_attributes(path: Path | None) -> dict[str, Any]:
         data = path.read_bytes()
     except OSError as error:
         raise DatasetNotFoundError(f"{path}: cannot be read: {error.strerror}") from error
-    problems = ProblemList()
-    value = read_json_object(data, Location(str(path)), problems)
-    raise_for(problems.all(str(path)))
+    problems = Problems()
+    value = parse_object(data, Location(str(path)), problems)
+    raise_for(problems.finish())
     return value or {}
 
 
@@ -118,18 +127,30 @@ def upload(
 
 @hub_app.command("list")
 def list_(hub: Hub = None, as_json: AsJson = False) -> None:
-    """List the datasets of the hub with their newest versions."""
+    """List the datasets of the hub with their newest versions.
+
+    One whose newest entry is damaged is named, and does not hide the others; the exit code is then 1.
+    """
     hubs.require_hub(hub)
-    newest = [hubs.versions(name, hub)[-1] for name in hubs.names(hub)]
+    newest: list[hubs.Version] = []
+    damaged = False
+    for name in hubs.names(hub):
+        try:
+            newest.append(hubs.newest(name, hub))
+        except HelmExtError as error:
+            typer.echo(f"error: {name}: {error}", err=True)
+            damaged = True
     if as_json:
         typer.echo(json.dumps([_to_json(version) for version in newest], ensure_ascii=False, indent=2))
-    elif not newest:
+    elif not newest and not damaged:
         typer.echo(f"no datasets in the hub at {hubs.get_root(hub)}")
-    else:
+    elif newest:
         _print_table(
             ("name", "version", "test", "train", "uploaded", "attributes"),
-            [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _attributes(v.attributes)) for v in newest],
+            [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _pairs(v.attributes)) for v in newest],
         )
+    if damaged:
+        raise typer.Exit(1)
 
 
 @hub_app.command("show")
@@ -142,7 +163,7 @@ def show_(name: Name, hub: Hub = None, as_json: AsJson = False) -> None:
     _print_table(
         ("version", "test", "train", "bytes", "uploaded", "SHA-256", "attributes"),
         [
-            (v.number, v.test_size, v.train_size, v.size, v.uploaded, v.digest[:12], _attributes(v.attributes))
+            (v.number, v.test_size, v.train_size, v.size, v.uploaded, v.digest[:DIGEST_LENGTH], _pairs(v.attributes))
             for v in versions
         ],
     )
@@ -195,11 +216,12 @@ def diff(
     for key, (before, after) in found.attributes.items():
         typer.echo(f"meta.json: {_printable(key)}: {_printable(show(before))} -> {_printable(show(after))}")
     for split, part in found.splits.items():
-        counts = f"{len(part.added)} added, {len(part.removed)} removed, {len(part.changed)} changed"
+        counts = ", ".join(f"{len(getattr(part, what))} {what}" for what in ("added", "removed", "changed", "moved"))
         typer.echo(f"{split}: {counts}")
         _print_ids("+", part.added)
         _print_ids("-", part.removed)
         _print_ids("~", [f"{change.id}: {', '.join(change.fields)}" for change in part.changed])
+        _print_ids(">", part.moved)
 
 
 def _print_ids(sign: str, ids: Any) -> None:
@@ -213,7 +235,7 @@ def _to_json(version: hubs.Version) -> dict[str, Any]:
     return {key: value for key, value in dataclasses.asdict(version).items() if key != "claim"}
 
 
-def _attributes(attributes: dict[str, Any]) -> str:
+def _pairs(attributes: dict[str, Any]) -> str:
     pairs = [f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items()]
     return _printable(", ".join(pairs))
 

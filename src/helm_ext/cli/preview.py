@@ -10,18 +10,18 @@ import typer
 from rich.console import Console
 
 from helm_ext.cli.session import (
-    find_file,
+    FormatOption,
+    choose_format,
     helm_output_to_stderr,
     make_run_spec,
     parse_arguments,
     start_helm,
     without_output,
 )
-from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError
-from helm_ext.formats import FORMATS, detect
 
 if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapters.adapter import Adapter
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
@@ -34,21 +34,21 @@ PREVIEW_DEPLOYMENT = "helm-ext/preview"
 def preview(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE|NAME", help="A dataset file of any of the three formats, or a dataset's name."),
+        typer.Argument(metavar="FILE|NAME", help="A dataset file of any format, or a dataset's name."),
     ],
     count: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 2,
     model: Annotated[
         str, typer.Option(help="Fit to this model's context window and apply HELM's rewriting for it.")
     ] = PREVIEW_DEPLOYMENT,
     arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
-    kind: Annotated[FormatName | None, typer.Option("--as", help="Read the file as this format.")] = None,
+    kind: FormatOption = None,
     local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
 ) -> None:
     """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer."""
     with Console(stderr=True).status("starting HELM"), helm_output_to_stderr():
         start_helm(local_path, verbose=False)
         _register_preview_deployment()
-        format_ = FORMATS[kind.value] if kind else detect(find_file(file))
+        format_ = choose_format(kind, file)
         run_spec = make_run_spec(format_, file, {"model": model}, parse_arguments(arg or []))
         states = adapt(run_spec, count)
     typer.echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")
@@ -80,11 +80,23 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
         except HelmExtError:
             raise
         except Exception as error:
-            # Tokenizers are loaded from many libraries, each with its own exceptions.
+            # Tokenizers are loaded from many libraries, each with its own exceptions; HELM's adapters raise others.
+            deployment = run_spec.adapter_spec.model_deployment
+            if _has_tokenizer(adapter):
+                raise HelmExtError(f"HELM cannot make the prompts: {type(error).__name__}: {error}") from error
             raise HelmExtError(
-                f"{run_spec.adapter_spec.model_deployment}: its tokenizer cannot be used here: {error}\n"
+                f"{deployment}: its tokenizer cannot be used here: {error}\n"
                 "  hint: leave out --model to see the prompt before it is fitted to a window"
             ) from error
+
+
+def _has_tokenizer(adapter: Adapter) -> bool:
+    """Whether the model's tokenizer can be used here; where none is asked for, it can."""
+    try:
+        adapter.window_service.fits_within_context_window("a")
+    except Exception:  # noqa: BLE001 - whatever a library raises that cannot load it
+        return False
+    return True
 
 
 def render(state: RequestState) -> str:

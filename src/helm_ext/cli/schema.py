@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from helm_ext.cli.validate import FormatName
+from helm_ext.cli.session import read_format_name
 from helm_ext.errors import HelmExtError
-from helm_ext.formats import FORMATS
+from helm_ext.formats import format_names, get_format
 
 __all__ = ["schema", "schema_path"]
 
@@ -19,12 +19,12 @@ SUITE_SCHEMA = "helm_ext_schema.json"
 
 
 def schema(
-    kind: Annotated[FormatName, typer.Argument(metavar="FORMAT", help="adapter_spec, ultraeval or innodata.")] = (
-        FormatName.ADAPTER_SPEC
-    ),
+    kind: Annotated[
+        str, typer.Argument(metavar="FORMAT", parser=read_format_name, help=f"{' or '.join(format_names())}.")
+    ] = "adapter_spec",
 ) -> None:
     """Print the JSON Schema of a format, for editors: "$schema": "adapter_spec.schema.json" in a file."""
-    typer.echo(json.dumps(FORMATS[kind.value].module.json_schema(), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(get_format(kind).json_schema(), indent=2, ensure_ascii=False))
 
 
 def schema_path(

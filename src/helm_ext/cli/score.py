@@ -11,16 +11,15 @@ from rich.console import Console
 from rich.table import Table
 
 from helm_ext.cli.session import (
-    find_file,
+    FormatOption,
+    choose_format,
     helm_output_to_stderr,
     make_run_spec,
     parse_arguments,
     start_helm,
     without_output,
 )
-from helm_ext.cli.validate import FormatName
 from helm_ext.errors import HelmExtError, RunEntryError
-from helm_ext.formats import FORMATS, detect
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -37,7 +36,7 @@ def score(
         Path,
         typer.Argument(
             metavar="FILE|NAME",
-            help="A dataset file of any of the three formats with completions, or a dataset's name.",
+            help="A dataset file of any format with completions, or a dataset's name.",
         ),
     ],
     model: Annotated[str, typer.Option(help="The model's name in the report: NAME or ORGANIZATION/NAME.")],
@@ -47,7 +46,7 @@ def score(
         Path("benchmark_output")
     ),
     suite: Annotated[str, typer.Option(help="HELM's suite.")] = "score",
-    kind: Annotated[FormatName | None, typer.Option("--as", help="Read the file as this format.")] = None,
+    kind: FormatOption = None,
     local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
     show_all: Annotated[bool, typer.Option("--all", help="Show every stat, also those that describe the run.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")] = False,
@@ -64,7 +63,7 @@ def score(
         arguments["missing"] = missing
     with Console(stderr=True).status("scoring"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
-        format_ = FORMATS[kind.value] if kind else detect(find_file(file))
+        format_ = choose_format(kind, file)
         run_spec = make_run_spec(format_, file, deployment_of(model), arguments)
         folder = run(run_spec, output_path, suite, local_path)
     for warning in _warnings(run_spec, folder):

@@ -6,17 +6,32 @@ import contextlib
 import io
 import logging
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from helm_ext.errors import HelmExtError, RunEntryError
-from helm_ext.formats import Format, catalog
+from helm_ext.formats import Format, all_formats, detect, format_names, get_format
+from helm_ext.formats.arguments import as_helm_reads
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["find_file", "make_run_spec", "parse_arguments", "require_unnamed", "start_helm", "without_output"]
+__all__ = [
+    "FormatOption",
+    "choose_format",
+    "describe_arguments",
+    "find_file",
+    "make_run_spec",
+    "parse_arguments",
+    "read_format_name",
+    "require_unnamed",
+    "start_helm",
+    "without_output",
+]
 
 
 def start_helm(local_path: Path, *, verbose: bool) -> None:
@@ -65,7 +80,7 @@ def parse_arguments(pairs: list[str]) -> dict[str, Any]:
             raise RunEntryError(f"--arg {pair}: expected KEY=VALUE")
         if key in arguments:
             raise RunEntryError(f"--arg {pair}: {key} is given twice")
-        arguments[key] = catalog.as_helm_reads(value)
+        arguments[key] = as_helm_reads(value)
     return arguments
 
 
@@ -77,9 +92,54 @@ def require_unnamed(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> N
             raise RunEntryError(f"--arg {name}={value}: the dataset is named already, {given}")
 
 
+def read_format_name(name: str) -> str:
+    """Return the name of a format. Raises typer.BadParameter for the name of none."""
+    if name not in format_names():
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, format_names()))}.")
+    return name
+
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as", parser=read_format_name, metavar=f"[{'|'.join(format_names())}]", help="Read the file as this format."
+    ),
+]
+"""Which format it is, where the file does not say so."""
+
+
+def describe_arguments() -> str:
+    """Return the arguments of all formats, as `--help` shows them."""
+    parts = []
+    for format_ in all_formats():
+        width = max(len(name) for name in format_.argument_names())
+        lines = [
+            textwrap.fill(
+                f"{argument.name:{width}}  {argument.description} ({argument.kind.title})",
+                width=78,
+                initial_indent="  ",
+                subsequent_indent=" " * (width + 4),
+                break_on_hyphens=False,
+            )
+            for argument in format_.arguments
+            if argument.in_run_entry
+        ]
+        # After \b click leaves lines as they are.
+        parts.append("\n".join(["\b", f"--arg of {format_.name} ({format_.title}):", *lines]))
+    return "\n\n".join(parts).replace("`", "")
+
+
+def choose_format(kind: str | None, file: Path) -> Format:
+    """Return the format that `--as` names, else the file's. Raises DatasetError where it cannot be told."""
+    return get_format(kind) if kind else detect(find_file(file))
+
+
 def find_file(file: Path) -> Path:
-    """Take a dataset's name, as in `adapter_spec:dataset=NAME`, for its file."""
-    return file if file.exists() else catalog.list_datasets().get(str(file), file)
+    """Take a dataset's name, as in `dataset=NAME`, for its file."""
+    if file.exists():
+        return file
+    found = (format_.find(str(file)) for format_ in all_formats())
+    return next((path for path in found if path is not None), file)
 
 
 def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], arguments: Mapping[str, Any]) -> RunSpec:
@@ -91,7 +151,7 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
     from helm.benchmark.run_spec_factory import construct_run_specs
     from helm.common.object_spec import ObjectSpec
 
-    named = format_.arguments(file) if find_file(file) == file else {"dataset": str(file)}
+    named = format_.name_file(file) if find_file(file) == file else {"dataset": str(file)}
     require_unnamed(named, arguments)
     for name in ("model", *model):
         if name in arguments:

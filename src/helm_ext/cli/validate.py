@@ -15,10 +15,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from helm_ext.cli.session import find_file, parse_arguments, require_unnamed
+from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
-from helm_ext.formats import FORMATS, Format, catalog, detect
-from helm_ext.formats.run_entries import parse_arguments as parse_run_arguments
+from helm_ext.formats import Format, detect, files_in, get_format
 
 __all__ = ["validate"]
 
@@ -33,25 +32,17 @@ class Output(str, Enum):
     GITHUB = "github"
 
 
-class FormatName(str, Enum):
-    """A format, where it cannot be told from the file."""
-
-    ADAPTER_SPEC = "adapter_spec"
-    ULTRAEVAL = "ultraeval"
-    INNODATA = "innodata"
-
-
 def validate(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Files of any of the three formats, folders of them, or names."),
+        typer.Argument(metavar="FILE...", help="Files of any format, folders of them, or names."),
     ],
     output: Annotated[Output, typer.Option("--format", help="text, json, or github (workflow annotations).")] = (
         Output.TEXT
     ),
-    kind: Annotated[FormatName | None, typer.Option("--as", help="Read the files as this format.")] = None,
+    kind: FormatOption = None,
     arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
-    no_exec: Annotated[bool, typer.Option("--no-exec", help="UltraEval: check scripts without running them.")] = False,
+    no_exec: Annotated[bool, typer.Option("--no-exec", help="Check scripts without running them.")] = False,
 ) -> None:
     """Check dataset files: all problems at once, with line, field and a hint. Needs no model and no network.
 
@@ -60,9 +51,9 @@ def validate(
     reports = []
     arguments = parse_arguments(arg or [])
     progress = Console(stderr=True)
-    for file in itertools.chain.from_iterable(map(_expand, files)):
+    for file in itertools.chain.from_iterable(map(files_in, files)):
         with progress.status(escape(f"checking {file}")):
-            reports.append(check_file(file, FORMATS[kind.value] if kind else None, arguments, no_exec=no_exec))
+            reports.append(check_file(file, get_format(kind) if kind else None, arguments, no_exec=no_exec))
     print_reports(reports, output)
     if any(problem.severity == "error" for report in reports for problem in report["problems"]):
         raise typer.Exit(1)
@@ -77,20 +68,19 @@ def check_file(
     file = find_file(file)
     try:
         format_ = format_ or detect(file)
-    except OSError as error:
-        unreadable = Problem(f"cannot be read: {error.strerror}", Location(str(file)))
-        return {"file": str(file), "format": "", "problems": [unreadable], "counts": {}}
-    require_unnamed(format_.arguments(file), arguments)
+    except DatasetError as error:
+        return {"file": str(file), "format": "", "problems": list(error.problems), "counts": {}}
+    named = format_.name_file(file)
+    require_unnamed(named, arguments)
     if not file.exists():
         try:
-            parse_run_arguments(format_.name, format_.arguments(file))
+            format_.parse(named)
         except RunEntryError as error:  # it says which dataset has that file name
             return {"file": str(file), "format": format_.name, "problems": [to_problem(error, str(file))], "counts": {}}
-    named = format_.arguments(file) | parse_run_arguments(format_.name, arguments)
+    named |= format_.parse(arguments)
     try:
-        options = {"execute": False} if no_exec and format_.name == "ultraeval" else {}
-        for task in _tasks(format_, named):
-            found, counted = format_.module.check(**named, **task, **options)
+        for task in format_.tasks(named):
+            found, counted = format_.check(execute=not no_exec, **named, **task)
             problems = list(dict.fromkeys([*problems, *found]))
             counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
     except DatasetError as error:
@@ -100,21 +90,6 @@ def check_file(
     if named.get("missing") == "skip":  # what these warnings propose
         problems = [problem for problem in problems if problem.code not in ("not-run", "failed")]
     return {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
-
-
-def _expand(file: Path) -> list[Path]:
-    """Return the dataset files of a folder such as `adapter_specs`; UltraEval's folders are datasets themselves."""
-    if not file.is_dir() or any(file.rglob("*.py")):
-        return [file]
-    return [path for _, path in catalog.datasets_in(file)] or [file]
-
-
-def _tasks(format_: Format, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
-    """An UltraEval config may hold several tasks: all are checked."""
-    if format_.name != "ultraeval" or "config" not in arguments or "task" in arguments:
-        return [{}]
-    names = format_.module.tasks(arguments["config"], method=arguments.get("method"))
-    return [{"task": name} for name in names] if len(names) > 1 else [{}]
 
 
 def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
@@ -159,8 +134,8 @@ def _print_text(report: Mapping[str, Any]) -> None:
         for what, number in report["counts"].items()
     )
     typer.echo(
-        f"{report['file']}: {report['format']}: {count(found['error'], 'error')}, {count(found['warning'], 'warning')}"
-        + (f"; {counts}" if counts else "")
+        f"{report['file']}: {report['format'] or 'no format'}: {count(found['error'], 'error')}, "
+        f"{count(found['warning'], 'warning')}" + (f"; {counts}" if counts else "")
     )
 
 

@@ -1,6 +1,7 @@
 """The normal form that every format is lowered to, and how a million rows of it are made, copied and kept cheaply."""
 
 from helm_ext.evalset.model import (
+    DIGEST_LENGTH,
     EXTRA_KEY,
     Decoding,
     EvalSet,
@@ -8,11 +9,13 @@ from helm_ext.evalset.model import (
     Recorded,
     RecordedState,
     RowExtra,
+    ScoredRows,
     Scoring,
     row_extra,
 )
 
 __all__ = [
+    "DIGEST_LENGTH",
     "EXTRA_KEY",
     "Decoding",
     "EvalSet",
@@ -20,6 +23,7 @@ __all__ = [
     "Recorded",
     "RecordedState",
     "RowExtra",
+    "ScoredRows",
     "Scoring",
     "row_extra",
 ]

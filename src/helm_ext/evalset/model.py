@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from helm_ext.errors import Problem
 
 __all__ = [
+    "DIGEST_LENGTH",
     "EXTRA_KEY",
     "Decoding",
     "EvalSet",
@@ -27,9 +28,13 @@ __all__ = [
     "Recorded",
     "RecordedState",
     "RowExtra",
+    "ScoredRows",
     "Scoring",
     "row_extra",
 ]
+
+DIGEST_LENGTH = 12
+"""Of a SHA-256 this many hex digits stand in run names, scenario arguments and messages."""
 
 EXTRA_KEY = "helm_ext"
 """The key of ours in `Instance.extra_data`."""
@@ -85,6 +90,9 @@ class RowExtra(TypedDict, total=False):
     """The row's original id, where HELM's had to be made unique or a string."""
     data: dict[str, Any]
     """Keys of the row that the format does not know, kept as they are."""
+    gold: str | list[str]
+    """The accepted answers as the row has them, beside `data`: one text and a list of one text are not the same to
+    some scores (`Score.row_function`). Absent: the correct references."""
     only: Literal["live", "recorded"]
     """The row takes part only in runs of this kind. Default: both."""
     decoding: Decoding
@@ -142,6 +150,14 @@ class Scoring:
 
 
 @dataclass(frozen=True)
+class ScoredRows:
+    """How many rows a run scores: fewer in live runs, where some are demonstrations or beyond the file's own cap."""
+
+    live: int
+    recorded: int
+
+
+@dataclass(frozen=True)
 class EvalSet:
     """A dataset, ready for HELM.
 
@@ -164,14 +180,21 @@ class EvalSet:
     display_name: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
+    """Names under which HELM's pages show the dataset. Only shown: facts have fields of their own."""
+    details: object | None = None
+    """The format's own facts: a dataclass of its package (UltraEval's `TaskFacts`), read by its run spec function."""
     warnings: tuple[Problem, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """What was counted on the way: `rows`, `train`, `eval`, `recorded`, `not_run`, `failed`, ..."""
+
+    scored_rows: ScoredRows | None = None
+    """Where live and recorded runs of these questions do not score the same rows. Reports say so: both stand in one
+    column."""
 
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""
 
     @property
     def short_digest(self) -> str:
-        """The first 12 hex digits: what stands in run names and scenario arguments."""
-        return self.digest[:12]
+        """The first digits: what stands in run names and scenario arguments."""
+        return self.digest[:DIGEST_LENGTH]

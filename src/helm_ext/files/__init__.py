@@ -7,15 +7,7 @@ Line numbers of values inside a document are looked up only when there is someth
 
 from __future__ import annotations
 
-from helm_ext.files.content import (
-    BOM,
-    MAX_DOCUMENT_BYTES,
-    MAX_LINE_BYTES,
-    LineSource,
-    Source,
-    iter_json_lines,
-    read_source,
-)
+from helm_ext.files.content import BOM, LineSource, Source, read_source
 from helm_ext.files.json_text import (
     canonical_json,
     decode,
@@ -24,10 +16,13 @@ from helm_ext.files.json_text import (
     parse_json,
     parse_relaxed_json,
 )
+from helm_ext.files.limits import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_LINE_BYTES
+from helm_ext.files.lines import iter_json_lines, iter_rows, split_lines
 from helm_ext.files.places import locate
 
 __all__ = [
     "BOM",
+    "MAX_DEPTH",
     "MAX_DOCUMENT_BYTES",
     "MAX_LINE_BYTES",
     "LineSource",
@@ -37,8 +32,10 @@ __all__ = [
     "expected_quotes",
     "is_faithful",
     "iter_json_lines",
+    "iter_rows",
     "locate",
     "parse_json",
     "parse_relaxed_json",
     "read_source",
+    "split_lines",
 ]

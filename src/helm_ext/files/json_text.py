@@ -7,20 +7,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import orjson
 
-from helm_ext.errors import DatasetError, DatasetSchemaError
+from helm_ext.errors import DatasetError, DatasetSchemaError, show
+from helm_ext.files.limits import MAX_DEPTH, MAX_RELAXED_BYTES
 from helm_ext.files.opening import ZIP_MAGIC, make_error
 from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
 
 __all__ = ["canonical_json", "decode", "expected_quotes", "is_faithful", "parse_json", "parse_relaxed_json"]
-
-MAX_DEPTH = 254
-"""Levels of objects and lists inside one another. As deep as orjson writes; Python's recursion, on which HELM's own
-writing and copying rely, goes about twice as deep."""
-
-MAX_RELAXED_BYTES = 1 << 20
-"""JSON5 in full is parsed by a slow library (about a minute per MB)."""
 
 
 def decode(data: bytes, path: str, line: int = 1) -> str:
@@ -28,6 +23,8 @@ def decode(data: bytes, path: str, line: int = 1) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
+        if data.startswith(_UTF_16):
+            raise make_error(path, "not UTF-8 but UTF-16", "save the file as UTF-8", line, code="not-utf-8") from error
         start = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[start : error.start].decode("utf-8")) + 1
         raise make_error(
@@ -35,10 +32,26 @@ def decode(data: bytes, path: str, line: int = 1) -> str:
             f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}",
             "this is a ZIP file, as Innodata bundles are: innodata:path=FILE"
             if data.startswith(ZIP_MAGIC)
-            else "save the file as UTF-8",
+            else _cp1252_hint(data, error.start),
             line + data.count(b"\n", 0, error.start),
             code="not-utf-8",
         ) from error
+
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def _cp1252_hint(data: bytes, at: int) -> str:
+    """Show the bad byte as Windows programs would write it: the usual cause, and easy to find by eye."""
+    before = data[max(0, at - 10) : at].rpartition(b"\n")[2].decode("utf-8", "ignore")
+    try:
+        rest = data[at : at + 11].partition(b"\n")[0].decode("cp1252")
+    except UnicodeDecodeError:
+        return "save the file as UTF-8"
+    return f"save the file as UTF-8; in cp1252 it reads {show(before + rest)}"
+
+
+_DECODER = msgspec.json.Decoder()
 
 
 def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False) -> Any:
@@ -46,14 +59,14 @@ def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False
 
     Refused, with line and column: what is not UTF-8 or not JSON, a key given twice in one object, NaN and Infinity
     unless `allow_nan`, lone surrogates (text that cannot be written to a file again), and what is nested more than
-    MAX_DEPTH levels deep. An integer of more than 64 bits comes back as a float.
+    MAX_DEPTH levels deep. Integers of any size are exact, up to Python's limit of digits.
     Raises DatasetSyntaxError, or DatasetSchemaError for the doubled key.
     """
     try:
-        value = orjson.loads(data)
+        value = _DECODER.decode(data)  # orjson, a little quicker, rounds integers of more than 64 bits
         if is_faithful(data, value):
             return value
-    except (orjson.JSONDecodeError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
     return _parse_carefully(decode(data, path, line), path, line, allow_nan=allow_nan)
 
@@ -115,6 +128,9 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         constants.append(name)
         return float(name)
 
+    if text.startswith("\ufeff"):
+        message = "starts with a byte order mark (BOM)"
+        raise make_error(path, message, "save as UTF-8 without BOM", line, code="bom")
     try:
         value = json.loads(text, object_pairs_hook=pairs_to_dict, parse_constant=constant)
     except json.JSONDecodeError as error:
@@ -145,17 +161,22 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         raise make_error(
             path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
         )
-    surrogate = _LONE_SURROGATE.search(text)
-    if surrogate:
-        try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            raise make_error(
-                path, "a string holds half of a surrogate pair, which is no character",
-                "write the character itself, or both halves", line + _line_of_lone_surrogate(text),
-                code="lone-surrogate",
-            ) from None  # fmt: skip
+    _require_whole_characters(value, text, path, line)
     return value
+
+
+def _require_whole_characters(value: Any, text: str, path: str, line: int) -> None:
+    """Raise DatasetSyntaxError where a string of `value` holds half of a surrogate pair: no file can hold that."""
+    if not _LONE_SURROGATE.search(text):
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise make_error(
+            path, "a string holds half of a surrogate pair, which is no character",
+            "write the character itself, or both halves", line + _line_of_lone_surrogate(text),
+            code="lone-surrogate",
+        ) from None  # fmt: skip
 
 
 _HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
@@ -304,6 +325,12 @@ def parse_relaxed_json(data: bytes, path: str, *, max_bytes: int = MAX_RELAXED_B
     import json5
 
     try:
-        return json5.loads(text, allow_duplicate_keys=False)
+        value = json5.loads(text, allow_duplicate_keys=False)
     except (ValueError, RecursionError):
         raise strict from None
+    if _is_deeper(value, MAX_DEPTH):
+        raise _too_deep(text, path, 1)
+    if _LONE_SURROGATE.search(text):
+        value = json.loads(json.dumps(value))  # joins the two halves of a character, which the library leaves apart
+    _require_whole_characters(value, text, path, 1)
+    return value

@@ -12,14 +12,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, Location, Problem, did_you_mean
+from helm_ext.files.limits import MAX_RATIO, RATIO_FREE_BYTES, READ_BYTES
 
-__all__ = ["MAX_RATIO", "RATIO_FREE_BYTES", "Reader", "make_error", "near_files", "open_raw"]
+__all__ = ["Reader", "make_error", "near_files", "open_raw"]
 
-MAX_RATIO = 1_000
-"""Decompressed to compressed size, past RATIO_FREE_BYTES: what no real dataset reaches."""
-
-RATIO_FREE_BYTES = 1 << 30
-_CHUNK = 1 << 16
 _ZSTD_CHUNK = 1 << 11
 """zstd can expand 4 bytes to 128 KiB: with this much input at a time, at most 64 MiB come out at once."""
 
@@ -87,7 +83,7 @@ class Hashing(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def read_chunk(self, size: int = _CHUNK) -> bytes:
+    def read_chunk(self, size: int = READ_BYTES) -> bytes:
         """Return the next bytes, b"" at the end. `read` would copy them twice."""
         data = self._file.read(size)
         self.hash.update(data)
@@ -109,8 +105,8 @@ def _plain_chunks(raw: Hashing) -> Callable[[], bytes]:
 
 
 def _gzip_chunks(raw: Hashing) -> Callable[[], bytes]:
-    file = gzip.GzipFile(fileobj=io.BufferedReader(raw, _CHUNK), mode="rb")
-    return lambda: file.read1(_CHUNK)
+    file = gzip.GzipFile(fileobj=io.BufferedReader(raw, READ_BYTES), mode="rb")
+    return lambda: file.read1(READ_BYTES)
 
 
 def _zstd_chunks(raw: Hashing) -> Callable[[], bytes]:

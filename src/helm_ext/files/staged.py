@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -23,17 +22,16 @@ from typing import IO, TYPE_CHECKING
 from filelock import FileLock, Timeout
 from helm.common.hierarchical_logger import hlog, hwarn
 
+from helm_ext.files.limits import COPY_BYTES, STALE_SECONDS
+from helm_ext.files.writing import PART
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["StagedFiles", "staged"]
 
 STAGING = ".staged-"
-PART = ".part"
 COMMIT_LOCK = ".commit.lock"
-
-_STALE_SECONDS = 24 * 3600
-"""Where the file system has no locks, a staging folder of this age was left behind."""
 
 
 class StagedFiles:
@@ -50,7 +48,7 @@ class StagedFiles:
         """Open the file `name` for writing; it stands elsewhere until `commit`."""
         if name not in self._names:
             self._names.append(name)
-        with self.part(name).open("wb", buffering=1 << 20) as file:
+        with self.part(name).open("wb", buffering=COPY_BYTES) as file:
             yield file
             hlog(f"Writing {file.tell()} bytes to {self.folder / name}")
             file.flush()
@@ -145,7 +143,8 @@ def _is_abandoned(staging: Path) -> bool:
         return False  # it is being written
     except (NotImplementedError, OSError):  # no locks here, or another user's folder
         with suppress(OSError):
-            return staging.stat().st_mtime < time.time() - _STALE_SECONDS
+            # The folder's time, not ours: a file server's clock may be another.
+            return staging.stat().st_mtime < staging.parent.stat().st_mtime - STALE_SECONDS
         return False
     lock.release()
     return True

@@ -1,74 +1,69 @@
-"""The three formats. Each is a front end: it reads its files and lowers them to an `EvalSet`.
+"""File formats. Each is a package with one `Format` object; the table of them is in `registry`.
 
-Every format module has `load(...) -> EvalSet` (raises DatasetError with all problems), `check(path, ...)` (returns
-problems and counts, raises nothing for bad data) and `json_schema()`.
+    file ──Format.load──▶ EvalSet ──planning──▶ RunSpec
+
+For Python code:
+
+    >>> from helm_ext import formats
+    >>> problems, counts = formats.check("adapter_specs/short_answer_qa.json")
+    >>> evalset = formats.load("adapter_specs/short_answer_qa.json")
 """
 
 from __future__ import annotations
 
-import importlib
-import zipfile
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["FORMATS", "Format", "detect"]
+from helm_ext.formats import detection
+from helm_ext.formats.arguments import Argument, Kind
+from helm_ext.formats.format import Format, Plan
+from helm_ext.formats.registry import all_formats, format_names, get_format
+from helm_ext.formats.seen import Claim, Seen
 
+if TYPE_CHECKING:
+    from helm_ext.errors import Problem
+    from helm_ext.evalset import EvalSet
 
-@dataclass(frozen=True)
-class Format:
-    """One format: where its code is, and how a run entry names a file of it."""
-
-    name: str
-    """Also the name of its run entry."""
-    title: str
-    module_name: str
-
-    @property
-    def module(self) -> ModuleType:
-        """The format's module, imported when first asked for."""
-        return importlib.import_module(self.module_name)
-
-    def arguments(self, path: str | Path) -> dict[str, str]:
-        """Return the arguments of `load`, `check` and the run entry that name this file.
-
-        UltraEval has three: a config, a dataset's folder, or a script (which needs `data` beside it).
-        """
-        if self.name != "ultraeval":
-            return {"path": str(path)}
-        if Path(path).is_dir():
-            return {"dataset": str(path)}
-        return {{".py": "transform", ".jsonl": "data"}.get(Path(path).suffix, "config"): str(path)}
-
-
-FORMATS = {
-    format_.name: format_
-    for format_ in (
-        Format("adapter_spec", "adapter_spec + request_states", "helm_ext.formats.request_states"),
-        Format("ultraeval", "UltraEval task set", "helm_ext.formats.ultraeval"),
-        Format("innodata", "Innodata Dataset Hub bundle", "helm_ext.formats.innodata"),
-    )
-}
-
-_ULTRAEVAL_KEYS = (b'"transform"', b'"transforms"', b'"target_scores"', b'"raw_outputs"')
-_LOOKED_AT = 65_536
-"""Bytes at the start of a file that decide its format."""
+__all__ = [
+    "Argument",
+    "Claim",
+    "Format",
+    "Kind",
+    "Plan",
+    "Seen",
+    "all_formats",
+    "check",
+    "detect",
+    "files_in",
+    "format_names",
+    "get_format",
+    "load",
+]
 
 
 def detect(path: str | Path) -> Format:
-    """Return the format that a file most likely is of. Content errors are the format's own business to report.
+    """Return the format that a file is of. Raises DatasetError where none or several claim it."""
+    return detection.detect(path, all_formats())
 
-    A ZIP is a bundle; a Python script, a folder, a config that names a `transform`, rows with `target_scores`, and the
-    log of an UltraEval run are UltraEval; all else is `adapter_spec`.
+
+def files_in(path: str | Path) -> list[Path]:
+    """Return the dataset files of a folder that is no dataset itself; else the path alone."""
+    return detection.files_in(path, all_formats())
+
+
+def load(path: str | Path, **arguments: Any) -> EvalSet:
+    """Read a dataset file of any format; the arguments are those of its run entry, with their types.
+
+    Raises DatasetError with all problems, RunEntryError for arguments.
     """
-    path = Path(path)
-    if path.suffix.lower() == ".zip" or (path.is_file() and zipfile.is_zipfile(path)):
-        return FORMATS["innodata"]
-    if path.suffix == ".py" or path.is_dir():
-        return FORMATS["ultraeval"]
-    if path.is_file():
-        with path.open("rb") as file:
-            start = file.read(_LOOKED_AT)
-        if b'"adapter_spec"' not in start and any(key in start for key in _ULTRAEVAL_KEYS):
-            return FORMATS["ultraeval"]
-    return FORMATS["adapter_spec"]
+    format_ = detect(path)
+    return format_.load(**format_.name_file(path), **arguments)
+
+
+def check(path: str | Path, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
+    """Return all problems of a dataset file of any format and what was counted; raise nothing for bad data.
+
+    Unless `execute`, no code of the user's (transform scripts) is run.
+    """
+    format_ = detect(path)
+    return format_.check(execute=execute, **format_.name_file(path), **arguments)

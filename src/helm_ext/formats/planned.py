@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import EvalSet
 
-__all__ = ["keep", "take"]
+__all__ = ["keep", "take", "withdraw"]
 
 MAX_WAITING = 50_000
 """Rows that may wait, the first dataset's aside."""
@@ -35,6 +35,11 @@ def keep(arguments: Mapping[str, Any], evalset: EvalSet) -> None:
     rows = sum(len(waiting.instances) for waiting in others) + len(evalset.instances)
     garbage.relax()  # HELM imports a lot before the first run starts, and each time these rows would be walked through
     _waiting[key] = evalset if not others or rows <= MAX_WAITING else None
+
+
+def withdraw(arguments: Mapping[str, Any]) -> EvalSet | None:
+    """Return what was kept for these arguments, while runs are still planned: its run was planned anew."""
+    return _waiting.pop(canonical_json(arguments), None)
 
 
 def take(arguments: Mapping[str, Any]) -> EvalSet | None:

@@ -1,4 +1,4 @@
-"""A ZIP from a stranger, opened without trusting it (formats.md, section 3, ZIP safety).
+"""A ZIP from a stranger, opened without trusting it (docs/innodata.md, "Bundles").
 
 Members are read by name and never extracted. Everything that the directory of the archive can tell is checked before a
 byte is decompressed, so that a bomb costs nothing.
@@ -14,8 +14,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, show
-from helm_ext.hub.records import ProblemList
+from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, count, show
+from helm_ext.hub.codes import BundleCode
 
 __all__ = ["Limits", "open_archive"]
 
@@ -68,35 +68,37 @@ def _positive(variable: str, default: int) -> int:
 
 
 def open_archive(
-    file: BinaryIO, path: str, names: tuple[str, ...], limits: Limits, problems: ProblemList
+    file: BinaryIO, path: str, names: tuple[str, ...], limits: Limits, problems: Problems
 ) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]] | None:
     """Open the archive in `file` and return it with its members by name; None when it must not be read.
 
     `names` are the members that there must be, and no others.
     """
 
-    def refuse(message: str, code: str, hint: str = "") -> None:
-        problems.add(message, Location(path), code=code, hint=hint, kind=DatasetSyntaxError)
+    def refuse(message: str, code: BundleCode, hint: str = "") -> None:
+        problems.add(Location(path), message, code=code, hint=hint, kind=DatasetSyntaxError)
 
     if not _check_end(file, refuse):
         return None
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
-        refuse(f"not a ZIP archive, or damaged: {error}", "not-a-zip")
+        refuse(f"not a ZIP archive, or damaged: {error}", BundleCode.NOT_A_ZIP)
         return None
-    before = len(problems.kept)
+    before = problems.errors
     members = archive.infolist()
     if members and min(member.header_offset for member in members) > 0:
-        refuse("data before the first member", "leading-data", "make the archive anew, from the three files only")
+        refuse(
+            "data before the first member", BundleCode.LEADING_DATA, "make the archive anew, from the three files only"
+        )
     for member in members:
         _check_member(member, path, limits, problems)
     _check_names(members, path, names, problems)
     total = sum(member.file_size for member in members)
     if total > limits.max_bytes:
-        refuse(f"too large: {total} bytes when decompressed, the limit is {limits.max_bytes}", "too-large",
+        refuse(f"too large: {total} bytes when decompressed, the limit is {limits.max_bytes}", BundleCode.TOO_LARGE,
                "HELM_EXT_MAX_BUNDLE_BYTES changes the limit")  # fmt: skip
-    if len(problems.kept) > before:
+    if problems.errors > before:
         return None
     return archive, {member.filename: member for member in members if member.filename in names}
 
@@ -112,24 +114,32 @@ def _check_end(file: BinaryIO, refuse: object) -> bool:
     if at < 0 or len(tail) - at < _END_RECORD.size:
         file.seek(0)
         if file.read(4) == b"PK\x03\x04":
-            refuse("truncated: the end of the ZIP archive is missing", "truncated", "copy or download the file again")
+            refuse(
+                "truncated: the end of the ZIP archive is missing",
+                BundleCode.TRUNCATED,
+                "copy or download the file again",
+            )
         else:
-            refuse("not a ZIP archive", "not-a-zip")
+            refuse("not a ZIP archive", BundleCode.NOT_A_ZIP)
         return False
     record = _END_RECORD.unpack_from(tail, at)
     directory_size, comment_size = record[5], record[7]
     extra = len(tail) - at - _END_RECORD.size - comment_size
     if extra > 0:
-        refuse(f"{extra} bytes of trailing data after the archive", "trailing-data",
+        refuse(f"{count(extra, 'byte')} of trailing data after the archive", BundleCode.TRAILING_DATA,
                "make the archive anew, from the three files only")  # fmt: skip
         return False
     if extra < 0:
-        refuse("truncated: the comment of the ZIP archive is cut off", "truncated", "copy or download the file again")
+        refuse(
+            "truncated: the comment of the ZIP archive is cut off",
+            BundleCode.TRUNCATED,
+            "copy or download the file again",
+        )
         return False
     if directory_size == _UNKNOWN_32:
         directory_size = _directory_size_64(file, size - tail_size + at)
     if directory_size > _MAX_DIRECTORY_BYTES:
-        refuse(f"the archive's directory has {directory_size} bytes: far too many members", "too-many-members")
+        refuse(f"the archive's directory has {directory_size} bytes: far too many members", BundleCode.TOO_MANY_MEMBERS)
         return False
     return True
 
@@ -148,53 +158,53 @@ def _directory_size_64(file: BinaryIO, end: int) -> int:
     return record[8] if record[0] == b"PK\x06\x06" else 0
 
 
-def _check_member(member: zipfile.ZipInfo, path: str, limits: Limits, problems: ProblemList) -> None:
+def _check_member(member: zipfile.ZipInfo, path: str, limits: Limits, problems: Problems) -> None:
     name = member.orig_filename
 
-    def refuse(message: str, code: str, hint: str = "") -> None:
-        problems.add(f"member {show(name)}: {message}", Location(path), code=code, hint=hint,
+    def refuse(message: str, code: BundleCode, hint: str = "") -> None:
+        problems.add(Location(path), f"member {show(name)}: {message}", code=code, hint=hint,
                      kind=DatasetIntegrityError)  # fmt: skip
 
     parts = name.replace("\\", "/").split("/")
     if name.startswith(("/", "\\")) or name[1:2] == ":":
-        refuse("absolute name", "absolute-name")
+        refuse("absolute name", BundleCode.ABSOLUTE_NAME)
     elif ".." in parts:
-        refuse("path traversal", "path-traversal")
+        refuse("path traversal", BundleCode.PATH_TRAVERSAL)
     elif "\0" in name:
-        refuse("NUL in the name", "nul-in-name")
+        refuse("NUL in the name", BundleCode.NUL_IN_NAME)
     if stat.S_ISLNK(member.external_attr >> 16):
-        refuse("symbolic link", "symlink")
+        refuse("symbolic link", BundleCode.SYMLINK)
     if member.flag_bits & 0x1 or member.flag_bits & 0x40:
-        refuse("encrypted", "encrypted", "make the archive without a password")
+        refuse("encrypted", BundleCode.ENCRYPTED, "make the archive without a password")
     elif member.compress_type not in _ACCEPTED:
         method = _METHODS.get(member.compress_type, "unknown")
-        refuse(f"compression method {member.compress_type} ({method})", "compression",
+        refuse(f"compression method {member.compress_type} ({method})", BundleCode.COMPRESSION,
                "use deflate, the default of every tool, or no compression")  # fmt: skip
     packed = max(member.compress_size, 1)
     if member.file_size > (1 << 20) and member.file_size / packed > limits.max_ratio:
         refuse(f"decompresses to {member.file_size / packed:.0f} times its size, the limit is {limits.max_ratio:g}",
-               "ratio", "HELM_EXT_MAX_BUNDLE_RATIO changes the limit")  # fmt: skip
+               BundleCode.RATIO, "HELM_EXT_MAX_BUNDLE_RATIO changes the limit")  # fmt: skip
 
 
-def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ...], problems: ProblemList) -> None:
-    def refuse(message: str, code: str, hint: str = "") -> None:
-        problems.add(message, Location(path), code=code, hint=hint, kind=DatasetIntegrityError)
+def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ...], problems: Problems) -> None:
+    def refuse(message: str, code: BundleCode, hint: str = "") -> None:
+        problems.add(Location(path), message, code=code, hint=hint, kind=DatasetIntegrityError)
 
     counts = Counter(member.filename for member in members if not _is_ignored(member.filename))
     wanted = ", ".join(names)
-    for name, count in counts.items():
-        if count > 1:
-            refuse(f"member {show(name)}: occurs {count} times", "duplicate-member")
+    for name, times in counts.items():
+        if times > 1:
+            refuse(f"member {show(name)}: occurs {times} times", BundleCode.DUPLICATE_MEMBER)
         if name not in names:
-            inner = name.rsplit("/", 1)[-1]
+            inner = name.rpartition("/")[2]
             hint = f"a bundle has exactly {wanted}"
             if inner in names or name.endswith("/"):
                 hint = "put the files at the top of the archive, in no folder"
-            refuse(f"member {show(name)}: unexpected", "unexpected-member", hint)
+            refuse(f"member {show(name)}: unexpected", BundleCode.UNEXPECTED_MEMBER, hint)
     for name in names:
         if name not in counts:
-            refuse(f"member {show(name)}: missing", "missing-member", f"a bundle has exactly {wanted}")
+            refuse(f"member {show(name)}: missing", BundleCode.MISSING_MEMBER, f"a bundle has exactly {wanted}")
 
 
 def _is_ignored(name: str) -> bool:
-    return name.startswith(_IGNORED_FOLDER) or name.rsplit("/", 1)[-1] in _IGNORED_NAMES
+    return name.startswith(_IGNORED_FOLDER) or name.rpartition("/")[2] in _IGNORED_NAMES

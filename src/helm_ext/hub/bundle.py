@@ -1,4 +1,4 @@
-"""A bundle: `NAME.zip` with `test.jsonl`, `train.jsonl` and `meta.json` (formats.md, section 3).
+"""A bundle: `NAME.zip` with `test.jsonl`, `train.jsonl` and `meta.json` (docs/innodata.md, "Bundles").
 
 A bundle is opened once; its digest, its checks and its records come from the same open file, so that what was verified
 is what is read. Records are streamed: memory does not grow with the bundle but for eight bytes a record (unique ids).
@@ -23,13 +23,16 @@ from helm_ext.errors import (
     DatasetSyntaxError,
     Location,
     Problem,
+    Problems,
     raise_for,
     show,
 )
+from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.opening import near_files
 from helm_ext.hub.archive import Limits, open_archive
+from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
-from helm_ext.hub.records import ProblemList, Record, parse_record, read_rows
+from helm_ext.hub.records import Record, parse_record, read_rows
 
 __all__ = [
     "MEMBERS",
@@ -52,7 +55,7 @@ def sha256_of(file: BinaryIO) -> str:
     """Return the SHA-256 of a file from its beginning, 64 lower-case hex digits."""
     file.seek(0)
     hashes = hashlib.sha256()
-    while chunk := file.read(1 << 20):
+    while chunk := file.read(COPY_BYTES):
         hashes.update(chunk)
     return hashes.hexdigest()
 
@@ -73,27 +76,35 @@ class Bundle:
         """Open a member for reading; its bytes are checked against its CRC at the end."""
         return self.archive.open(self.members[MEMBERS[split]])
 
-    def records(self, split: Split) -> Iterator[Record]:
+    def records(self, split: Split, limit: int | None = None) -> Iterator[Record]:
         """Yield the records of a split. Raises DatasetError when one breaks a rule, size or digest are not `meta`'s.
 
-        Ids are not compared: `check` does that, and the hub does it before it accepts a bundle.
+        `limit`: how many; the others are counted and hashed, and not parsed. Ids are not compared: `check_records` does
+        that, and the hub does it before it accepts a bundle.
         """
-        problems = ProblemList()
+        problems = Problems()
         counted = SplitCheck()
-        yield from self.stream(split, problems, counted)
+        yield from self.stream(split, problems, counted, limit)
         compare_with_meta(self, split, counted, problems)
-        raise_for(problems.all(self.path))
+        raise_for(problems.finish())
 
-    def stream(self, split: Split, problems: ProblemList, counted: SplitCheck) -> Iterator[Record]:
-        """Yield the sound records of a split and note what is wrong with the others."""
+    def stream(
+        self, split: Split, problems: Problems, counted: SplitCheck, limit: int | None = None
+    ) -> Iterator[Record]:
+        """Yield the sound records of a split and note what is wrong with the others; as `check_split`."""
         path = f"{self.path}/{MEMBERS[split]}"
         try:
             with self.open_split(split) as file:
-                yield from check_split(cast("BinaryIO", file), path, problems, counted)
+                yield from check_split(cast("BinaryIO", file), path, problems, counted, limit)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
             counted.unreadable = True
-            problems.add(f"cannot be decompressed: {error or 'cut off'}", Location(path), code="damaged-member",
-                         kind=DatasetSyntaxError, hint="copy or download the file again")  # fmt: skip
+            problems.add(
+                Location(path),
+                f"cannot be decompressed: {error or 'cut off'}",
+                code=BundleCode.DAMAGED_MEMBER,
+                kind=DatasetSyntaxError,
+                hint="copy or download the file again",
+            )
 
 
 @dataclass
@@ -103,36 +114,55 @@ class SplitCheck:
     lines: int = 0
     digest: str = ""
     unreadable: bool = False
-    has_train_ids: bool = False
 
 
-def check_split(file: BinaryIO, path: str, problems: ProblemList, counted: SplitCheck) -> Iterator[Record]:
-    """Yield the sound records of a JSON Lines file, note what is wrong, and fill `counted` when all is read."""
+def check_split(
+    file: BinaryIO, path: str, problems: Problems, counted: SplitCheck, limit: int | None = None
+) -> Iterator[Record]:
+    """Yield the sound records of a JSON Lines file, note what is wrong, and fill `counted` when all is read.
+
+    Lines after the first `limit` ones are counted and hashed; that they are records is not checked.
+    """
     hashes = hashlib.sha256()
-    for location, line in read_rows(file, path, problems, hashes):
+    for number, line in read_rows(file, path, problems, hashes):
         counted.lines += 1
-        record = None if line is None else parse_record(line, location, problems)
+        if line is None or (limit is not None and counted.lines > limit):
+            continue
+        record = parse_record(line, Location(path, number), problems)
         if record is not None:
             yield record
     counted.digest = hashes.hexdigest()
 
 
-def compare_with_meta(bundle: Bundle, split: Split, counted: SplitCheck, problems: ProblemList) -> None:
+def compare_with_meta(bundle: Bundle, split: Split, counted: SplitCheck, problems: Problems) -> None:
     """Note where a split's size or digest is not what `meta.json` states, and an empty test split."""
     if counted.unreadable:
         return
     path = f"{bundle.path}/{META_NAME}"
     stated, found = bundle.meta.sizes[split], counted.lines
     if stated != found:
-        problems.add(f"{stated}, but {MEMBERS[split]} has {found} records", Location(path, None, f"{split}_size"),
-                     code="size-mismatch", kind=DatasetIntegrityError)  # fmt: skip
+        problems.add(
+            Location(path, None, f"{split}_size"),
+            f"{stated}, but {MEMBERS[split]} has {found} records",
+            code=BundleCode.SIZE_MISMATCH,
+            kind=DatasetIntegrityError,
+        )
     if bundle.meta.digests[split] != counted.digest:
-        problems.add(f"{bundle.meta.digests[split]}, but {MEMBERS[split]} has SHA-256 {counted.digest}",
-                     Location(path, None, f"{split}_digest"), code="digest-mismatch", kind=DatasetIntegrityError,
-                     hint="pack the bundle again after every change: helm-ext hub pack")  # fmt: skip
+        problems.add(
+            Location(path, None, f"{split}_digest"),
+            f"{bundle.meta.digests[split]}, but {MEMBERS[split]} has SHA-256 {counted.digest}",
+            code=BundleCode.DIGEST_MISMATCH,
+            kind=DatasetIntegrityError,
+            hint="pack the bundle again after every change: helm-ext hub pack",
+        )
     if split == "test" and not counted.lines:
-        problems.add("the test split is empty", Location(f"{bundle.path}/{MEMBERS['test']}"), code="empty-test",
-                     kind=DatasetIntegrityError, hint="at least one record is needed to evaluate")  # fmt: skip
+        problems.add(
+            Location(f"{bundle.path}/{MEMBERS['test']}"),
+            "the test split is empty",
+            code=BundleCode.EMPTY_TEST,
+            kind=DatasetIntegrityError,
+            hint="at least one record is needed to evaluate",
+        )
 
 
 @contextmanager
@@ -150,15 +180,18 @@ def open_bundle(
     file's stem and only warns when they differ. Raises DatasetError.
     """
     shown = shown_path or str(path)
-    problems = ProblemList()
+    problems = Problems()
     with _open(path, shown) as file:
-        found_digest = sha256_of(file)
+        try:
+            found_digest = sha256_of(file)
+        except OSError as error:
+            raise DatasetNotFoundError(f"{shown}: cannot be read: {error.strerror or error}") from error
         if digest is not None and found_digest != digest:
             raise DatasetChangedError(f"{shown}: SHA-256 is {found_digest}, expected {digest}: the file is damaged")
         opened = read_archive(file, shown, limits or Limits.from_environ(), problems)
         if opened is not None:
             _check_name(opened[2], shown, Path(path).stem, expected_name, problems)
-        found = problems.all(shown)
+        found = problems.finish()
         raise_for(found)
         assert opened is not None  # else there is an error
         archive, members, meta = opened
@@ -181,7 +214,7 @@ def _open(path: str | Path, shown: str) -> BinaryIO:
 
 
 def read_archive(
-    file: BinaryIO, path: str, limits: Limits, problems: ProblemList
+    file: BinaryIO, path: str, limits: Limits, problems: Problems
 ) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo], Meta] | None:
     """Check an archive and its `meta.json`; None when it must not be read, each reason noted in `problems`."""
     opened = open_archive(file, path, _ALL_MEMBERS, limits, problems)
@@ -190,42 +223,69 @@ def read_archive(
     archive, members = opened
     where = f"{path}/{META_NAME}"
     if members[META_NAME].file_size > _MAX_META_BYTES:
-        problems.add(f"longer than {_MAX_META_BYTES} bytes", Location(where), code="meta-too-large",
-                     kind=DatasetIntegrityError)  # fmt: skip
+        problems.add(
+            Location(where),
+            f"longer than {_MAX_META_BYTES} bytes",
+            code=BundleCode.META_TOO_LARGE,
+            kind=DatasetIntegrityError,
+        )
         return None
     try:
         data = archive.read(META_NAME)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
-        problems.add(f"cannot be decompressed: {error or 'cut off'}", Location(where), code="damaged-member",
-                     kind=DatasetSyntaxError, hint="copy or download the file again")  # fmt: skip
+        problems.add(
+            Location(where),
+            f"cannot be decompressed: {error or 'cut off'}",
+            code=BundleCode.DAMAGED_MEMBER,
+            kind=DatasetSyntaxError,
+            hint="copy or download the file again",
+        )
         return None
     meta = parse_meta(data, where, problems)
     return None if meta is None else (archive, members, meta)
 
 
-def _check_name(meta: Meta, path: str, stem: str, expected: str | None, problems: ProblemList) -> None:
+def _check_name(meta: Meta, path: str, stem: str, expected: str | None, problems: Problems) -> None:
     """Compare the dataset's name with the file's. Without an expected name a different file name is a warning only."""
     location = Location(f"{path}/{META_NAME}", None, "name")
     if expected is not None and meta.name != expected:
-        hint = f"rename the file to {meta.name}.zip, or pack it again as {expected}" if is_valid_name(expected) else (
-            f"rename the file to {meta.name}.zip")  # fmt: skip
-        problems.add(f"{show(meta.name)}, but the file is named {show(expected + '.zip')}", location,
-                     code="name-mismatch", kind=DatasetIntegrityError, hint=hint)  # fmt: skip
+        hint = (
+            f"rename the file to {meta.name}.zip, or pack it again as {expected}"
+            if is_valid_name(expected)
+            else (f"rename the file to {meta.name}.zip")
+        )
+        problems.add(
+            location,
+            f"{show(meta.name)}, but the file is named {show(expected + '.zip')}",
+            code=BundleCode.NAME_MISMATCH,
+            kind=DatasetIntegrityError,
+            hint=hint,
+        )
     elif expected is None and meta.name != stem:
-        problems.add(f"{show(meta.name)}, but the file is named {show(stem + '.zip')}", location,
-                     code="name-mismatch", severity="warning", kind=DatasetIntegrityError,
-                     hint=f"the hub takes it only as {meta.name}.zip")  # fmt: skip
+        problems.add(
+            location,
+            f"{show(meta.name)}, but the file is named {show(stem + '.zip')}",
+            code=BundleCode.NAME_MISMATCH,
+            severity="warning",
+            kind=DatasetIntegrityError,
+            hint=f"the hub takes it only as {meta.name}.zip",
+        )
 
 
 def check_records(
-    bundle: Bundle, problems: ProblemList, counts: dict[str, int], keep: Split | None = None
+    bundle: Bundle, problems: Problems, counts: dict[str, int], keep: Split | None = None, limit: int | None = None
 ) -> list[Record]:
-    """Check all records of an open bundle, sizes, digests and ids; return the records of the split `keep`."""
+    """Check all records of an open bundle, sizes, digests and ids; return the records of the split `keep`.
+
+    With `limit` these are the first ones, and of all others only sizes and digests are checked: neither their rules,
+    nor whether an id occurs again.
+    """
     ids = array("q")
     kept: list[Record] = []
     for split in MEMBERS:
         counted = SplitCheck()
-        for record in bundle.stream(split, problems, counted):
+        of_split = limit if limit is None or split == keep else 0
+        for record in bundle.stream(split, problems, counted, of_split):
             ids.append(hash(record.id))
             if split == keep:
                 kept.append(record)
@@ -235,14 +295,14 @@ def check_records(
 
     def reread() -> Iterator[tuple[str, Record]]:
         for split, name in MEMBERS.items():
-            for record in bundle.stream(split, ProblemList(), SplitCheck()):
+            for record in bundle.stream(split, Problems(), SplitCheck()):
                 yield f"{bundle.path}/{name}", record
 
     check_ids(ids, reread, problems)
     return kept
 
 
-def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]], problems: ProblemList) -> None:
+def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]], problems: Problems) -> None:
     """Note every id that occurs again.
 
     `ids` holds the 64-bit hash of each id, which tells nearly always that there is nothing to find. Only where two are
@@ -262,9 +322,13 @@ def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]
         if first is None:
             first_seen[record.id] = Location(path, record.line)
             continue
-        name = first.path.rsplit("/", 1)[-1]
-        if first.path != path and path.rsplit("/", 1)[-1] == name:
+        name = first.path.rpartition("/")[2]
+        if first.path != path and path.rpartition("/")[2] == name:
             name = first.path
-        problems.add(f"{show(record.id)} occurs already in {name}:{first.line}", Location(path, record.line, "id"),
-                     code="duplicate-id", kind=DatasetIntegrityError,
-                     hint="ids must be unique across both splits")  # fmt: skip
+        problems.add(
+            Location(path, record.line, "id"),
+            f"{show(record.id)} occurs already in {name}:{first.line}",
+            code=BundleCode.DUPLICATE_ID,
+            kind=DatasetIntegrityError,
+            hint="ids must be unique across both splits",
+        )

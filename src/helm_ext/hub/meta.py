@@ -1,4 +1,4 @@
-"""`meta.json` of a bundle: what is in it, and the dataset's attributes (formats.md, section 3)."""
+"""`meta.json` of a bundle: what is in it, and the dataset's attributes (docs/innodata.md, "Bundles")."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from helm_ext.errors import Location, did_you_mean, show
-from helm_ext.hub.records import ProblemList, read_json_object
+from helm_ext.errors import Location, Problems, show
+from helm_ext.hub.codes import BundleCode
+from helm_ext.hub.records import parse_object, suggest_rename
 
-__all__ = ["META_NAME", "NAME_RULE", "Meta", "Split", "is_valid_name", "parse_meta"]
+__all__ = ["META_NAME", "NAME_RULE", "SPLITS", "Meta", "Split", "is_valid_name", "parse_meta"]
 
 Split = Literal["test", "train"]
+SPLITS: tuple[Split, ...] = ("test", "train")
 
 META_NAME = "meta.json"
 REQUIRED_KEYS = ("name", "test_size", "train_size", "test_digest", "train_digest")
@@ -42,32 +44,31 @@ def is_valid_name(name: str) -> bool:
     return len(name) <= _MAX_NAME and _NAME.fullmatch(name) is not None
 
 
-def parse_meta(data: bytes, path: str, problems: ProblemList) -> Meta | None:
+def parse_meta(data: bytes, path: str, problems: Problems) -> Meta | None:
     """Parse `meta.json`; None when a rule is broken, each noted in `problems`."""
-    value = read_json_object(data, Location(path), problems)
+    value = parse_object(data, Location(path), problems)
     if value is None:
         return None
-    errors = len(problems.kept)
+    errors = problems.errors
 
-    def add(field: str, message: str, code: str, hint: str = "") -> None:
-        problems.add(message, Location(path, None, field), code=code, hint=hint)
+    def add(field: str, message: str, code: BundleCode, hint: str = "") -> None:
+        problems.add(Location(path, None, field), message, code=code, hint=hint)
 
     for key in REQUIRED_KEYS:
         if key not in value:
-            near = [k for k in value if k not in REQUIRED_KEYS and did_you_mean(k, [key])]
-            add(key, "missing", "missing-key", f"rename {show(near[0])} to {show(key)}" if near else "")
+            add(key, "missing", BundleCode.MISSING_KEY, suggest_rename(key, value, REQUIRED_KEYS))
     name = value.get("name")
     if "name" in value and not (isinstance(name, str) and is_valid_name(name)):
-        add("name", f"not a dataset name: {show(name)}", "name", NAME_RULE)
+        add("name", f"not a dataset name: {show(name)}", BundleCode.NAME, NAME_RULE)
     for key in ("test_size", "train_size"):
         size = value.get(key)
         if key in value and (type(size) is not int or size < 0):
-            add(key, f"expected a number of records, got {show(size)}", "size-type")
+            add(key, f"expected a number of records, got {show(size)}", BundleCode.SIZE_TYPE)
     for key in ("test_digest", "train_digest"):
         digest = value.get(key)
         if key in value and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-            add(key, f"expected a SHA-256 of 64 hex digits, got {show(digest)}", "digest-type")
-    if len(problems.kept) > errors:
+            add(key, f"expected a SHA-256 of 64 hex digits, got {show(digest)}", BundleCode.DIGEST_TYPE)
+    if problems.errors > errors:
         return None
     return Meta(
         name=value["name"],

@@ -10,19 +10,18 @@ Everything else (network drives behind fsspec, ftp, ...) can be read, but not up
 from __future__ import annotations
 
 import errno
-import os
-import secrets
 import shutil
+import stat
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from helm_ext.errors import HubError
+from helm_ext.errors import HubError, show
+from helm_ext.files.limits import COPY_BYTES
+from helm_ext.files.writing import PART, Part, open_part, sync_folder
 from helm_ext.hub.bundle import sha256_of
-from helm_ext.hub.pack import sync_folder
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -31,12 +30,6 @@ __all__ = ["EXCLUSIVE", "LocalStorage", "RemoteStorage", "Storage", "open_storag
 
 EXCLUSIVE = frozenset({"s3", "s3a", "gs", "gcs", "memory"})
 """fsspec protocols whose `pipe_file(mode="create")` is refused by the server when the object exists."""
-
-PART = ".part"
-"""Suffix of files that are being written. Nothing reads them."""
-
-_STALE_SECONDS = 24 * 3600
-"""A part file that nobody wrote to for a day was left behind by a crash."""
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
@@ -64,21 +57,30 @@ class Storage(Protocol):
         Returns whether the file was missing or damaged; False where that is not known.
         """
 
-    def fetch(self, path: str, digest: str) -> Path:
-        """Return a local file with the bytes of `path`. Raises FileNotFoundError. The reader checks the digest."""
+    def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
+        """Return a local file with the bytes of `path`. Raises FileNotFoundError. The reader checks the digest.
+
+        A copy that was fetched earlier is taken if its digest is right, unless `cached` is False: then the bytes come
+        from where they are stored.
+        """
 
 
 def open_storage(root: str | Path) -> Storage:
-    """Return the storage of a folder or an fsspec URL. Raises HubError for an unknown protocol."""
+    """Return the storage of a folder or an fsspec URL. Raises HubError for one that cannot be opened."""
     text = str(root)
+    if "\0" in text:
+        raise HubError(f"{show(text)}: a null character is in no path")
     if "://" not in text or text.startswith("file://"):
-        return LocalStorage(Path(text.removeprefix("file://")).expanduser())
+        try:
+            return LocalStorage(Path(text.removeprefix("file://")).expanduser())
+        except RuntimeError as error:  # ~NAME of no user
+            raise HubError(f"{text}: {error}\n  hint: ./{text} is a folder of that name") from error
     import fsspec
 
     try:
         file_system, path = fsspec.core.url_to_fs(text)
-    except (ImportError, ValueError) as error:
-        raise HubError(f"{text}: cannot be opened: {error}") from error
+    except Exception as error:  # some file systems connect at once, and each has exceptions of its own
+        raise HubError(f"{text}: cannot be opened: {str(error) or type(error).__name__}") from error
     return RemoteStorage(text, file_system, path)
 
 
@@ -103,7 +105,10 @@ class LocalStorage:
 
     def exists(self) -> bool:
         """See Storage."""
-        return self.path.exists()
+        with _explained(f"{self.path}: cannot be read", ""):
+            if self.path.exists() and not self.path.is_dir():
+                raise HubError(f"{self.path}: this is no folder, so no hub")
+            return self.path.exists()
 
     def read(self, path: str) -> bytes:
         """See Storage."""
@@ -115,17 +120,16 @@ class LocalStorage:
         try:
             with _explained(f"{self.path / folder}: cannot be listed", ""):
                 return sorted(entry.name for entry in (self.path / folder).iterdir() if entry.suffix != PART)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def create(self, path: str, data: bytes) -> None:
-        """See Storage. link(2) fails when the name is taken: that makes the claim exclusive, also over NFS."""
+        """See Storage."""
         target = self.path / path
-        with _explained(f"{target}: cannot be written"), self._part(target) as (part, handle):
-            _write(handle, data)
-            os.fsync(handle)
+        with _explained(f"{target}: cannot be written"), self._part(target) as part:
+            part.file.write(data)
             try:
-                os.link(part, target)
+                part.link()
             except OSError as error:
                 if error.errno in _NO_LINKS:
                     raise HubError(
@@ -133,7 +137,6 @@ class LocalStorage:
                         "safely; nothing was changed\n  hint: choose a folder on a local disk with --hub"
                     ) from error
                 raise
-            sync_folder(target.parent)
 
     def put(self, path: str, source: Path, digest: str) -> bool:
         """See Storage."""
@@ -141,42 +144,51 @@ class LocalStorage:
         with _explained(f"{target}: cannot be written"):
             if _has_digest(target, digest):
                 return False
-            with self._part(target) as (part, handle), source.open("rb") as file:
-                while chunk := file.read(1 << 20):
-                    _write(handle, chunk)
-                os.fsync(handle)
-                with part.open("rb") as written:
-                    if sha256_of(written) != digest:
-                        raise HubError(f"{source}: changed while it was uploaded; nothing was changed")
-                os.replace(part, target)  # noqa: PTH105 - whoever comes second brings the same bytes
-                sync_folder(target.parent)
+            with self._part(target) as part, source.open("rb") as file:
+                shutil.copyfileobj(file, part.file, COPY_BYTES)
+                part.file.flush()
+                if sha256_of(part.file) != digest:
+                    raise HubError(f"{source}: changed while it was uploaded; nothing was changed")
+                part.replace()  # whoever comes second brings the same bytes
         return True
 
-    def fetch(self, path: str, digest: str) -> Path:  # noqa: ARG002 - only caches need it
+    def fetch(self, path: str, digest: str, *, cached: bool) -> Path:  # noqa: ARG002 - nothing is cached
         """See Storage."""
         found = self.path / path
-        if not found.is_file():
-            raise FileNotFoundError(str(found))
+        with _explained(f"{found}: cannot be read", ""):
+            if not found.exists():
+                raise FileNotFoundError(str(found))
+            if not found.is_file():
+                raise HubError(f"{found}: this is no regular file")
         return found
 
     @contextmanager
-    def _part(self, target: Path) -> Iterator[tuple[Path, int]]:
-        """Open a part file beside `target`; it is gone at the end, whatever happens, unless the process is killed."""
-        _make_folders(target.parent)
-        _remove_stale_parts(target.parent)
-        part = target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}{PART}"
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    def _part(self, target: Path) -> Iterator[Part]:
+        """Open a part file beside `target`. It is readable for those who may read the hub's folder.
+
+        The umask of whoever uploads does not decide that: with 077, others would see versions that they cannot open.
+        """
+        self._make_folders(target.parent)
+        allowed = stat.S_IMODE(self.path.stat().st_mode)
         try:
-            yield part, handle
-        finally:
-            os.close(handle)
-            part.unlink(missing_ok=True)
+            with open_part(target, allowed & 0o444 | 0o200) as part:
+                yield part
+        except FileNotFoundError as error:
+            raise HubError(f"{target.parent}: a file vanished while it was written; nothing was changed") from error
 
-
-def _write(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
+    def _make_folders(self, folder: Path) -> None:
+        """Make a folder and those above it, each one durable; inside the hub as open to others as the hub's own."""
+        if folder.is_dir():
+            return
+        self._make_folders(folder.parent)
+        try:
+            folder.mkdir(exist_ok=True)
+        except FileExistsError as error:
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder)) from error
+        if folder != self.path and self.path in folder.parents:
+            with suppress(PermissionError):  # somebody else made it this moment, and gave it the same mode
+                folder.chmod(stat.S_IMODE(self.path.stat().st_mode))
+        sync_folder(folder.parent)
 
 
 def _has_digest(path: Path, digest: str) -> bool:
@@ -185,29 +197,6 @@ def _has_digest(path: Path, digest: str) -> bool:
             return sha256_of(file) == digest
     except FileNotFoundError:
         return False
-
-
-def _make_folders(folder: Path) -> None:
-    """Make a folder and those above it, each one durable."""
-    if folder.is_dir():
-        return
-    _make_folders(folder.parent)
-    try:
-        folder.mkdir(exist_ok=True)
-    except FileExistsError as error:
-        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder)) from error
-    sync_folder(folder.parent)
-
-
-def _remove_stale_parts(folder: Path) -> None:
-    """Remove what killed uploads left behind, once it is old enough to be nobody's."""
-    oldest = time.time() - _STALE_SECONDS
-    for part in folder.glob(f".*{PART}"):
-        try:
-            if part.stat().st_mtime < oldest:
-                part.unlink()
-        except FileNotFoundError:  # somebody else was faster
-            continue
 
 
 _MEMORY_LOCK = threading.Lock()
@@ -275,23 +264,20 @@ class RemoteStorage:
                 raise HubError(f"{self.root}/{path}: only {size} bytes were stored; nothing was changed")
         return False
 
-    def fetch(self, path: str, digest: str) -> Path:
-        """See Storage. A cached file whose digest is wrong is fetched again."""
+    def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
+        """See Storage. Files are kept in the user's cache folder; one whose digest is wrong is fetched again."""
         from platformdirs import user_cache_path
 
-        cached = user_cache_path("helm-ext") / "bundles" / f"{digest}.zip"
-        if _has_digest(cached, digest):
-            return cached
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale_parts(cached.parent)
-        part = cached.parent / f".{digest}.{os.getpid()}-{secrets.token_hex(8)}{PART}"
-        try:
-            with self._explained(path, "cannot be read", writes=False):
-                self.file_system.get_file(f"{self.path}/{path}", str(part))
-            shutil.move(part, cached)
-        finally:
-            part.unlink(missing_ok=True)
-        return cached
+        found = user_cache_path("helm-ext") / "bundles" / f"{digest}.zip"
+        with _explained(f"{found}: cannot be written"):
+            if cached and _has_digest(found, digest):
+                return found
+            found.parent.mkdir(parents=True, exist_ok=True)
+            with open_part(found) as part:
+                with self._explained(path, "cannot be read", writes=False):
+                    self.file_system.get_file(f"{self.path}/{path}", str(part.path))
+                part.path.replace(found)  # it need not outlive a crash: whoever reads it compares the digest
+        return found
 
     @contextmanager
     def _explained(self, path: str, what: str, *, writes: bool = True) -> Iterator[None]:

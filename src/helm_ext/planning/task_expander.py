@@ -1,131 +1,92 @@
-"""One run for each task of an UltraEval config: `ultraeval:config=FILE,model=...` (formats.md, section 2).
+"""One run for each task of a file: `ultraeval:config=FILE,model=...`, for every format that has such files.
 
-A run spec function returns one RunSpec; HELM makes several of it with run expanders. It finds them by the name of an
-argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands them the RunSpec made without them:
+How HELM's run expanders work, and what they are handed: `helm_ext.planning.pending`.
 
-    ultraeval:config=FILE,fewshot=2,model=m
-      get_ultraeval_run_spec(fewshot=2)      -> a RunSpec that only keeps the arguments      (make_pending)
-      TaskConfigRunExpander(FILE).expand     -> get_ultraeval_run_spec(config=FILE, task=..., fewshot=2), for each task
-      ModelRunExpander(m).expand             -> each of them with the model
-
-Expanders may also come first (`temperature=1.0,config=FILE`) and then change the pending RunSpec, whose fields
-therefore hold values that no task has (`_UNSET_*`): what was set is known also where it is HELM's default, and what was
-made of the old value (`stop_sequences + [x]`, `max_tokens + 5`) is made of the task's instead.
-
-No run spec function of HELM's has a parameter `config` (asserted in tests/contract); another plugin's that has one
-gets an error that says so, instead of losing its argument. This module is imported by every helm-run: it imports
-nothing heavy.
+No run spec function of HELM's has a parameter of the names that formats give (`Format.several_tasks_in`; asserted in
+tests/contract); another plugin's that has one gets an error that says so, instead of losing its argument. This module
+is imported by every helm-run: it imports nothing heavy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.run_expander import RUN_EXPANDERS, RunExpander
 from helm.benchmark.run_spec import RunSpec
-from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioSpec
+from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.formats.registry import all_formats, get_format
+from helm_ext.planning.pending import UNSET_TEXT, is_pending, make_blocked, make_pending
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-__all__ = ["PendingTaskScenario", "TaskConfigRunExpander", "install", "make_pending"]
-
-ENTRY = "ultraeval"
-_SOURCES = ("dataset", "data", "config")
-
-_UNSET_TEXT = "<as the task says>"
-_UNSET_NUMBER = -(2**40)
-_UNSET_BY_TYPE: dict[type, Any] = {str: _UNSET_TEXT, int: _UNSET_NUMBER, float: float(_UNSET_NUMBER)}
-
-_NOTHING_NAMED = (
-    "ultraeval: exactly one of config, dataset, data is needed, none of them is given\n"
-    "  hint: ultraeval:config=FILE,model=... or ultraeval:dataset=NAME,method=gen,model=... "
-    "or ultraeval:data=FILE,transform=SCRIPT,model=..."
-)
+__all__ = ["TaskRunExpander", "install"]
 
 
-class PendingTaskScenario(Scenario):
-    """Stands in a RunSpec whose config was not read yet. Run as it is, it says what the run entry lacks."""
+class TaskRunExpander(RunExpander):
+    """`ARGUMENT=FILE`: one run for each task of the file, of those that the other arguments choose."""
 
-    name = ENTRY
-    description = "An UltraEval config, not yet read"
-    tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__()
-        self.arguments = arguments
-
-    def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - HELM's signature
-        """Raise RunEntryError: the entry names neither config nor dataset nor data."""
-        raise RunEntryError(_NOTHING_NAMED)
-
-
-def make_pending(arguments: Mapping[str, Any]) -> RunSpec:
-    """Return the RunSpec of `ultraeval:` arguments without a source, to be expanded by `config=FILE`."""
-    return RunSpec(
-        name=ENTRY,
-        scenario_spec=ScenarioSpec(
-            class_name=f"{PendingTaskScenario.__module__}.{PendingTaskScenario.__qualname__}", args=dict(arguments)
-        ),
-        adapter_spec=_unset_adapter_spec(),
-        metric_specs=[],
-        groups=[],
-    )
-
-
-class TaskConfigRunExpander(RunExpander):
-    """`config=FILE`: one run for each task of the file (all of one method where `method=` is given)."""
-
-    name = "config"
-
-    def __init__(self, value: Any, make: Callable[..., RunSpec] | None = None) -> None:
+    def __init__(self, argument: str, value: Any, make: Callable[..., RunSpec] | None = None) -> None:
+        self.name = argument
         self.value = value
         self._make = make
         """Makes the RunSpec of one task; by default ours."""
 
     def expand(self, run_spec: RunSpec) -> list[RunSpec]:
         """Return one RunSpec a task. Raises RunEntryError, DatasetError."""
-        if run_spec.scenario_spec.class_name != make_pending({}).scenario_spec.class_name:
+        if not is_pending(run_spec):
+            examples = ", ".join(f"{f.name}:{self.name}=FILE" for f in all_formats() if f.several_tasks_in == self.name)
             raise RunEntryError(
-                f"config={self.value}: this argument is helm-ext's (ultraeval:config=FILE), and {run_spec.name!r} is "
-                "another run entry\n  hint: remove config=, or disable the helm_ext plugin for this run"
+                f"{self.name}={self.value}: this argument is helm-ext's ({examples}), and {run_spec.name!r} is "
+                f"another run entry\n  hint: remove {self.name}=, or disable the helm_ext plugin for this run"
             )
-        arguments = run_spec.scenario_spec.args
+        arguments = dict(run_spec.scenario_spec.args)
+        entry = arguments.pop("entry")
+        base = make_pending(entry, arguments)
+        made = self._make_runs(entry, {self.name: self.value, **arguments})
+        return [_merge(task, run_spec, base) for task in made]
+
+    def _make_runs(self, entry: str, given: dict[str, Any]) -> list[RunSpec]:
+        """Return the run of each task; those that cannot be run come last. Raises what the only task raises."""
         make = self._make or _make_run_spec
-        base = make_pending(arguments)
-        return [
-            _merge(make(**{"config": self.value, **arguments, **chosen}), run_spec, base)
-            for chosen in self._tasks(arguments)
-        ]
+        format_ = get_format(entry)
+        tasks = format_.tasks(given | format_.parse({self.name: self.value}))
+        if len(tasks) == 1:
+            return [make(entry, given | tasks[0])]
+        made: list[RunSpec] = []
+        blocked: list[RunSpec] = []
+        reasons: dict[str, str] = {}
+        for chosen in tasks:
+            task = ", ".join(chosen.values())
+            try:
+                made.append(make(entry, given | chosen))
+            except (HelmExtError, OSError) as error:
+                blocked.append(make_blocked(entry, given | chosen, task, str(error)))
+                reasons[task] = str(error)
+        if not made:
+            raise RunEntryError(_none_can_run(f"{self.name}={self.value}", reasons))
+        for task, reason in reasons.items():
+            hwarn(f"task {task} cannot be run, and will be named at the end: {reason}")
+        return [*made, *blocked]
 
-    def _tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return what chooses each task; nothing where the file holds one, or where the entry chooses."""
-        from helm_ext.formats import ultraeval
-        from helm_ext.formats.run_entries import parse_arguments
 
-        if "task" in arguments:
-            return [{}]
-        names = ultraeval.tasks(
-            parse_arguments("ultraeval", {"config": self.value})["config"], method=arguments.get("method")
-        )
-        return [{"task": name} for name in names] if len(names) > 1 else [{}]
+SHOWN_TASKS = 10
+"""Of those that cannot be run, where none can."""
 
 
-def _unset_adapter_spec() -> AdapterSpec:
-    """Return an AdapterSpec of values that no task has. Expanders branch on `method`, so that stays HELM's."""
-    return AdapterSpec(
-        **{
-            field.name: _UNSET_BY_TYPE[type(value)]
-            for field in fields(AdapterSpec)
-            if field.name not in ("method", "model", "model_deployment")
-            and type(value := getattr(AdapterSpec(), field.name)) in _UNSET_BY_TYPE
-        },
-        stop_sequences=[_UNSET_TEXT],
-    )
+def _none_can_run(asked: str, reasons: Mapping[str, str]) -> str:
+    shown = [f"{task}: {reason}" for task, reason in list(reasons.items())[:SHOWN_TASKS]]
+    more = [f"... and {len(reasons) - SHOWN_TASKS} more"] if len(reasons) > SHOWN_TASKS else []
+    return "\n".join([f"{asked}: none of its {len(reasons)} tasks can be run", *shown, *more])
+
+
+def _make_run_spec(entry: str, arguments: dict[str, Any]) -> RunSpec:
+    from helm_ext.planning.run_specs import get_run_spec
+
+    return get_run_spec(entry, arguments)
 
 
 def _set_over(ours: Any, unset: Any, changed: Any) -> Any:
@@ -133,16 +94,10 @@ def _set_over(ours: Any, unset: Any, changed: Any) -> Any:
     if isinstance(unset, str) and unset and isinstance(changed, str):
         return changed.replace(unset, ours)
     if isinstance(unset, list) and unset and isinstance(changed, list):
-        return [item for value in changed for item in (ours if value == _UNSET_TEXT else [value])]
+        return [item for value in changed for item in (ours if value == UNSET_TEXT else [value])]
     if type(unset) in (int, float) and isinstance(changed, int | float) and changed < unset / 2:
         return round(ours + (changed - unset), 6)  # increased or decreased by so much
     return changed
-
-
-def _make_run_spec(**arguments: Any) -> RunSpec:
-    from helm_ext.planning import run_specs
-
-    return run_specs.get_ultraeval_run_spec(**arguments)
 
 
 def _merge(child: RunSpec, parent: RunSpec, base: RunSpec) -> RunSpec:
@@ -166,5 +121,7 @@ def _merge(child: RunSpec, parent: RunSpec, base: RunSpec) -> RunSpec:
 
 
 def install() -> None:
-    """Register the expander, once."""
-    RUN_EXPANDERS.setdefault(TaskConfigRunExpander.name, TaskConfigRunExpander)
+    """Register an expander for each argument that may name a file of several tasks, once."""
+    for format_ in all_formats():
+        if format_.several_tasks_in:
+            RUN_EXPANDERS.setdefault(format_.several_tasks_in, partial(TaskRunExpander, format_.several_tasks_in))

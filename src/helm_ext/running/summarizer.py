@@ -17,10 +17,12 @@ from typing import Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.presentation.summarize import Summarizer
 from helm.benchmark.run_spec import RunSpec
+from helm.benchmark.scenarios.scenario import ScenarioMetadata
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, show
 from helm_ext.fast.display import write_display_files
+from helm_ext.formats.scenario import tell_apart
 
 __all__ = ["DISPLAY_ROWS_ENV", "StreamingSummarizer"]
 
@@ -70,6 +72,10 @@ class StreamingSummarizer(Summarizer):
         super().group_runs()
         for message in find_averaged(run.run_spec for run in self.runs):
             hwarn(message)
+
+    def get_scenario_metadata(self) -> list[ScenarioMetadata]:
+        """Describe the groups as HELM does, and tell those apart that have one title."""
+        return tell_apart(super().get_scenario_metadata())
 
     def write_run_display_json(self, skip_completed: bool) -> None:
         """Write the three display files of each run."""

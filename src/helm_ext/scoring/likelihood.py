@@ -1,4 +1,4 @@
-"""The metric of UltraEval's PPL tasks: which option makes the whole string likeliest (formats.md, section 2).
+"""The metric of UltraEval's PPL tasks: which option makes the whole string likeliest (docs/ultraeval.md).
 
 HELM's own metric for one request an option looks at the last N tokens, N being the number of tokens of " " + option,
 and divides by N: other strings, other winners. Here the score of an option is the negative log-likelihood of

@@ -1,4 +1,4 @@
-"""How log-probabilities of a row's options become its score: pure functions (formats.md, section 2).
+"""How log-probabilities of a row's options become its score: pure functions (docs/ultraeval.md).
 
 The input of a row is one list of token log-probabilities for each option: those of the *whole* string (prompt + option)
 but its first token.

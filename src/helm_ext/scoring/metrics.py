@@ -55,17 +55,14 @@ class EvalSetMetric(MetricInterface):
     def __init__(
         self,
         metrics: Sequence[str],
-        postprocess: dict[str, Any] | None = None,
         attributes: Mapping[str, Sequence[str]] | None = None,
         **scoring: Any,
     ) -> None:
         self.scoring = Scoring(metrics=tuple(metrics), **scoring)
-        self.postprocess = postprocess
-        """Arguments of `helm_ext.formats.ultraeval.get_postprocess`, for tasks that name one."""
         self.attributes = attributes or {}
         """`EvalSet.attributes`: the main metric is also reported for each of their values."""
         self.is_list = self.scoring.output_format == "list"
-        ours = get_scores()
+        ours = self.find_scores()
         self.scores = [ours[name] for name in metrics if name in ours]
         self.list_metrics = [name for name in metrics if self.is_list and name in LIST_METRICS]
         self.helm_metrics = [name for name in metrics if name not in ours and name not in self.list_metrics]
@@ -113,16 +110,17 @@ class EvalSetMetric(MetricInterface):
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
 
-    def _get_postprocess(self) -> Callable[[str], str] | None:
-        if self.postprocess is None:
-            return None
-        from helm_ext.formats import ultraeval
+    def find_scores(self) -> Mapping[str, Score]:
+        """Return the scores of ours that may be named. A format's own metric may have more; this touches no file."""
+        return get_scores()
 
-        return ultraeval.get_postprocess(**self.postprocess)
+    def get_postprocess(self) -> Callable[[str], str] | None:
+        """Return what a completion goes through before it is read; None for nothing. A format's own metric has some."""
+        return None
 
     def _get_reader(self, adapter_spec: AdapterSpec) -> Callable[[RequestState], Reading]:
         """Return what reads a request state: the answers that its completions mean, and our own stats of it."""
-        post = self._get_postprocess()
+        post = self.get_postprocess()
         reader = AnswerReader(self.scoring, adapter_spec.output_mapping_pattern, multi_label=adapter_spec.multi_label)
         is_list = self.is_list
 
@@ -142,11 +140,13 @@ class EvalSetMetric(MetricInterface):
                 predictions.append(question.to_prediction(answer).strip())
             if is_list:
                 predictions[0] = question.to_list_prediction(answers).strip()
-            return Reading(question.golds, predictions, completions[0].logprob, self._own_stats(question, answers))
+            return Reading(
+                question.golds, predictions, completions[0].logprob, self.compute_own_stats(question, answers)
+            )
 
         return read
 
-    def _own_stats(self, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
+    def compute_own_stats(self, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""
         stats: dict[str, float] = {}
         if question.options is not None:
@@ -161,12 +161,18 @@ class EvalSetMetric(MetricInterface):
                 stats[name] = max(LIST_METRICS[name](gold, predicted) for gold in question.gold_lists)
         for score in self.scores:
             if score.row_function is not None:
-                row = row_extra(question.instance).get("data", {})
-                stats[score.name] = score.row_function(row, question.texts, answers[0].text)
+                stats[score.name] = self.score_row(score, question, answers)
             else:
                 prediction = question.to_prediction(answers[0])
                 stats[score.name] = max(score.function(gold, prediction) for gold in golds)
         return stats
+
+    def score_row(self, score: Score, question: Question, answers: Sequence[Answer]) -> float:
+        """Return the value of a score that looks at the whole row (it has a `row_function`): of the first answer."""
+        assert score.row_function is not None
+        extra = row_extra(question.instance)
+        golds = extra.get("gold", question.texts if len(question.texts) > 1 else question.texts[0])
+        return score.row_function(extra.get("data", {}), golds, answers[0].text)
 
 
 def take_scored(scenario_state: ScenarioState) -> ScenarioState:

@@ -1,19 +1,33 @@
-"""Innodata Dataset Hub bundles: chat records, lowered to HELM's chat method (formats.md, section 3).
+"""Innodata Dataset Hub bundles: chat records, lowered to HELM's chat method (docs/innodata.md).
 
-records.py   one line: a conversation and the expected reply
-meta.py      meta.json: sizes, digests, attributes
-archive.py   a ZIP from a stranger
-bundle.py    the three together, streamed and checked
-pack.py      make a bundle, reproducibly
-load.py      bundle ──▶ EvalSet
-replies.py   replies recorded earlier
+options.py     arguments of a run entry
+loading.py     a bundle is read and checked
+replies.py     replies recorded earlier
+attributes.py  what reports can be grouped by
+lowering.py    records ──▶ EvalSet
+writing.py     EvalSet ──▶ bundle
+
+The bundles themselves are the business of `helm_ext.hub`.
 """
 
 from __future__ import annotations
 
-from helm_ext.formats.innodata.load import check, load, render_text
-from helm_ext.formats.innodata.schema import json_schema
-from helm_ext.hub.bundle import open_bundle
-from helm_ext.hub.pack import pack
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from helm_ext.formats.innodata.loading import check, load
+    from helm_ext.formats.innodata.lowering import render_text
+    from helm_ext.formats.innodata.schema import json_schema
+    from helm_ext.hub import open_bundle, pack
 
 __all__ = ["check", "json_schema", "load", "open_bundle", "pack", "render_text"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what the modules define; they are imported when asked for: every helm-run imports this package."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from helm_ext import hub
+    from helm_ext.formats.innodata import loading, lowering, schema
+
+    return getattr(next(module for module in (loading, lowering, schema, hub) if hasattr(module, name)), name)

@@ -1,26 +1,237 @@
-"""The shape of a file: what each key may hold, those of a row aside (`state_models`). Also the JSON Schema for editors.
+"""The shape of a file: what each key may hold. Also the JSON Schema for editors.
 
-pydantic's words for what is wrong never reach a user: see `wording`.
+Typed dicts, not classes: they are validated at about the speed of parsing, and unknown keys stay where they are.
+pydantic's words for what is wrong never reach a user: see `wording`. Every key is explained in docs/adapter_spec.md.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import Required, TypedDict
 
-from helm_ext.formats.request_states.state_models import AnswerMapping, EvalSplit, StateModel
-
 __all__ = [
     "FILE",
+    "JOINT",
+    "JOINT_COT",
+    "JOINT_METHODS",
+    "KNOWN_STATE",
+    "LABELLED_METHODS",
     "METHODS",
+    "STATE",
     "UNSUPPORTED_METHODS",
-    "AdapterSpecModel",
-    "FileModel",
-    "ScoringModel",
+    "known_keys",
     "validate",
 ]
+
+_OPEN = ConfigDict(strict=True, extra="allow", use_attribute_docstrings=True)
+"""Unknown keys are kept (they occur in real files)."""
+
+AnswerMapping = dict[str, str | int]
+
+_EVAL_SPLITS = "[Tt][Ee][Ss][Tt]|[Vv][Aa][Ll][Ii][Dd](?:[Aa][Tt][Ii][Oo][Nn])?|[Dd][Ee][Vv]"
+Split = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:[Tt][Rr][Aa][Ii][Nn]|{_EVAL_SPLITS})\s*$"})]
+"""Names of splits; `rows` reads them and says what is wrong. The pattern is for editors."""
+EvalSplit = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:{_EVAL_SPLITS})\s*$"})]
+
+
+@with_config(_OPEN)
+class OutputModel(TypedDict, total=False):
+    """What a reference says."""
+
+    text: Required[str]
+    """The answer, or one option."""
+
+
+@with_config(_OPEN)
+class ReferenceModel(TypedDict, total=False):
+    """One possible answer; an option, for multiple choice."""
+
+    output: Required[OutputModel]
+    """What it says."""
+    tags: list[str] | None
+    """`["correct"]` marks what is right; several references may be."""
+    split: Split | None
+    """Accepted here too; must agree with the instance's."""
+
+
+@with_config(_OPEN)
+class MessageModel(TypedDict, total=False):
+    """One turn of a conversation."""
+
+    role: Required[str]
+    """`system`, `user` or `assistant`."""
+    content: Required[str]
+    """What is said."""
+
+
+@with_config(_OPEN)
+class InputModel(TypedDict, total=False):
+    """What is asked."""
+
+    text: str | None
+    """The question."""
+    messages: list[MessageModel] | None
+    """A conversation, for the method `chat`."""
+
+
+@with_config(_OPEN)
+class InstanceModel(TypedDict, total=False):
+    """One row of the dataset."""
+
+    input: Required[InputModel]
+    """What is asked."""
+    references: list[ReferenceModel] | None
+    """Possible answers, the right one (or ones) tagged `correct`."""
+    split: Split | None
+    """`train` (demonstrations), `test` or `valid` (`validation` and `dev` mean `valid`)."""
+    id: int | str | None
+    """Any name; made unique where it is not."""
+    sub_split: str | None
+    """HELM's sub split."""
+    perturbation: dict[str, Any] | None
+    """HELM's description of a perturbation."""
+    contrast_inputs: list[InputModel] | None
+    """HELM's contrast sets."""
+    contrast_references: list[list[ReferenceModel]] | None
+    """HELM's contrast sets."""
+    extra_data: dict[str, Any] | None
+    """Anything; passed to HELM as it is."""
+    chain_of_thought: str | None
+    """Train rows: the reasoning, rendered between output_prefix and the answer."""
+    answer_mapping: AnswerMapping | None
+    """Label to option: the option's text, or its position in `references`, counted from 0."""
+    output_mapping: AnswerMapping | None
+    """HELM's name of answer_mapping."""
+
+
+@with_config(_OPEN)
+class TokenModel(TypedDict, total=False):
+    """One token of a completion."""
+
+    text: Required[str]
+    """The token."""
+    logprob: float | None
+    """Its log-probability."""
+
+
+@with_config(_OPEN)
+class CompletionModel(TypedDict, total=False):
+    """One output of the model."""
+
+    text: str | None
+    """What the model wrote."""
+    logprob: float | None
+    """Sum of the log-probabilities."""
+    tokens: list[TokenModel] | None
+    """Its tokens."""
+    finish_reason: dict[str, Any] | None
+    """Why it ended."""
+    thinking: dict[str, Any] | None
+    """HELM: `{text}` of a reasoning model."""
+    multimodal_content: Any
+    """HELM's; not used here."""
+
+
+@with_config(_OPEN)
+class ResultModel(TypedDict, total=False):
+    """What came back for a request: HELM's RequestResult."""
+
+    success: bool | None
+    """Absent with completions means true."""
+    completions: list[CompletionModel] | None
+    """The model's outputs, in order. None, or a single empty one without tokens and success: not run."""
+    cached: bool | None
+    """Whether it came from a cache."""
+    request_time: float | None
+    """Seconds."""
+    request_datetime: int | float | None
+    """Seconds since 1970."""
+    error: str | None
+    """What went wrong, if success is false."""
+    batch_size: int | None
+    """HELM's."""
+    batch_request_time: float | None
+    """HELM's."""
+    embedding: Any
+    """HELM's; not used here."""
+    error_flags: Any
+    """HELM's; not used here."""
+
+
+@with_config(_OPEN)
+class RequestModel(TypedDict, total=False):
+    """What was sent to a model (HELM's Request), and under `result` what came back."""
+
+    result: ResultModel | None
+    """What came back."""
+    prompt: str | None
+    """What was sent."""
+    messages: Any
+    """What was sent to a chat model."""
+    temperature: Any
+    """As it was sent, like all that follows."""
+    max_tokens: Any
+    """At most this many tokens were generated."""
+    stop_sequences: Any
+    """Generation ended at the first of these."""
+    num_completions: Any
+    """Completions that were asked for."""
+    top_p: Any
+    """Nucleus sampling."""
+    top_k_per_token: Any
+    """HELM's name of top_k."""
+    presence_penalty: Any
+    """Against repetition, by presence."""
+    frequency_penalty: Any
+    """Against repetition, by frequency."""
+    random: Any
+    """The model's seed."""
+    echo_prompt: Any
+    """Whether the completion begins with the prompt."""
+    model: Any
+    """Who was asked; the run names whose completions they are."""
+    model_deployment: Any
+    """As `model`."""
+    embedding: Any
+    """HELM's; not used here."""
+    multimodal_prompt: Any
+    """HELM's; not used here."""
+    image_generation_parameters: Any
+    """HELM's; not used here."""
+    response_format: Any
+    """HELM's; not used here."""
+
+
+@with_config(_OPEN)
+class StateModel(TypedDict, total=False):
+    """One element of `request_states`: a row, and what a model answered, if it was asked."""
+
+    instance: Required[InstanceModel]
+    """The row."""
+    request: RequestModel | None
+    """What was sent to a model and came back. Absent or {}: not run."""
+    result: ResultModel | None
+    """HELM's own place of the result."""
+    answer_mapping: AnswerMapping | None
+    """Label to option: the option's text, or its position in `references`, counted from 0."""
+    output_mapping: AnswerMapping | None
+    """HELM's name of answer_mapping."""
+    train_trial_index: int | None
+    """HELM's."""
+    reference_index: int | None
+    """HELM's: which reference this request was about."""
+    request_mode: Literal["original", "calibration"] | None
+    """HELM's, for multiple_choice_separate_calibrated."""
+    num_train_instances: int | None
+    """HELM's: demonstrations in the prompt."""
+    prompt_truncated: bool | None
+    """HELM's."""
+    num_conditioning_tokens: int | None
+    """HELM's, for language modeling; not used here."""
+
 
 _CLOSED = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 """Unknown keys are errors: a typo would silently change the prompt or the score."""
@@ -34,6 +245,12 @@ METHODS = (
     "multiple_choice_separate_calibrated",
 )
 """HELM's adaptation methods for text that can be run and re-scored."""
+
+JOINT = "multiple_choice_joint"
+JOINT_COT = "multiple_choice_joint_chain_of_thought"
+JOINT_METHODS = (JOINT, JOINT_COT)
+LABELLED_METHODS = (None, "generation", "chat", *JOINT_METHODS)
+"""Methods whose completions name an option (None: not chosen yet, and then it will be one of these)."""
 
 UNSUPPORTED_METHODS = (
     "language_modeling",
@@ -199,6 +416,14 @@ class FileModel(TypedDict, total=False):
 
 
 FILE: TypeAdapter[FileModel] = TypeAdapter(FileModel)
+STATE: TypeAdapter[StateModel] = TypeAdapter(StateModel)
+KNOWN_STATE: msgspec.json.Decoder[StateModel] = msgspec.json.Decoder(StateModel)
+"""Reads and checks a state in one step, and silently leaves out unknown keys. What it refuses is not explained."""
+
+
+def known_keys(model: Any) -> frozenset[str]:
+    """Return the keys that the format reads in an object of this shape. Files may have others in rows."""
+    return frozenset(model.__annotations__)
 
 
 def validate(adapter: TypeAdapter[Any], value: Any) -> Any:
@@ -209,7 +434,8 @@ def validate(adapter: TypeAdapter[Any], value: Any) -> Any:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        if not [item for item in error.errors(include_url=False) if _make_whole(value, item["loc"], item["input"])]:
+        numbers = [item for item in error.errors(include_url=False) if item["type"] == "int_type"]
+        if not [item for item in numbers if _make_whole(value, item["loc"], item["input"])]:
             raise
     return adapter.validate_python(value)
 

@@ -1,4 +1,4 @@
-"""What a state says about a request that was made earlier (formats.md, section 1, recorded results)."""
+"""What a state says about a request that was made earlier (docs/adapter_spec.md, "Recorded completions")."""
 
 from __future__ import annotations
 

@@ -6,10 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from helm_ext.errors import did_you_mean, show
+from helm_ext.errors import Path, Problems, did_you_mean, show
 from helm_ext.evalset import Scoring
-from helm_ext.formats.request_states.report import Report
-from helm_ext.formats.request_states.wording import Path
 
 __all__ = ["HELM_METRICS", "LIST_METRICS", "UNUSABLE_METRICS", "check_scoring", "make_scoring"]
 
@@ -87,7 +85,7 @@ def default_metrics(method: str, output_format: str, *, all_choice: bool) -> tup
 def make_scoring(
     given: Mapping[str, Any],
     overrides: Mapping[str, Any],
-    report: Report,
+    report: Problems,
     *,
     method: str,
     output_format: Literal["string", "list"],
@@ -135,7 +133,7 @@ def make_scoring(
     )
 
 
-def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Report) -> None:
+def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Problems) -> None:
     """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
     for chosen, inside in ((overrides, ()), (given, ("scoring",))):
         if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
@@ -144,7 +142,7 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
             check_regex(chosen["extract"], (*inside, "extract"), report)
 
 
-def check_regex(pattern: str, path: Path, report: Report) -> None:
+def check_regex(pattern: str, path: Path, report: Problems) -> None:
     """Report a regular expression that is none."""
     try:
         re.compile(pattern)
@@ -173,7 +171,7 @@ def _metric_hint(name: str, known: Sequence[str]) -> str:
     return did_you_mean(name, known) or (f"did you mean {longer[0]!r}?" if longer else _EXAMPLES)
 
 
-def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Report) -> None:
+def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Problems) -> None:
     if not metrics:
         report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
     for name in metrics:

@@ -11,11 +11,12 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from helm_ext.formats.request_states import keys
-from helm_ext.formats.request_states.rows import First, Row
-from helm_ext.formats.request_states.wording import Path
+from helm_ext.errors import Path
+from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.models import known_keys
+from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["Strays"]
+__all__ = ["guess", "objects", "readable_keys"]
 
 _REFERENCE: Path = ("instance", "references")
 _RESULT: Path = ("request", "result")
@@ -24,14 +25,14 @@ _COMPLETION: Path = ("request", "result", "completions")
 _HELMS_RESULT: Path = ("result",)
 _HELMS_COMPLETION: Path = ("result", "completions")
 
-_READ: dict[Path, frozenset[str]] = {
-    (): keys.IN_STATE,
-    ("instance",): keys.IN_INSTANCE,
-    ("instance", "input"): keys.IN_INPUT,
-    _REFERENCE: keys.IN_REFERENCE,
-    ("request",): keys.IN_REQUEST,
-    **dict.fromkeys((_RESULT, _HELMS_RESULT), keys.IN_RESULT),
-    **dict.fromkeys((_COMPLETION, _HELMS_COMPLETION), keys.IN_COMPLETION),
+readable_keys: dict[Path, frozenset[str]] = {
+    (): known_keys(models.StateModel),
+    ("instance",): known_keys(models.InstanceModel),
+    ("instance", "input"): known_keys(models.InputModel),
+    _REFERENCE: known_keys(models.ReferenceModel),
+    ("request",): known_keys(models.RequestModel),
+    **dict.fromkeys((_RESULT, _HELMS_RESULT), known_keys(models.ResultModel)),
+    **dict.fromkeys((_COMPLETION, _HELMS_COMPLETION), known_keys(models.CompletionModel)),
 }
 """The places in a state, and the keys that are read there."""
 
@@ -76,36 +77,7 @@ _NEAR = 0.85
 """Of difflib: `tag` and `Tags` are near `tags`, `idx` and `input_text` are near nothing."""
 
 
-class Strays:
-    """Counts them. One look at each key of each place; a key that is none is not looked at again."""
-
-    def __init__(self) -> None:
-        self.found: dict[tuple[Path, str], tuple[First, str]] = {}
-        """(place in the state, key) to where it was seen, and what may have been meant."""
-        self._settled = {place: set(known) for place, known in _READ.items()}
-        """Keys that are read, and those that rows have for themselves."""
-
-    def look(self, state: Mapping[str, Any], row: Row) -> None:
-        """Look at the keys of a row. Written for speed: this runs once a row."""
-        settled = self._settled
-        for place, value in _objects(state, row):
-            if not settled[place].issuperset(value):
-                for key in value.keys() - settled[place]:
-                    self._look_at(place, key, row)
-
-    def _look_at(self, place: Path, key: str, row: Row) -> None:
-        if (place, key) in _ANSWERS and row.found[0][0] == "ok":
-            return
-        if (place, key) not in self.found:
-            hint = _guess(place, key, _READ[place])
-            if not hint:
-                self._settled[place].add(key)
-                return
-            self.found[place, key] = First(), hint
-        self.found[place, key][0].add(row)
-
-
-def _objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yield the objects of a valid state that may have keys which mean something elsewhere, and their places."""
     if row.extra:
         yield (), state
@@ -130,12 +102,14 @@ def _objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping
             yield _HELMS_COMPLETION, completion
 
 
-def _guess(place: Path, key: str, known: frozenset[str]) -> str:
-    """Return what may have been meant, or ""."""
+def guess(place: Path, key: str, *, is_recorded: bool) -> str | None:
+    """Return what may have been meant, or ""; None where that cannot be told by a row with a recorded completion."""
+    if is_recorded and (place, key) in _ANSWERS:
+        return None
     hint = _HINTS.get((place, key)) or _ANSWERS.get((place, key))
     if hint:
         return hint
     if key in _PLACES:
         return f"{key} is read in {_PLACES[key]}"
-    near = difflib.get_close_matches(key.lower(), sorted(known), n=1, cutoff=_NEAR)
+    near = difflib.get_close_matches(key.lower(), sorted(readable_keys[place]), n=1, cutoff=_NEAR)
     return f"did you mean {near[0]!r}?" if near else ""

@@ -1,22 +1,29 @@
-"""What is wrong with a value, in our words: pydantic's findings become Problems."""
+"""What is wrong with a value, in our words: pydantic's findings become ours."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from typing_extensions import get_type_hints, is_typeddict
 
-from helm_ext.errors import did_you_mean, show
+from helm_ext.errors import Path, did_you_mean, show
 from helm_ext.formats.request_states import models
 
-__all__ = ["Finding", "describe", "format_path", "near_key"]
+__all__ = ["Finding", "describe", "near_key"]
 
-Path = tuple[str | int, ...]
-Finding = tuple[Path, str, str, str]
-"""(path inside the value, message, hint, code)."""
+
+class Finding(NamedTuple):
+    """What is wrong at one place of a value."""
+
+    path: Path
+    """Inside the value."""
+    message: str
+    hint: str
+    code: str
+
 
 _EXPECTED = {
     "string_type": "a string",
@@ -42,19 +49,6 @@ def describe(error: ValidationError, value: Any) -> list[Finding]:
     return [_finding(path, items) for path, items in grouped.items()]
 
 
-def format_path(path: Iterable[str | int]) -> str:
-    """Write a path as the reader would: `request_states[3].instance.id`."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.isidentifier():
-            text += f".{part}" if text else part
-        else:
-            text += f"[{show(part)}]"
-    return text
-
-
 def _path(item: Mapping[str, Any], value: Any) -> Path:
     """Return the error's place without pydantic's names of the alternatives of a union."""
     path = tuple(item["loc"])
@@ -78,15 +72,15 @@ def _finding(path: Path, items: Sequence[Mapping[str, Any]]) -> Finding:
     kind = items[0]["type"]
     got = items[0]["input"]
     if kind == "missing":
-        return path, "missing", _missing_key_hint(path, got), "missing-key"
+        return Finding(path, "missing", _missing_key_hint(path, got), "missing-key")
     if kind == "extra_forbidden":
-        return path, "unknown key", _unknown_key_hint(path), "unknown-key"
+        return Finding(path, "unknown key", _unknown_key_hint(path), "unknown-key")
     expected = " or ".join(dict.fromkeys(_expected(item) for item in items))
     if kind in ("greater_than_equal", "less_than_equal", "finite_number"):
         code = "out-of-range"
     else:
         code = "wrong-type" if kind != "literal_error" else "wrong-value"
-    return path, f"expected {expected}, got {show(got)}", _type_hint(kind, items, got), code
+    return Finding(path, f"expected {expected}, got {show(got)}", _type_hint(kind, items, got), code)
 
 
 def _expected(item: Mapping[str, Any]) -> str:

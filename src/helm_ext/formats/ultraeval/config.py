@@ -1,4 +1,4 @@
-"""Upstream's task configs: one JSON object, or a list of them (formats.md, section 2).
+"""Upstream's task configs: one JSON object, or a list of them (docs/ultraeval.md).
 
 Both spellings in use are read: `task_name`, `transform`, `metric`, and the `dataset_name`, `transforms`, `metrics` that
 upstream's `make_config.py` writes.

@@ -1,4 +1,4 @@
-"""From a completion to the answer in it: upstream's postprocessing by name (formats.md, section 2).
+"""From a completion to the answer in it: upstream's postprocessing by name (docs/ultraeval.md).
 
 A name is looked up in the user's checkout first, so that a task is scored by the very code it was written for. Without
 a checkout the rules below stand in for the common ones; `first_line`, `last_number`, `boxed` and `option_letter` are

@@ -1,4 +1,4 @@
-"""The rows of an UltraEval data file: one JSON object a line, as it stands (formats.md, section 2).
+"""The rows of an UltraEval data file: one JSON object a line, as it stands (docs/ultraeval.md).
 
 Keys differ from row to row, so rows are never read as a table: that would invent keys.
 """
@@ -31,13 +31,16 @@ class Rows:
     """Line number of each row, from 1."""
 
 
-def read_rows(path: Path) -> Rows:
-    """Read a JSON Lines file, plain or compressed. Raises DatasetError with every line that is no JSON object."""
+def read_rows(path: Path, *, allow_nan: bool = False) -> Rows:
+    """Read a JSON Lines file, plain or compressed. Raises DatasetError with every line that is no JSON object.
+
+    `allow_nan`: NaN and Infinity are numbers, as Python writes them.
+    """
     problems: list[Problem] = []
     rows: list[Row] = []
     lines: list[int] = []
     with LineSource(path) as source:
-        for number, row in iter_json_lines(source, str(path), problems, blank="error"):
+        for number, row in iter_json_lines(source, str(path), problems, blank="error", allow_nan=allow_nan):
             if isinstance(row, dict):
                 rows.append(row)
                 lines.append(number)

@@ -1,6 +1,6 @@
 """Which task is run: from a run entry's arguments, or upstream's config, to files that exist and rules that are known.
 
-Three ways to name a task (formats.md, section 2):
+Three ways to name a task (docs/ultraeval.md):
 
     config=FILE[,task=NAME]                       upstream's task config
     dataset=NAME[,method=gen|ppl][,version=0]     a folder `datasets/NAME/` in upstream's layout
@@ -15,23 +15,31 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.ultraeval.checkout import find_checkout
 from helm_ext.formats.ultraeval.config import TaskConfig, read_config
-from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
+from helm_ext.formats.ultraeval.metric_names import MetricChoice, parse_metric_argument, read_metrics
 from helm_ext.formats.ultraeval.sampling import Sampling, read_sampling
+from helm_ext.formats.ultraeval.task_files import (
+    METHODS,
+    Method,
+    choose_script,
+    find_data_file,
+    find_dataset_folder,
+    is_called,
+    method_in,
+    require_file,
+    script_of_version,
+    script_version,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Method", "Task", "resolve", "script_version"]
+__all__ = ["Task", "resolve", "task_names", "tasks_of"]
 
-Method = Literal["gen", "ppl"]
-METHODS: tuple[Method, ...] = ("gen", "ppl")
-
-_SCRIPT_NAME = re.compile(r"transform_(gen|ppl)_(.+)\.py")
 FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
 
 
@@ -49,8 +57,7 @@ class Task:
     description: str = ""
     fewshot: int = 0
     postprocess: str = ""
-    metrics: tuple[str, ...] = ()
-    """Names of stats, the main one first. For PPL one of `helm_ext.scoring.likelihood.RULES`."""
+    metrics: MetricChoice = field(default_factory=lambda: MetricChoice(()))
     sampling: Sampling = field(default_factory=Sampling)
     demos: Path | None = None
     files: tuple[Path, ...] = ()
@@ -61,16 +68,6 @@ class Task:
     def version(self) -> str:
         """The script's version: `v0`, `cot`, or "" for `transform.py`."""
         return script_version(self.script)
-
-
-def script_version(script: Path) -> str:
-    """Return the version in a script's name.
-
-    >>> script_version(Path("transform_gen_v0.py")), script_version(Path("transform.py"))
-    ('v0', '')
-    """
-    match = _SCRIPT_NAME.fullmatch(script.name)
-    return match.group(2) if match else ""
 
 
 def resolve(
@@ -88,6 +85,7 @@ def resolve(
     metric: Any = None,
     root: str | Path | None = None,
     dataset_name: str | None = None,
+    params: str | Path | None = None,
     max_tokens: int | None = None,
     temperature: float | None = None,
 ) -> Task:
@@ -112,14 +110,14 @@ def resolve(
         warnings += config_warnings
         data_path, script = top / found.path, top / found.transform
     elif dataset is not None:
-        folder = _dataset_folder(dataset, top)
+        folder = find_dataset_folder(dataset, top)
         top = folder.parent.parent
         found, config_path = _folder_config(folder, task, method)
         if config_path is not None:
             files.append(config_path)
-        data_path = top / found.path if found else _data_file(folder, task)
+        data_path = top / found.path if found else find_data_file(folder, task)
         wanted = method or (_method_of(found) if found else None)
-        script = _choose_script(folder, wanted, version, found, root=top, warnings=warnings)
+        script = choose_script(folder, wanted, version, found, root=top, warnings=warnings)
     else:
         data_path = Path(str(data))
         if transform is None:
@@ -130,21 +128,21 @@ def resolve(
     if transform is not None and data is None:
         script = Path(str(transform))
     elif version is not None and dataset is None:
-        script = _script_of_version(script.parent, method or _method_of(found) or _method_in(script), version)
+        script = script_of_version(script.parent, method or _method_of(found) or method_in(script), version)
     chosen = _choose_method(method, found, script)
-    if _method_in(script) not in (None, chosen):
-        message = f"method={chosen}, and by its name the script is for {_method_in(script)}"
+    if method_in(script) not in (None, chosen):
+        message = f"method={chosen}, and by its name the script is for {method_in(script)}"
         warnings.append(Problem(message, Location(str(script)), "", "warning", "other-method"))
     top = top or find_checkout(script) or find_checkout(data_path)
     sampling = Sampling()
     if chosen == "gen":
         sampling, sampling_files, sampling_warnings = read_sampling(
-            found.generate.params if found else "", top, max_tokens=max_tokens, temperature=temperature
+            _parameter_file(found, params, top), max_tokens=max_tokens, temperature=temperature
         )
         files += sampling_files
         warnings += sampling_warnings
     post = postprocess if postprocess is not None else (found.postprocess if found else "")
-    metrics, metric_warnings = (
+    metrics = (
         parse_metric_argument(metric, chosen, post)
         if metric is not None
         else read_metrics(found.metric if found else None, chosen, post, str(config or data_path))
@@ -156,17 +154,17 @@ def resolve(
         name=_full_name(dataset_name, folder_name, task_name, chosen),
         dataset=folder_name,
         method=chosen,
-        data=_existing(data_path, "data"),
-        script=_existing(script, "transform"),
+        data=require_file(data_path, "data"),
+        script=require_file(script, "transform"),
         root=top,
         description=found.description if found else "",
         fewshot=fewshot if fewshot is not None else (found.fewshot if found else 0),
         postprocess=post,
         metrics=metrics,
         sampling=sampling,
-        demos=_existing(Path(str(demos)), "demos") if demos is not None else None,
+        demos=require_file(Path(str(demos)), "demos") if demos is not None else None,
         files=tuple(files),
-        warnings=(*warnings, *metric_warnings),
+        warnings=tuple(warnings),
     )
 
 
@@ -190,16 +188,14 @@ def _folder(root: str | Path | None) -> Path | None:
     return folder
 
 
-def _existing(path: Path, what: str) -> Path:
-    if not path.is_file():
-        hint = ""
-        if path.parent.is_dir():
-            hint = did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
-        elif "," not in str(path):
-            hint = "a path with a comma cannot stand in a run entry: rename it, or write %2C for the comma"
-        problem = Problem(f"{what}: no such file", Location(str(path)), hint, code="no-file", kind=DatasetNotFoundError)
-        raise DatasetNotFoundError([problem])
-    return path
+def _parameter_file(config: TaskConfig | None, params: str | Path | None, root: Path | None) -> Path | None:
+    """Return the file of sampling parameters: the config's own, else that of `params=`, as upstream's `--params`."""
+    top = root or Path()
+    if config is not None and config.generate.params:
+        return top / config.generate.params
+    if params is None:
+        return None
+    return path if (path := Path(str(params))).is_file() else top / path
 
 
 def _from_config(
@@ -219,9 +215,10 @@ def _from_config(
     config = chosen[0]
     if root is not None:
         return config, root, warnings
-    for folder in path.resolve().parents:
-        if (folder / config.path).is_file():
-            return config, folder, warnings
+    for wanted in (config.path, config.transform):  # without the data, the script shows where the root is
+        for folder in path.resolve().parents:
+            if (folder / wanted).is_file():
+                return config, folder, warnings
     hint = "paths in a config are relative to the checkout's root, the parent of datasets/; root=FOLDER names it"
     place = Location(config.path)
     message = f"data: no such file in any folder above {path}"
@@ -234,27 +231,6 @@ def task_names(config: TaskConfig) -> tuple[str, str]:
     if FULL_NAME.fullmatch(config.task_name):
         return config.task_name, config.task_name
     return config.task_name, _full_name(None, folder, name, _method_of(config) or "gen")
-
-
-def is_called(asked: str, name: str) -> bool:
-    """Whether `name` is the one asked for. HELM makes 7 of `007` and 100000.0 of `1e5`: such names agree by value."""
-    try:
-        return asked == name or float(asked) == float(name)
-    except ValueError:
-        return False
-
-
-def _dataset_folder(dataset: str, root: Path | None) -> Path:
-    candidates = [Path(dataset)] if "/" in dataset else []
-    bases = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
-    candidates += [base / "datasets" / dataset for base in bases]
-    for folder in candidates:
-        if folder.is_dir():
-            return folder.resolve()
-    siblings = [f.name for base in bases if (base / "datasets").is_dir() for f in (base / "datasets").iterdir()]
-    hint = did_you_mean(dataset, siblings) or "root=FOLDER names the checkout, the parent of datasets/"
-    problem = Problem(f"no folder datasets/{dataset}", Location(str(bases[0])), hint, code="no-dataset")
-    raise DatasetNotFoundError([problem])
 
 
 def _folder_config(folder: Path, task: str | None, method: str | None) -> tuple[TaskConfig | None, Path | None]:
@@ -270,91 +246,15 @@ def _folder_config(folder: Path, task: str | None, method: str | None) -> tuple[
     return wanted[0] if len(wanted) == 1 else (None, None)
 
 
-def _data_file(folder: Path, task: str | None) -> Path:
-    files = sorted((folder / "data").glob("*.jsonl"))
-    wanted = [path for path in files if is_called(task or folder.name, path.stem)]
-    if task is None and len(files) == 1:
-        wanted = files
-    if wanted:
-        return wanted[0]
-    if not files:
-        problem = Problem(
-            "no data/*.jsonl in the folder", Location(str(folder)), "make_dataset.py of upstream writes it"
-        )
-        raise DatasetNotFoundError([problem])
-    names = [path.stem for path in files]
-    hint = (did_you_mean(task, names) if task else "") or f"task=NAME chooses one: {', '.join(names)}"
-    raise RunEntryError(
-        f"dataset={folder.name}: {len(files)} data files, and none is {task or folder.name}\n  hint: {hint}"
-    )
-
-
-def _choose_script(
-    folder: Path, method: str | None, version: int | str | None, config: TaskConfig | None, *, root: Path,
-    warnings: list[Problem],
-) -> Path:  # fmt: skip
-    """Return the script to use: the version that is asked for, the config's, or the highest."""
-    if version is None and config is not None:
-        return root / config.transform
-    scripts = _scripts(folder)
-    kinds = {kind for kind, _ in scripts}
-    if not scripts:
-        if (folder / "transform.py").is_file():
-            return folder / "transform.py"
-        problem = Problem("no transform_gen_v0.py or the like in the folder", Location(str(folder)), code="no-script")
-        raise DatasetNotFoundError([problem])
-    if method is None:
-        if len(kinds) > 1:
-            raise RunEntryError(f"dataset={folder.name}: it has GEN and PPL scripts\n  hint: method=gen or method=ppl")
-        method = next(iter(kinds))
-    if version is not None:
-        return _script_of_version(folder, method, version)
-    versions = [name for kind, name in scripts if kind == method]
-    if not versions:
-        raise RunEntryError(f"method={method}: {folder} has scripts for {', '.join(kinds)} only")
-    numbered = [name for name in versions if re.fullmatch(r"v\d+", name)]
-    highest = max(numbered, key=lambda name: int(name[1:])) if numbered else max(versions)
-    if len(versions) > 1:
-        message = f"{highest} of the scripts {', '.join(sorted(versions))} is used"
-        hint = "version=N chooses another"
-        warnings.append(Problem(message, Location(str(folder)), hint, "warning", "version-chosen"))
-    return folder / f"transform_{method}_{highest}.py"
-
-
-def _scripts(folder: Path) -> list[tuple[str, str]]:
-    matches = (_SCRIPT_NAME.fullmatch(path.name) for path in sorted(folder.glob("transform_*.py")))
-    return [(match.group(1), match.group(2)) for match in matches if match]
-
-
-def _script_of_version(folder: Path, method: str | None, version: int | str) -> Path:
-    names = [str(version)] if not str(version).isdigit() else [f"v{int(version)}"]
-    names += [name[1:] for name in names if re.fullmatch(r"v\D.*", name)]
-    for name in names:
-        for kind in [method] if method else METHODS:
-            path = folder / f"transform_{kind}_{name}.py"
-            if path.is_file():
-                return path
-    known = sorted(name for kind, name in _scripts(folder) if method in (None, kind))
-    raise RunEntryError(
-        f"version={version}: {folder} has no script transform_{method or 'gen'}_{names[0]}.py\n"
-        f"  hint: {'versions: ' + ', '.join(known) if known else 'it has none of this method'}"
-    )
-
-
 def _method_of(config: TaskConfig | None) -> Method | None:
     if config is None:
         return None
     return "gen" if config.generate.method == "generate" else "ppl"
 
 
-def _method_in(script: Path) -> Method | None:
-    match = _SCRIPT_NAME.fullmatch(script.name)
-    return None if match is None else ("gen" if match.group(1) == "gen" else "ppl")
-
-
 def _choose_method(method: str | None, config: TaskConfig | None, script: Path) -> Method:
     """Return the method: the argument's, the config's, the script name's, else gen. They must not contradict."""
-    known = _method_of(config) or _method_in(script)
+    known = _method_of(config) or method_in(script)
     chosen: Method = next((m for m in METHODS if m == (method or known)), METHODS[0])
     if config is not None and method is not None and method != _method_of(config):
         raise RunEntryError(f"method={method}: the config's task is for {_method_of(config)}")

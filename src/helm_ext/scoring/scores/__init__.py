@@ -24,8 +24,8 @@ class Score:
     description: str
     lower_is_better: bool = False
     row_function: Callable[[Mapping[str, Any], Sequence[str], str], float] | None = None
-    """(row, all golds, prediction) to a number: used instead of `function` where it is given, for rules that need the
-    row (`RowExtra["data"]`) or all accepted golds at once."""
+    """(row, golds, prediction) to a number: used instead of `function` where it is given, for rules that need the row
+    (`RowExtra["data"]`) or all accepted golds at once. `golds` is one text, or a list (`RowExtra["gold"]`)."""
 
 
 def get_scores() -> dict[str, Score]:

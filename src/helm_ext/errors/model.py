@@ -1,0 +1,153 @@
+"""Problems, their places, and the exceptions that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+__all__ = [
+    "Code",
+    "DatasetChangedError",
+    "DatasetError",
+    "DatasetIntegrityError",
+    "DatasetNotFoundError",
+    "DatasetSchemaError",
+    "DatasetSyntaxError",
+    "HelmExtError",
+    "HubError",
+    "Location",
+    "Problem",
+    "RecordedError",
+    "RunEntryError",
+    "Severity",
+    "TransformError",
+    "raise_for",
+    "to_problem",
+]
+
+SHOWN_PROBLEMS = 20
+"""An exception's text lists this many problems and counts the rest; `problems` has them all."""
+
+Severity = Literal["error", "warning"]
+
+
+class Code(str, Enum):
+    """Base of the codes that a room gives its problems: each member is a `str`, the text that tools see."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a file. `line` counts from 1; `field` is a path such as `request_states[3].instance.id`."""
+
+    path: str
+    line: int | None = None
+    field: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.path if self.line is None else f"{self.path}:{self.line}"]
+        if self.field:
+            parts.append(self.field)
+        return ": ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong (or odd, for a warning) at one place.
+
+    `code` is a short stable name (`unknown-key`, `no-correct-reference`) for tools and tests, a text or a member of a
+    `Code`; `kind` says which exception an error of this sort becomes.
+    """
+
+    message: str
+    location: Location
+    hint: str = ""
+    severity: Severity = "error"
+    code: str = ""
+    kind: type[DatasetError] | None = field(default=None, compare=False, repr=False)
+    number: int = 1
+    """How many problems this one stands for: those of its code that are not listed, where it is not 1."""
+
+    def __str__(self) -> str:
+        text = f"{self.location}: {self.message}"
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+def to_problem(error: Exception, path: str, code: str = "") -> Problem:
+    """Return the problem of a file that an exception's text describes, its hint apart."""
+    message, _, hint = str(error).removeprefix(f"{path}: ").partition("\n  hint: ")
+    return Problem(message, Location(path), hint, code=code)
+
+
+class HelmExtError(Exception):
+    """Base class of everything this package raises on purpose. Its text is written for the user."""
+
+
+class DatasetError(HelmExtError, ValueError):
+    """A dataset cannot be used. `problems` holds all that was found, errors and warnings."""
+
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        self.problems: tuple[Problem, ...] = () if isinstance(problems, str) else tuple(problems)
+        self.message = problems if isinstance(problems, str) else ""
+        super().__init__(self.message or [str(problem) for problem in self.problems])
+
+    def __str__(self) -> str:
+        if self.message:
+            return self.message
+        errors = [problem for problem in self.problems if problem.severity == "error"]
+        lines = [str(problem) for problem in errors[:SHOWN_PROBLEMS]]
+        if len(errors) > SHOWN_PROBLEMS:
+            more = sum(problem.number for problem in errors[SHOWN_PROBLEMS:])
+            lines.append(f"... and {more} more; `helm-ext validate FILE --format json` lists them")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[type[DatasetError], tuple[Sequence[Problem] | str]]:
+        """Pickle by constructor argument: HELM's multi-GPU workers send exceptions between processes."""
+        return type(self), (self.message or self.problems,)
+
+
+class DatasetNotFoundError(DatasetError, FileNotFoundError):
+    """No such file, or no dataset of that name in the folders searched."""
+
+
+class DatasetSyntaxError(DatasetError):
+    """Bytes that cannot be read as the format's syntax: not UTF-8, not JSON, truncated."""
+
+
+class DatasetSchemaError(DatasetError):
+    """Well-formed JSON of the wrong shape: types, unknown or missing keys."""
+
+
+class DatasetIntegrityError(DatasetError):
+    """The right shape, but the parts contradict each other."""
+
+
+class DatasetChangedError(DatasetError):
+    """The bytes are not the ones that the run was planned with."""
+
+
+class TransformError(DatasetError):
+    """A transform script (UltraEval) is missing, cannot be loaded, raised, or returned the wrong thing."""
+
+
+class HubError(HelmExtError):
+    """The dataset hub refused an operation; nothing was changed."""
+
+
+class RecordedError(HelmExtError, ValueError):
+    """Recorded completions are missing, failed, or were asked for where a file has none."""
+
+
+class RunEntryError(HelmExtError, ValueError):
+    """The arguments of a run entry are unknown, contradict each other, or name nothing."""
+
+
+def raise_for(problems: Sequence[Problem]) -> None:
+    """Raise one DatasetError with all `problems` if any of them is an error; its class is that of the first error."""
+    for problem in problems:
+        if problem.severity == "error":
+            raise (problem.kind or DatasetSchemaError)(problems)

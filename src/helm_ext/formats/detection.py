@@ -1,0 +1,44 @@
+"""Which format a file is of, and which files of a folder are datasets: the formats are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from helm_ext.errors import DatasetError, DatasetNotFoundError, Location, Problem
+from helm_ext.formats.format import Format
+from helm_ext.formats.seen import Claim, look
+
+__all__ = ["detect", "files_in"]
+
+
+def detect(path: str | Path, formats: Sequence[Format]) -> Format:
+    """Return the format that says that a file is its own. What is wrong with the file is for the format to report.
+
+    Raises DatasetError for a file that two formats claim, with both names, and for one that none does.
+    """
+    seen = look(path)
+    claims = {format_: format_.claims(seen) for format_ in formats}
+    best = max(claims.values(), default=Claim.NO)
+    found = [format_ for format_, claim in claims.items() if claim == best]
+    if best is Claim.NO:
+        if not seen.exists:
+            raise DatasetNotFoundError([Problem("no such file", Location(str(path)), code="not-found")])
+        expected = "".join(f"\n    {format_.name}: {format_.expects}" for format_ in formats)
+        hint = f"--as FORMAT says which it is; each expects{expected}"
+        raise DatasetError([Problem("a file of no format", Location(str(path)), hint, code="unknown-format")])
+    if len(found) > 1:
+        names = " and ".join(format_.name for format_ in found)
+        hint = "--as FORMAT says which it is"
+        raise DatasetError([Problem(f"could be of {names}", Location(str(path)), hint, code="several-formats")])
+    return found[0]
+
+
+def files_in(path: str | Path, formats: Sequence[Format]) -> list[Path]:
+    """Return the dataset files of a folder that is no dataset itself; else the path alone."""
+    path = Path(path)
+    if not path.is_dir() or any(format_.claims(look(path)) for format_ in formats):
+        return [path]
+    files = [file for file in sorted(path.iterdir()) if file.is_file()]
+    claimed = [file for file in files if any(format_.claims(look(file)) for format_ in formats)]
+    return claimed or [path]

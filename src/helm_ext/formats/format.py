@@ -1,0 +1,154 @@
+"""What a format is: one object that says all that the rest of helm-ext asks of it.
+
+Run entries, `validate`, `preview`, `score`, `schema`, `convert`, detection and the documentation loop over these
+objects (`helm_ext.formats.registry`); none of them knows a format by name. docs/how-to-add-a-format.md shows one.
+
+The module of a format's object is imported by every `helm-run`, so it imports what is heavy inside its methods.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from helm_ext.errors import DatasetError, Problem, RunEntryError, to_problem
+from helm_ext.formats.arguments import Argument, parse_arguments
+from helm_ext.formats.conversion import Converted, WriteOptions
+from helm_ext.formats.seen import Claim, Seen
+
+if TYPE_CHECKING:
+    from helm.benchmark.metrics.metric import MetricSpec
+
+    from helm_ext.evalset import EvalSet
+
+__all__ = ["Format", "Plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What of a run is for the format to say, once its dataset is read."""
+
+    scenario_arguments: Mapping[str, Any]
+    """Arguments of the scenario: with them, `Format.load` reads the same dataset again."""
+    name_arguments: Mapping[str, Any]
+    """What the run's name consists of, in this order."""
+    groups: tuple[str, ...] = ()
+    """Groups of HELM's reports, beyond the dataset's own, that the run is shown in."""
+    metric_specs: tuple[MetricSpec, ...] = ()
+    """Empty: the metric of `EvalSet.scoring`."""
+
+
+class Format(ABC):
+    """One file format. A subclass sets the attributes and defines `claims` and `load`; the rest has defaults."""
+
+    name: ClassVar[str]
+    """Also the name of its run entry."""
+    title: ClassVar[str]
+    dataset_title: ClassVar[str]
+    """One dataset of it, as a group's description in a report says it: "adapter_spec file"."""
+    expects: ClassVar[str]
+    """What a file of it looks like, for the error about a file of no format."""
+    arguments: ClassVar[tuple[Argument, ...]]
+    sources: ClassVar[tuple[str, ...]] = ("path",)
+    """Arguments of which a run entry names exactly one: where the data are."""
+    usage: ClassVar[str]
+    """The shortest run entries, as hints show them."""
+    scenario_class: ClassVar[str]
+    """Class path of its `helm_ext.formats.scenario.EvalSetScenario`. Stands in run_spec.json: it is public."""
+    several_tasks_in: ClassVar[str] = ""
+    """The argument that may name a file of several tasks: its run entry becomes one run for each of them. No run spec
+    function of HELM's may have a parameter of this name, because HELM takes it off the arguments of all run entries."""
+    writes: ClassVar[tuple[str, ...]] = ()
+    """Endings of the files that `write` can make."""
+    written_as: ClassVar[str] = ""
+    """Such a file, as messages show it: `FILE.jsonl`."""
+
+    # A file of the format
+
+    @abstractmethod
+    def claims(self, seen: Seen) -> Claim:
+        """Say from a path and the first bytes whether a file is of this format. What is wrong with it, `check` says."""
+
+    def name_file(self, path: str | Path) -> dict[str, str]:
+        """Return the arguments that name this file, for the run entry, `load` and `check`."""
+        return {"path": str(path)}
+
+    def find(self, name: str) -> Path | None:  # noqa: ARG002 - most formats know no names
+        """Return the file of the dataset of this name (`dataset=NAME`), or None."""
+        return None
+
+    # Arguments
+
+    def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a run entry with their types. Raises RunEntryError."""
+        return parse_arguments(self.name, [a for a in self.arguments if a.in_run_entry], given)
+
+    def argument_names(self) -> list[str]:
+        """Return the names of the arguments of the run entry."""
+        return [argument.name for argument in self.arguments if argument.in_run_entry]
+
+    def require_source(self, given: Mapping[str, Any]) -> None:
+        """Raise RunEntryError unless exactly one of `sources` is given."""
+        named = [name for name in self.sources if name in given]
+        if len(named) != 1:
+            problem = "none is given" if not named else f"{' and '.join(named)} are given"
+            needed = f"exactly one of {', '.join(self.sources)}" if len(self.sources) > 1 else self.sources[0]
+            raise RunEntryError(f"{self.name}: {needed} is needed, {problem}\n  hint: {self.usage}")
+
+    def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments with what they leave open settled: "the newest version" becomes its number.
+
+        They are what a run is planned with, and what its scenario loads. Raises RunEntryError, HubError.
+        """
+        return dict(arguments)
+
+    def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:  # noqa: ARG002 - most hold one
+        """Return the arguments that choose each task of the file: [{}] where it holds one, or one is chosen already."""
+        return [{}]
+
+    # The dataset
+
+    @abstractmethod
+    def load(self, **arguments: Any) -> EvalSet:
+        """Read a dataset. The arguments are those of the run entry, `missing` aside. Raises DatasetError."""
+
+    def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
+        """Return all problems of a file and what was counted; raise nothing for bad data.
+
+        The arguments are those of the run entry. Unless `execute`, no code of the user's is run.
+        """
+        arguments.pop("missing", None)
+        try:
+            evalset = self.load(**arguments)
+        except DatasetError as error:
+            path = str(next(iter(arguments.values()), self.name))
+            return list(error.problems) or [to_problem(error, path)], {}
+        return list(evalset.warnings), evalset.counts
+
+    def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:  # noqa: ARG002
+        """Return what of a run of this dataset is for the format to say; `arguments` are the resolved ones."""
+        return Plan(arguments, arguments)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a file, for editors. Raises RunEntryError where files are no JSON."""
+        raise RunEntryError(f"{self.name}: files of this format are no JSON, there is no JSON Schema")
+
+    # Conversion
+
+    def load_demonstrations(self, **arguments: Any) -> EvalSet | None:  # noqa: ARG002 - most have one split a file
+        """Return the rows that `load` with these arguments leaves in the file and a conversion takes along."""
+        return None
+
+    def losses(self, evalset: EvalSet) -> Sequence[str]:  # noqa: ARG002
+        """Return what of a dataset of this format no other format holds and scores depend on, in words."""
+        return ()
+
+    def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
+        """Write a dataset of any format as a file of this one.
+
+        Raises DatasetIntegrityError that lists what would be lost, unless `options.lossy`.
+        """
+        raise NotImplementedError(f"{self.name}.writes names {target.suffix}, and there is no `write`")

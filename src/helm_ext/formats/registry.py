@@ -1,0 +1,138 @@
+"""The table of formats: ours, and those that other distributions bring by the entry point group `helm_ext.formats`.
+
+An entry point's name is the format's, its value is where the `Format` object stands:
+
+    [project.entry-points."helm_ext.formats"]
+    csv_qa = "my_package.format:FORMAT"
+
+A format of somebody else's that cannot be used is one warning in the log. It never keeps other runs from starting, and
+a run entry that names it gets the reason. A name belongs to one distribution: ours first, and none where two others
+claim it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.errors import RunEntryError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from helm_ext.formats.format import Format
+
+__all__ = ["GROUP", "all_formats", "format_names", "get_format", "is_ours"]
+
+GROUP = "helm_ext.formats"
+
+_OURS = {
+    "adapter_spec": "helm_ext.formats.request_states.format:FORMAT",
+    "ultraeval": "helm_ext.formats.ultraeval.format:FORMAT",
+    "innodata": "helm_ext.formats.innodata.format:FORMAT",
+}
+"""Name of the run entry to where the object stands. A format of ours is one line here."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One line of the table."""
+
+    name: str
+    target: str
+    """`module:attribute`."""
+    distribution: str
+    refused: str = ""
+    """Why it cannot be used, where the table itself says so."""
+
+
+def format_names() -> list[str]:
+    """Return the names of all formats in the table, also of those that cannot be loaded."""
+    return list(_entries())
+
+
+def is_ours(name: str) -> bool:
+    """Whether the format comes with helm-ext."""
+    return name in _OURS
+
+
+def get_format(name: str) -> Format:
+    """Return the format of this name. Raises RunEntryError if there is none, or if it cannot be loaded."""
+    entries = _entries()
+    if name not in entries:
+        hint = did_you_mean(name, entries) or f"known: {', '.join(entries)}"
+        raise RunEntryError(f"no format named {name!r}\n  hint: {hint}")
+    loaded = _load(entries[name])
+    if isinstance(loaded, str):
+        raise RunEntryError(loaded)
+    return loaded
+
+
+def all_formats() -> list[Format]:
+    """Return every format that can be loaded; warn, once, of each that cannot."""
+    formats = []
+    for entry in _entries().values():
+        loaded = _load(entry)
+        if isinstance(loaded, str):
+            _warn(loaded)
+        else:
+            formats.append(loaded)
+    return formats
+
+
+@cache
+def _entries() -> dict[str, _Entry]:
+    entries = {name: _Entry(name, target, "helm-ext") for name, target in _OURS.items()}
+    for found in sorted(_others(), key=lambda entry: (entry.name, entry.distribution, entry.target)):
+        known = entries.get(found.name)
+        if known is None:
+            entries[found.name] = found
+        elif (known.target, known.distribution) != (found.target, found.distribution):
+            said = f"the format {found.name!r} of the distribution {found.distribution!r}"
+            if is_ours(found.name):
+                _warn(f"{said} is refused: {known.distribution!r} has a format of that name already")
+            else:
+                both = f"{known.distribution!r} and {found.distribution!r}"
+                refused = f"two distributions have a format {found.name!r}: {both}; neither is used"
+                entries[found.name] = _Entry(found.name, known.target, known.distribution, refused)
+    return entries
+
+
+def _others() -> Iterable[_Entry]:
+    """Yield what other distributions register."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        yield _Entry(point.name, point.value, point.dist.name if point.dist is not None else "unknown")
+
+
+@cache
+def _load(entry: _Entry) -> Format | str:
+    """Return the format, or why there is none."""
+    from helm_ext.formats.format import Format
+
+    if entry.refused:
+        return entry.refused
+    module, _, attribute = entry.target.partition(":")
+    said = f"the format {entry.name!r} of the distribution {entry.distribution!r} cannot be loaded"
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # noqa: BLE001 - somebody else's module may raise anything
+        return f"{said}: {entry.target}: {type(error).__name__}: {error}"
+    if not isinstance(found, Format):
+        return f"{said}: {entry.target} is no helm_ext.formats.Format"
+    missing = [name for name in Format.__annotations__ if not hasattr(found, name)]
+    if missing:
+        return f"{said}: {entry.target} says nothing of {', '.join(missing)}"
+    if found.name != entry.name:
+        return f"{said}: {entry.target} calls itself {found.name!r}"
+    return found
+
+
+@cache
+def _warn(message: str) -> None:
+    hwarn(message)

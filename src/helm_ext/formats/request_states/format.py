@@ -1,0 +1,134 @@
+"""Format 1, `adapter_spec:` entries: its arguments, its files, and where its code is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import Problem, RunEntryError
+from helm_ext.formats.arguments import AS_GIVEN, FLAG, MISSING, SEVERAL, TEXT, WHOLE_NUMBER, Argument, Kind, one_of
+from helm_ext.formats.arguments import read_path as _read_path
+from helm_ext.formats.conversion import Converted, WriteOptions
+from helm_ext.formats.format import Format, Plan
+from helm_ext.formats.request_states import catalog
+from helm_ext.formats.seen import Claim, Seen
+
+if TYPE_CHECKING:
+    from helm_ext.evalset import EvalSet
+
+__all__ = ["FORMAT"]
+
+
+def _dataset_path(name: str, value: Any) -> str:
+    """Return a path; where there is no such file, but a dataset of that name, say so."""
+    path = _read_path(name, value)
+    if os.path.basename(path) == path and not os.path.exists(path):  # noqa: PTH110, PTH119
+        dataset = catalog.dataset_name(Path(path)) or path
+        file = catalog.list_datasets().get(dataset)
+        if file is not None:
+            raise RunEntryError(f"{path}: no such file\n  hint: dataset={dataset} reads {file}")
+    return path
+
+
+class _AdapterSpec(Format):
+    name = "adapter_spec"
+    title = "adapter_spec + request_states"
+    dataset_title = "adapter_spec file"
+    expects = 'a JSON object {"adapter_spec": ..., "request_states": [...]}, or JSON Lines, also in gzip or zstd'
+    sources = ("dataset", "path")
+    usage = "adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
+    scenario_class = "helm_ext.formats.request_states.scenario.AdapterSpecScenario"
+    writes = (".jsonl", ".ndjson")
+    written_as = "FILE.jsonl"
+    arguments = (
+        Argument(
+            "dataset",
+            AS_GIVEN,
+            "a name: the file `NAME.json`, `.jsonl` or `.json5` (also `.gz`, `.zst`) in `./adapter_specs`, the folders "
+            "of `HELM_EXT_PATH`, or the packaged examples",
+            "one of `dataset` and `path` is needed",
+            names_data=True,
+        ),
+        Argument("path", Kind("path", _dataset_path), "a file. A comma in it is written `%2C`", names_data=True),
+        Argument("method", TEXT, 'see "Method"', "the file's"),
+        Argument(
+            "max_train_instances",
+            WHOLE_NUMBER,
+            "demonstrations in a prompt, and how many rows are drawn for them",
+            "the file's",
+            in_run_entry=False,
+        ),
+        Argument("seed", WHOLE_NUMBER, "decides which rows become demonstrations and which a cap leaves", "0"),
+        MISSING,
+        Argument("output_format", one_of("string", "list"), "one text, or a list of segments", "the file's"),
+        Argument("metrics", SEVERAL, 'names of metrics. See "`scoring`"', "the file's"),
+        Argument("main_metric", TEXT, "the one on the leaderboard", "the file's"),
+        Argument(
+            "extract", TEXT, "a regular expression (in run entries without commas: HELM splits there)", "the file's"
+        ),
+        Argument("strip", FLAG, "white space around predictions is removed", "the file's"),
+        Argument("lower", FLAG, "predictions are written in lower case", "the file's"),
+        Argument("name", TEXT, "the dataset's name", "the file's", names_data=True, in_run_entry=False),
+    )
+
+    def claims(self, seen: Seen) -> Claim:
+        """Any JSON that no other format is sure of: what is wrong with it is best said here."""
+        if seen.is_folder:
+            return Claim.NO
+        if seen.keys & {"adapter_spec", "request_states"}:
+            return Claim.SURE
+        could_be_a_name = not seen.exists and not seen.suffix
+        is_json = seen.is_like_json() or catalog.dataset_name(seen.path) is not None
+        return Claim.MAYBE if could_be_a_name or (is_json and not seen.is_zip) else Claim.NO
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of the dataset of this name, or None."""
+        return catalog.list_datasets().get(name)
+
+    def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments, the dataset first, by the name of the file that was found."""
+        options = dict(arguments)
+        if "dataset" not in options:
+            return {"path": options.pop("path"), **options}
+        file = catalog.find_dataset(options.pop("dataset"))
+        return {"dataset": catalog.dataset_name(file) or file.name, **options}
+
+    def load(self, **arguments: Any) -> EvalSet:
+        """Read a file. Raises DatasetError, and DatasetNotFoundError for the name of none."""
+        from helm_ext.formats import request_states
+
+        return request_states.load(self._path(arguments), **arguments)
+
+    def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
+        """Return all problems of a file and its counts; nothing is executed."""
+        from helm_ext.formats import request_states
+
+        return request_states.check(self._path(arguments), **arguments)
+
+    def _path(self, arguments: dict[str, Any]) -> str:
+        dataset, path = arguments.pop("dataset", None), arguments.pop("path", None)
+        return str(catalog.find_dataset(dataset)) if path is None else path
+
+    def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
+        """Add the file's own name, if it has one: files of several models may hold the completions of one dataset."""
+        own = {} if evalset.name == catalog.default_name(arguments) else {"name": evalset.name}
+        return Plan({**arguments, **own}, arguments)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a file."""
+        from helm_ext.formats import request_states
+
+        return request_states.json_schema()
+
+    def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
+        """Write JSON Lines. Raises RunEntryError for a file of replies."""
+        from helm_ext.formats.request_states.writing import to_json_lines
+
+        if options.replies is not None:
+            raise RunEntryError("--replies: adapter_spec files hold completions themselves")
+        return to_json_lines(evalset, target, train=options.demonstrations, losses=options.losses, lossy=options.lossy)
+
+
+FORMAT = _AdapterSpec()

@@ -1,0 +1,273 @@
+"""The first thing that is known of a file: its header, and `adapter_spec` as it is meant.
+
+Typos are resolved, doubled spellings compared, decoding parameters stand apart. Of a header that is wrong, what is
+right is used all the same: the rows are read with it, so that one look finds all that is wrong.
+Every key and its default: docs/adapter_spec.md.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
+from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.models import METHODS, UNSUPPORTED_METHODS
+from helm_ext.formats.request_states.rows import SPLITS, Context, read_split
+from helm_ext.formats.request_states.scoring import check_regex, check_scoring
+from helm_ext.formats.request_states.wording import describe
+from helm_ext.parsing import find_question_starts
+
+if TYPE_CHECKING:
+    from helm_ext.evalset import Decoding
+
+__all__ = ["HELM_DEFAULTS", "Header", "Options", "Settings", "read_header"]
+
+HELM_DEFAULTS = {
+    "instructions": "",
+    "global_prefix": "",
+    "global_suffix": "",
+    "input_prefix": "Input: ",
+    "input_suffix": "\n",
+    "reference_prefix": "A. ",
+    "reference_suffix": "\n",
+    "chain_of_thought_prefix": "",
+    "chain_of_thought_suffix": "\n",
+    "output_prefix": "Output: ",
+    "output_suffix": "\n",
+    "instance_prefix": "\n",
+}
+"""HELM's AdapterSpec (0.5.16); a contract test compares them."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of `load` and `check`. They win over what the file says; None where the file decides."""
+
+    method: str | None = None
+    output_format: Any = None
+    seed: int = 0
+    max_train_instances: int | None = None
+    name: str | None = None
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of `scoring`, None where not given."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The file's `adapter_spec`, read once: typos resolved, decoding parameters apart."""
+
+    given: Mapping[str, Any]
+    """Keys as HELM spells them."""
+    method: str | None
+    """From the argument or the file; None where the rows decide."""
+    output_format: Any
+    mapping: Mapping[str, str | int] | None
+    decoding: Decoding
+    max_eval_instances: int | None
+    max_train_instances: int
+    num_train_trials: int
+    num_outputs: int
+    temperature: float
+    random: str | None
+
+    def text(self, key: str, *, used: bool = True) -> str:
+        """Return a prefix or suffix: absent means HELM's default if the method uses it, null means ""."""
+        if key in self.given:
+            return self.given[key] or ""
+        return HELM_DEFAULTS[key] if used else ""
+
+    @property
+    def next_question(self) -> tuple[str, ...]:
+        """What the file's next question would begin with; see `helm_ext.parsing.find_question_starts`."""
+        prefixes = self.text("instance_prefix"), self.text("input_prefix")
+        return find_question_starts(*prefixes, self.given.get("stop_sequences") or ())
+
+    @property
+    def eval_splits(self) -> list[str]:
+        """The splits that are evaluated, by HELM's names; [] means all."""
+        return self.given.get("eval_splits") or []
+
+    @property
+    def context(self) -> Context:
+        """What single rows need to know."""
+        return Context(
+            self.method, self.text("reference_prefix"), self.given.get("reference_prefix_characters"), self.mapping
+        )
+
+
+@dataclass(frozen=True)
+class Header:
+    """The top-level keys of a file, its rows aside."""
+
+    keys: Mapping[str, Any]
+    """As the file has them; {} where something is wrong with one of them."""
+    settings: Settings
+    """Of a header that is wrong: what is right of it."""
+    scoring: Mapping[str, Any]
+    """The keys of `scoring` and the arguments that win over them."""
+    is_right: bool
+
+
+def read_header(given: Mapping[str, Any] | None, options: Options, problems: Problems) -> Header:
+    """Read the top-level keys of a file; None where it has none that can be told."""
+    overrides = {key: value for key, value in options.scoring.items() if value is not None}
+    if given is None:
+        return Header({}, read_settings({}, Options(), Problems()), overrides, is_right=False)
+    value = {**given, "request_states": []}
+    try:
+        keys = models.validate(models.FILE, value)
+    except ValidationError as error:
+        findings = describe(error, value)
+        for found in findings:
+            problems.add(found.path, found.message, found.hint, code=found.code)
+        right = _without(value, [found.path for found in findings])
+        settings = read_settings(right.get("adapter_spec") or {}, options, problems)
+        check_scoring(right.get("scoring") or {}, options.scoring, settings.output_format, problems)
+        return Header({}, settings, overrides, is_right=False)
+    settings = read_settings(keys["adapter_spec"], options, problems)
+    return Header(keys, settings, {**(keys.get("scoring") or {}), **overrides}, is_right=True)
+
+
+def _without(header: Mapping[str, Any], places: Sequence[Path]) -> dict[str, Any]:
+    """Return a copy of a header without the keys (and the parameters of decoding) that `places` are about."""
+    right = copy.deepcopy(dict(header))
+    for place in places:
+        holder: Any = right
+        parts = place[: 3 if place[:2] == ("adapter_spec", "decoding_parameters") else 2]
+        for part in parts[:-1]:
+            holder = holder.get(part) if isinstance(holder, dict) else None
+        if isinstance(holder, dict):
+            holder.pop(parts[-1], None)
+    return right
+
+
+def read_settings(given: Mapping[str, Any], options: Options, problems: Problems) -> Settings:
+    """Read a valid `adapter_spec` object."""
+    keys = dict(given)
+    instance_prefix = _either(keys, "instance_prefix", "instance_prefixw", problems)
+    if "instance_prefixw" in keys:
+        keys["instance_prefix"] = instance_prefix
+    file_format = _either(keys, "output_format", "ouput_format", problems)
+    mapping = _either(keys, "answer_mapping", "output_mapping", problems)
+    decoding_keys = keys.get("decoding_parameters") or {}
+    temperature = _either_place(keys, decoding_keys, "temperature", "temperature", problems)
+    num_outputs = _either_place(keys, decoding_keys, "num_outputs", "num_outputs", problems)
+    random = _either_place(keys, decoding_keys, "random", "seed", problems)
+    decoding: Decoding = {}
+    for ours, helms in (
+        ("top_p", "top_p"),
+        ("top_k", "top_k_per_token"),
+        ("frequency_penalty", "frequency_penalty"),
+        ("presence_penalty", "presence_penalty"),
+    ):
+        if decoding_keys.get(ours) is not None:
+            decoding[helms] = decoding_keys[ours]  # type: ignore[literal-required]
+    if keys.get("output_mapping_pattern"):
+        check_regex(keys["output_mapping_pattern"], ("adapter_spec", "output_mapping_pattern"), problems)
+    for index, substitution in enumerate(keys.get("substitutions") or []):
+        check_regex(substitution["source"], ("adapter_spec", "substitutions", index, "source"), problems)
+    characters = keys.get("reference_prefix_characters")
+    if characters is not None and (len(set(characters)) < len(characters) or not all(c.strip() for c in characters)):
+        problems.add(
+            ("adapter_spec", "reference_prefix_characters"),
+            "labels must be different and not empty",
+            code="labels",
+            kind=DatasetIntegrityError,
+        )
+    if options.method:
+        method = _check_method(options.method, ("method",), problems)
+    else:
+        method = _check_method(keys.get("method"), ("adapter_spec", "method"), problems)
+    if keys.get("eval_splits"):
+        keys["eval_splits"] = _read_eval_splits(keys["eval_splits"], problems)
+    demonstrations = options.max_train_instances
+    if demonstrations is None:
+        demonstrations = keys.get("max_train_instances")
+    return Settings(
+        given=keys,
+        method=method,
+        output_format=options.output_format or file_format or "string",
+        mapping=mapping or None,
+        decoding=decoding,
+        max_eval_instances=keys.get("max_eval_instances"),
+        max_train_instances=0 if method == "chat" else 5 if demonstrations is None else demonstrations,
+        num_train_trials=keys.get("num_train_trials") or 1,
+        num_outputs=num_outputs or 1,
+        temperature=float(temperature or 0),
+        random=None if random is None else str(random),
+    )
+
+
+def _read_eval_splits(names: Sequence[str], problems: Problems) -> list[str]:
+    """Return the splits by HELM's names; what is none goes to the report."""
+    known = [name for name in SPLITS if name != "train"]
+    splits: dict[str, None] = {}
+    for index, name in enumerate(names):
+        split = read_split(name)
+        path = ("adapter_spec", "eval_splits", index)
+        if split is None:
+            hint = did_you_mean(name, known) or "known: test, valid (validation, dev)"
+            problems.add(path, f"unknown split {show(name)}", hint, code="unknown-split")
+        elif split == "train":
+            problems.add(
+                path, "train rows are demonstrations and are not evaluated", "take it out", code="unknown-split"
+            )
+        else:
+            splits[split] = None
+    return list(splits)
+
+
+def _either(keys: Mapping[str, Any], name: str, other: str, problems: Problems) -> Any:
+    """Return the value of a key with two spellings."""
+    if name in keys and other in keys and keys[name] != keys[other]:
+        problems.add(
+            ("adapter_spec", other),
+            f"{show(keys[other])} contradicts {name} {show(keys[name])}, which means the same",
+            "keep one of them",
+            code="contradiction",
+            kind=DatasetIntegrityError,
+        )
+    return keys[name] if name in keys else keys.get(other)
+
+
+def _either_place(
+    keys: Mapping[str, Any], decoding: Mapping[str, Any], name: str, inside: str, problems: Problems
+) -> Any:
+    """Return the value of a key that may stand in adapter_spec (HELM) or in decoding_parameters."""
+    outer, inner = keys.get(name), decoding.get(inside)
+    if outer is not None and inner is not None and str(outer) != str(inner) and outer != inner:
+        problems.add(
+            ("adapter_spec", "decoding_parameters", inside),
+            f"{show(inner)} contradicts adapter_spec.{name} {show(outer)}",
+            "keep one of them",
+            code="contradiction",
+            kind=DatasetIntegrityError,
+        )
+    return inner if inner is not None else outer
+
+
+def _check_method(method: str | None, path: Path, problems: Problems) -> str | None:
+    if method is None:
+        return None
+    if method in METHODS:
+        return method
+    if method in UNSUPPORTED_METHODS:
+        problems.add(
+            path,
+            f"HELM's method {show(method)} is not supported for this format",
+            f"supported: {', '.join(METHODS)}",
+            code="method",
+        )
+    else:
+        problems.add(
+            path,
+            f"unknown method {show(method)}",
+            did_you_mean(method, METHODS) or f"known: {', '.join(METHODS)}",
+            code="method",
+        )
+    return None

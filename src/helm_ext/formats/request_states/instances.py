@@ -1,0 +1,223 @@
+"""Rows become HELM Instances: ids, what each carries for adapter and metrics, and the digest of the questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b, sha256
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import show
+from helm_ext.evalset import EXTRA_KEY, quick
+from helm_ext.files import canonical_json
+from helm_ext.formats.request_states.models import JOINT_METHODS, LABELLED_METHODS
+from helm_ext.formats.request_states.recorded import combine
+from helm_ext.formats.request_states.rows import CORRECT, Row
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.scenarios.scenario import Input, Instance, Reference
+
+    from helm_ext.evalset import Decoding, Recorded, RowExtra
+
+__all__ = ["Builder", "assign_ids", "digest_question", "digest_questions", "to_perturbation"]
+
+_PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
+"""A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
+
+
+def assign_ids(rows: Iterable[Row]) -> None:
+    """Give every row an id that HELM can use: a string, unique but for perturbations of one row, the same every time.
+
+    The first row with an id keeps it, the next get `-2`, `-3`, ...; rows without one are `id<position>`, as HELM
+    numbers them.
+    """
+    taken: set[Any] = set()
+    waiting: list[Row] = []
+    for row in rows:
+        given = row.instance.get("id")
+        name = "" if given is None else str(given)
+        key = _id_key(name, row)
+        if name and key not in taken:
+            taken.add(key)
+            row.helm_id = name
+        else:
+            waiting.append(row)
+    names = {key[0] if isinstance(key, tuple) else key for key in taken}
+    last: dict[str, int] = {}
+    for row in waiting:
+        given = row.instance.get("id")
+        base = f"id{row.place.index}" if given is None or given == "" else str(given)
+        number = last.get(base, 1)
+        name = base
+        while name in names:
+            number += 1
+            name = f"{base}-{number}"
+        last[base] = number
+        names.add(name)
+        row.helm_id = name
+
+
+def _id_key(name: str, row: Row) -> Any:
+    perturbation = row.instance.get("perturbation")
+    return (name, canonical_json(perturbation)) if perturbation else name
+
+
+class Builder:
+    """Makes Instances of rows, for one file."""
+
+    def __init__(
+        self, adapter_spec: AdapterSpec, labels: Sequence[str], decoding: Decoding, *, is_recorded: bool
+    ) -> None:
+        self.spec = adapter_spec
+        self.sequence = tuple(labels)
+        self.decoding = decoding
+        self.is_recorded = is_recorded
+        self.reorder = adapter_spec.method in JOINT_METHODS and bool(labels)
+        self.labelled = adapter_spec.method in LABELLED_METHODS
+        self.asks_once = not adapter_spec.method.startswith("multiple_choice_separate")
+
+    def build(self, row: Row, position: int | None) -> Instance:
+        """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours.
+
+        `position`: its place among the instances, where `row_order` will move some. Written for speed.
+        """
+        given = row.instance
+        labels = row.labels if self.labelled else None
+        references = row.references
+        if (
+            row.labels_from != "prefix"
+            and labels is not None
+            and self.reorder
+            and [*labels.values()] != [*range(len(references))]
+        ):
+            # HELM renders option i with label i: the options are put into the order of their labels.
+            labels = {label: labels[label] for label in self.sequence[: len(labels)]}
+            references = [references[position] for position in labels.values()]
+            labels = {label: position for position, label in enumerate(labels)}
+        made = [
+            quick.Reference(quick.Output(reference["output"]["text"]), reference.get("tags") or [])
+            for reference in references
+        ]
+        extra: RowExtra = {}
+        if "id" in given and given["id"] != row.helm_id:
+            extra["id"] = given["id"]
+        if row.has_unknown or row.extra:
+            extra["data"] = row.unknown_data
+        if row.only:
+            extra["only"] = row.only
+        is_train = row.split == "train"
+        if not is_train:
+            if self.decoding:
+                extra["decoding"] = self.decoding
+            if self.is_recorded and row.only != "live":
+                extra["recorded"] = self.recorded(row)
+        if labels is not None:
+            extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
+        if position is not None and not is_train:
+            extra["position"] = position
+        if _PLAIN_KEYS.issuperset(given):
+            return quick.Instance(
+                _input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra}
+            )
+        return self._build_with_extras(row, made, extra)
+
+    def _build_with_extras(self, row: Row, made: list[Reference], extra: RowExtra) -> Instance:
+        """Return the Instance of a row that has one of the rare keys."""
+        given = row.instance
+        extra_data = dict(given.get("extra_data") or {})
+        thought = given.get("chain_of_thought")
+        if thought:
+            extra_data["chain_of_thought"] = thought
+            if row.split == "train" and self.spec.method == "generation":
+                made = self._with_thought(made, thought)
+        earlier = extra_data.get(EXTRA_KEY)
+        if isinstance(earlier, dict):  # the file is the output of a run of ours
+            kept = {key: value for key, value in earlier.items() if key in ("id", "data", "labels", "score")}
+            extra = {**kept, **extra}
+        extra_data[EXTRA_KEY] = extra
+        contrasts = given.get("contrast_references")
+        return quick.Instance(
+            input=_input(given["input"]),
+            references=made,
+            split=row.split,
+            sub_split=given.get("sub_split"),
+            id=row.helm_id,
+            perturbation=to_perturbation(given.get("perturbation")),
+            contrast_inputs=[_input(one) for one in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
+            contrast_references=[[_reference(one) for one in some] for some in contrasts] if contrasts else None,
+            extra_data=extra_data,
+        )
+
+    def recorded(self, row: Row) -> Recorded:
+        """Return what is recorded for a row."""
+        if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
+            return {"status": "ok", "states": [state]}
+        trials = self.spec.num_train_trials if row.is_helm else 1
+        return combine(row.found, self.spec.method, len(row.references), trials)
+
+    def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
+        """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""
+        for position, reference in enumerate(references):
+            if CORRECT in reference.tags:
+                text = (
+                    self.spec.chain_of_thought_prefix
+                    + thought
+                    + self.spec.chain_of_thought_suffix
+                    + reference.output.text
+                )
+                return [
+                    *references[:position],
+                    replace(reference, output=quick.Output(text=text)),
+                    *references[position + 1 :],
+                ]
+        return references
+
+
+def _reference(given: dict[str, Any]) -> Reference:
+    return quick.Reference(quick.Output(text=given["output"]["text"]), tags=given.get("tags") or [])
+
+
+def _input(given: dict[str, Any]) -> Input:
+    messages = given.get("messages")
+    if not messages:
+        return quick.Input(text=given.get("text") or "")
+    return quick.Input(
+        text=given.get("text") or "",
+        messages=[{"role": message["role"], "content": message["content"]} for message in messages],
+    )
+
+
+def to_perturbation(given: Mapping[str, Any] | None) -> Any:
+    """Return HELM's description of a perturbation; None where there is none.
+
+    Raises ValueError if HELM knows none such.
+    """
+    if not given:
+        return None
+    # Slow to import, and only perturbed rows need it.
+    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+    from helm.common.codec import from_json
+
+    try:
+        return from_json(json.dumps(given), PerturbationDescription)
+    except Exception as error:  # whatever the codec raises, the file is what is wrong
+        raise ValueError(f"HELM knows no such perturbation: {show(given)}") from error
+
+
+def digest_question(row: Row) -> int:
+    """Return a number for what a row asks and what is right."""
+    content = canonical_json([row.instance, row.labels if row.labels_from != "prefix" else None])
+    return int.from_bytes(blake2b(content, digest_size=32).digest(), "big")
+
+
+def digest_questions(header: Mapping[str, Any], rows: int) -> str:
+    """Return the digest of a file without its completions and without whose they are: `EvalSet.question_digest`.
+
+    It says which runs are comparable. Files that hold the completions of several models agree in it; the order of the
+    rows (`rows` is the sum of their numbers) does not count. The header does, for it makes the prompts and the scores.
+    """
+    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
+    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
+    return sha256(content).hexdigest()

@@ -1,0 +1,503 @@
+"""What a file is, once all rows were seen: how they are asked, which are demonstrations, which are evaluated."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import DatasetIntegrityError, Problems
+from helm_ext.evalset import EXTRA_KEY
+from helm_ext.files import canonical_json
+from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
+from helm_ext.formats.request_states.labels import LabelError, encode_prefix, find_label, shared_sequence
+from helm_ext.formats.request_states.models import JOINT, JOINT_COT, JOINT_METHODS
+from helm_ext.formats.request_states.scoring import make_scoring
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+
+    from helm_ext.evalset import Decoding, Scoring
+    from helm_ext.formats.request_states.recorded import Status
+    from helm_ext.formats.request_states.rows import Row
+
+__all__ = ["First", "Plan", "Survey", "assign_splits", "make_adapter_spec", "make_plan", "request_decoding"]
+
+_EVAL_SPLITS = ("valid", "test")
+"""HELM's, without its import."""
+
+_FRAME = (
+    "instructions",
+    "global_prefix",
+    "global_suffix",
+    "input_prefix",
+    "input_suffix",
+    "output_prefix",
+    "output_suffix",
+    "instance_prefix",
+)
+_OPTIONS = ("reference_prefix", "reference_suffix")
+_THOUGHTS = ("chain_of_thought_prefix", "chain_of_thought_suffix")
+_USED = {
+    "generation": _FRAME,
+    "chat": (),
+    JOINT: _FRAME + _OPTIONS,
+    JOINT_COT: _FRAME + _OPTIONS + _THOUGHTS,
+    "multiple_choice_separate_original": _FRAME,
+    "multiple_choice_separate_calibrated": _FRAME,
+}
+"""The text keys that a method puts into the prompt."""
+
+_PASSED_THROUGH = (
+    "num_train_trials",
+    "num_trials",
+    "sample_train",
+    "multi_label",
+    "output_mapping_pattern",
+    "max_tokens",
+    "stop_sequences",
+    "eval_splits",
+)
+
+
+# What the rows are like
+
+
+class First:
+    """How often something was seen, and where first."""
+
+    __slots__ = ("count", "row")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.row: Row | None = None
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        if self.row is None:
+            self.row = row
+        self.count += 1
+
+
+class Survey:
+    """Adds up rows: what a plan is made of. Small however many rows there are."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.eval_splits: Sequence[str] = settings.eval_splits or _EVAL_SPLITS
+        self._is_method_open = settings.method is None
+        self._input_prefix = settings.text("input_prefix").strip()
+        self._output_prefix = settings.text("output_prefix").strip()
+        self.rows = 0
+        self.splits: Counter[str | None] = Counter()
+        self.choice = First()
+        self.few_options = First()
+        self.options_in_text = First()
+        self.chat_only = First()
+        self.starts_doubled = First()
+        """Rows whose text begins with the input prefix already."""
+        self.ends_doubled = First()
+        """Rows whose text ends with the output prefix already."""
+        self.helm = First()
+        self.ours = First()
+        """Rows of the output of a run of ours."""
+        self._thoughts, self._train_thoughts = First(), First()
+        self._last_labels: dict[str, int] | None = None
+        self.label_sets: dict[tuple[str, ...], Row] = {}
+        self.unlabelled_option = First()
+        self.statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
+        """What is recorded for rows of an eval split."""
+        self.has_incomplete = False
+        """Whether a row has requests about some options, and not all that the method asks about."""
+        self.train_statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
+
+    def see(self, row: Row) -> None:
+        """Count a row. The row is not kept, but for the first of each kind. Written for speed: this runs once a row."""
+        self.rows += 1
+        self.splits[row.split] += 1
+        instance = row.instance
+        if row.is_choice:
+            self.choice.add(row)
+        if len(row.references) < 2:
+            self.few_options.add(row)
+        text = instance["input"].get("text")
+        if text is None:
+            self.chat_only.add(row)
+        else:
+            if self._input_prefix and text.lstrip().startswith(self._input_prefix):
+                self.starts_doubled.add(row)
+            if self._output_prefix and text.rstrip().endswith(self._output_prefix):
+                self.ends_doubled.add(row)
+        if row.labels is not None:
+            self._see_labels(row, text)
+        if row.is_helm:
+            self.helm.add(row)
+            if EXTRA_KEY in (instance.get("extra_data") or ()):
+                self.ours.add(row)
+        if instance.get("chain_of_thought"):
+            self._thoughts.add(row)
+            if row.split == "train":
+                self._train_thoughts.add(row)
+
+    def see_status(self, row: Row, status: Status) -> None:
+        """Count what is recorded for a row (for HELM's files, for all its states together)."""
+        if row.split == "train":
+            self.train_statuses[status].add(row)
+        elif (row.split or "test") in self.eval_splits:
+            self.statuses[status].add(row)
+
+    def settle(self) -> None:
+        """Finish counting: what train rows are is known only when all rows are."""
+        if not self.is_differentiated and "test" in self.eval_splits:
+            for status, first in self.train_statuses.items():
+                total = self.statuses[status]
+                total.count += first.count
+                total.row = total.row or first.row
+
+    def _see_labels(self, row: Row, text: str | None) -> None:
+        assert row.labels is not None
+        if row.labels is not self._last_labels:  # rows without a mapping share one dict
+            self._last_labels = row.labels
+            self.label_sets.setdefault(tuple(row.labels), row)
+            if len(set(row.labels.values())) < len(row.references):
+                self.unlabelled_option.add(row)
+        if text is not None and self._is_method_open and _has_options(text, row):
+            self.options_in_text.add(row)
+
+    @property
+    def thoughts(self) -> First:
+        """Rows with a chain of thought that may be demonstrations."""
+        return self._train_thoughts if self.is_differentiated else self._thoughts
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the file is a recorded one: at least one row has a usable result."""
+        return self.statuses["ok"].count > 0
+
+    @property
+    def is_helm_output(self) -> bool:
+        """Whether the file is the output of a run of HELM without this package, to be scored as HELM does."""
+        return self.helm.count == self.rows and not self.ours.count
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether demonstrations and rows to evaluate are told apart.
+
+        Rows without a split are evaluated if others are train rows.
+        """
+        return self.splits["train"] > 0 and any(number for split, number in self.splits.items() if split != "train")
+
+    @property
+    def selected(self) -> int:
+        """How many rows are of a split that is evaluated, those included that may be drawn as demonstrations."""
+        train = 0 if self.is_differentiated else self.splits["train"]
+        numbers = {"test": self.splits["test"] + self.splits[None] + train, "valid": self.splits["valid"]}
+        return sum(numbers[split] for split in self.eval_splits)
+
+
+def _has_options(text: str, row: Row) -> bool:
+    """Whether every option of a row stands in its text already, each after its label or on a line of its own."""
+    lines: set[str] | None = None
+    for label, position in (row.labels or {}).items():
+        option = row.references[position]["output"]["text"].strip()
+        if option not in text:
+            return False
+        if not _follows_label(option, label, text):
+            lines = lines if lines is not None else {line.strip(" \t-*•·–") for line in text.splitlines()}
+            if option not in lines:
+                return False
+    return bool(row.labels)
+
+
+def _follows_label(option: str, label: str, text: str) -> bool:
+    start = text.find(option)
+    while start != -1:
+        before = text[max(0, start - len(label) - 4) : start]
+        span = find_label(before, label)
+        if span and before[span[0] : span[1]] == label and not any(c.isalnum() for c in before[span[1] :]):
+            return True
+        start = text.find(option, start + 1)
+    return False
+
+
+# The plan
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the rows are asked and scored."""
+
+    method: str
+    settings: Settings
+    scoring: Scoring = field(kw_only=True)
+    labels: tuple[str, ...] = ()
+    """The shared label sequence of the joint methods."""
+    reference_prefix: str | None = None
+    """As HELM's joint adapter renders it rightly; None: as the file has it."""
+    wanted: int = 0
+    """Demonstrations that would be drawn, were there enough rows."""
+    demonstrations: int = 0
+    """Demonstrations that are drawn from the rows."""
+    can_run_live: bool = True
+    """Whether a row is left to evaluate beside the demonstrations."""
+    evaluated: int = 0
+    """Rows that are evaluated, before a cap."""
+    cap: int | None = None
+    """The file's max_eval_instances. In HELM's own output it has been applied already."""
+
+
+@dataclass(frozen=True)
+class _Method:
+    name: str
+    labels: tuple[str, ...] = ()
+    reference_prefix: str | None = None
+
+
+def make_plan(header: Header, options: Options, survey: Survey, problems: Problems) -> Plan:
+    """Decide what the file as a whole says. What contradicts it goes to the problems."""
+    method = _choose_method(header.settings, survey, problems, is_argument=options.method is not None)
+    settings = header.settings
+    if method.name == "chat":
+        settings = replace(settings, max_train_instances=0)
+    scoring = make_scoring(
+        header.keys.get("scoring") or {},
+        options.scoring,
+        problems,
+        method=method.name,
+        output_format=settings.output_format,
+        all_choice=survey.choice.count == survey.rows,
+        is_helm=survey.is_helm_output,
+        num_outputs=settings.num_outputs,
+    )
+    if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):
+        scoring = replace(scoring, next_question=settings.next_question)
+    wanted = 0 if survey.is_differentiated else settings.max_train_instances * settings.num_train_trials
+    # Rows of other splits than those evaluated are drawn first.
+    drawn = max(0, wanted - (survey.rows - survey.selected))
+    can_run_live = not 0 < survey.selected <= drawn
+    is_whole = survey.is_differentiated or survey.is_recorded or not can_run_live
+    return Plan(
+        method.name,
+        settings,
+        scoring=scoring,
+        labels=method.labels,
+        reference_prefix=method.reference_prefix,
+        wanted=wanted,
+        demonstrations=wanted if can_run_live else 0,
+        can_run_live=can_run_live,
+        evaluated=survey.selected if is_whole else max(0, survey.selected - drawn),
+        cap=None if survey.helm.count else settings.max_eval_instances,
+    )
+
+
+def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is_argument: bool) -> _Method:
+    """Choose the method where none is given, and make the labels fit it.
+
+    All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
+    """
+    method = settings.method or _infer_method(settings, survey, problems)
+    if method not in JOINT_METHODS or survey.helm.count:
+        return _Method(method)
+    row = survey.thoughts.row
+    if method == JOINT and row is not None:
+        if is_argument:
+            row.place.warn(
+                "instance", "chain_of_thought",
+                message=f"not rendered by method {JOINT}", hint=f"use {JOINT_COT}", code="unused-chain-of-thought",
+            )  # fmt: skip
+        else:
+            method = JOINT_COT
+    row = survey.few_options.row
+    if row is not None:
+        fewer = survey.few_options.count
+        have = "one row has" if fewer == 1 else f"{fewer} rows have"
+        row.place.error(
+            "instance", "references",
+            message=f"method {method} needs two or more options, and {have} fewer",
+            hint='use "method": "generation"',
+            code="too-few-options",
+            is_integrity=True,
+        )  # fmt: skip
+        return _Method(method)
+    row = survey.unlabelled_option.row
+    if row is not None:
+        row.place.error(
+            "instance", "answer_mapping",
+            message=f"method {method} shows every option with a label, and one has none",
+            hint="map one label to each option",
+            code="unlabelled-option",
+            is_integrity=True,
+        )  # fmt: skip
+    try:
+        sequence = shared_sequence(list(survey.label_sets))
+        prefix = encode_prefix(settings.text("reference_prefix"), sequence) if sequence else None
+        return _Method(method, sequence, prefix)
+    except LabelError as error:
+        odd = survey.label_sets.get(error.labels)
+        if odd is not None:
+            odd.place.error("instance", message=error.message, hint=error.hint, code=error.code, is_integrity=True)
+        else:
+            where = ("adapter_spec", "reference_prefix")
+            problems.add(where, error.message, error.hint, code=error.code, kind=DatasetIntegrityError)
+        return _Method(method)
+
+
+def _infer_method(settings: Settings, survey: Survey, problems: Problems) -> str:
+    if survey.chat_only.count == survey.rows:
+        return "chat"
+    row = survey.chat_only.row
+    if row is not None:
+        row.place.error(
+            "instance", "input", "text",
+            message="missing, and other rows have it",
+            hint='give every row a text, or set "method": "chat" and give every row messages',
+            code="missing-key",
+        )  # fmt: skip
+    row = survey.choice.row
+    if row is None or survey.choice.count < survey.rows or survey.few_options.count:
+        return "generation"
+    if survey.options_in_text.count == survey.rows:
+        return "generation"
+    if survey.options_in_text.count:
+        problems.warn(
+            ("adapter_spec", "method"),
+            f"{survey.options_in_text.count} of {survey.rows} rows have their options in input.text, others have not",
+            'set "method": "generation" or "multiple_choice_joint"',
+            code="options-shown-twice",
+        )
+    why, where = "", ["instance", "input", "text"]
+    try:
+        sequence = shared_sequence(list(survey.label_sets))
+        if sequence:
+            encode_prefix(settings.text("reference_prefix"), sequence)
+    except LabelError as error:
+        why = error.message
+    if not why and survey.unlabelled_option.count:
+        why, where = "not every option has a label", ["instance"]
+    if not why:
+        return JOINT
+    row.place.warn(
+        *where,
+        message=f"method generation is used: {why}",
+        hint="a model that is asked live is not shown the options: write them into input.text",
+        code="options-not-shown",
+    )
+    return "generation"
+
+
+def request_decoding(plan: Plan, survey: Survey) -> Decoding:
+    """Return what each row's request needs beyond AdapterSpec.
+
+    HELM's joint adapter asks for one completion whatever `num_outputs` is, and its own files are asked again so.
+    """
+    settings = plan.settings
+    is_ours = not survey.helm.count or survey.ours.count > 0
+    if plan.method in JOINT_METHODS and settings.num_outputs > 1 and is_ours:
+        return {**settings.decoding, "num_completions": settings.num_outputs}
+    return settings.decoding
+
+
+def make_adapter_spec(plan: Plan, survey: Survey) -> AdapterSpec:
+    """Return HELM's AdapterSpec, without a model and without max_eval_instances."""
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec, Substitution
+
+    settings = plan.settings
+    used = _USED[plan.method]
+    if plan.method == "generation" and survey.thoughts.count:
+        used = (*used, *_THOUGHTS)
+    texts = {key: settings.text(key, used=key in used) for key in HELM_DEFAULTS}
+    if plan.reference_prefix is not None:
+        texts["reference_prefix"] = plan.reference_prefix
+    given = settings.given
+    if settings.max_train_instances == 0 and plan.method == "generation" and not survey.helm.count:
+        # The text holds the frame already, as in files with worked examples: it is given to the model as it is.
+        if survey.starts_doubled.count == survey.rows:
+            texts["input_prefix"] = ""
+        if survey.ends_doubled.count == survey.rows:
+            texts["input_suffix"] = texts["output_prefix"] = ""
+    return AdapterSpec(
+        method=plan.method,
+        **texts,
+        **{key: given[key] for key in _PASSED_THROUGH if given.get(key) is not None},
+        reference_prefix_characters=list(plan.labels) if plan.labels else given.get("reference_prefix_characters"),
+        substitutions=[Substitution(**substitution) for substitution in given.get("substitutions") or []],
+        max_train_instances=settings.max_train_instances,
+        num_outputs=settings.num_outputs,
+        temperature=settings.temperature,
+        random=settings.random,
+    )
+
+
+# Demonstrations and caps
+
+
+def assign_splits(rows: Sequence[Row], plan: Plan, survey: Survey, seed: int) -> list[Row]:
+    """Give each row its final split and the kind of run it takes part in; return those that become instances.
+
+    A recorded file may be run live too: rows drawn as demonstrations are scored in a recorded run, and a copy of
+    each is a demonstration in a live one.
+    """
+    for row in rows:
+        if row.split is None or (row.split == "train" and not survey.is_differentiated):
+            row.split = "test"
+    order = draw_order(rows, seed) if plan.demonstrations or plan.cap is not None else []
+    # Rows that are not evaluated are drawn first; those with an empty answer last, for HELM cannot show them.
+    order.sort(key=lambda row: ("" in row.golds, row.split in survey.eval_splits))
+    drawn = {row.place.index for row in order[: plan.demonstrations]}
+    evaluated = [row.place.index for row in order if row.split in survey.eval_splits and row.place.index not in drawn]
+    beyond = set() if plan.cap is None else set(evaluated[plan.cap :])
+    kept = ("train", *survey.eval_splits)
+    result = []
+    for row in rows:
+        index = row.place.index
+        if not survey.is_recorded:
+            if index in drawn:
+                row.split = "train"
+            if row.split in kept and index not in beyond:
+                result.append(row)
+            continue
+        if index in drawn:
+            demonstration = copy.copy(row)
+            demonstration.split, demonstration.only = "train", "live"
+            demonstration.helm_id = f"{row.helm_id}-demo"
+            result.append(demonstration)
+        if row.split in kept:
+            if row.split != "train" and (index in drawn or index in beyond or not plan.can_run_live):
+                row.only = "recorded"
+            result.append(row)
+    return result
+
+
+def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
+    """Return the rows in a random order that only the seed and their contents decide.
+
+    Rows are ordered by a keyed hash of their content, never by their order in the file or by a library's random
+    numbers; another row more changes little.
+    """
+    keyed = blake2b(digest_size=16, key=str(seed).encode()[:64])
+
+    def place(row: Row) -> bytes:
+        given, name = row.instance["input"], row.instance.get("id")
+        text = given.get("text")
+        content = f"{name}\0{text}" if text is not None else f"{name}\0\0{_in_order(given.get('messages') or ())}"
+        digest = keyed.copy()
+        digest.update(content.encode("utf-8", "surrogatepass"))
+        return digest.digest()
+
+    places = [place(row) for row in rows]
+    if len(set(places)) < len(places):
+        counts = Counter(places)
+        # The same input and id: the rest of the row decides.
+        places = [one + _rest(row) if counts[one] > 1 else one for one, row in zip(places, rows, strict=True)]
+    return [rows[index] for index in sorted(range(len(rows)), key=places.__getitem__)]
+
+
+def _rest(row: Row) -> bytes:
+    return canonical_json([row.references, row.instance.get("perturbation"), row.instance])
+
+
+def _in_order(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with their keys in one order, in whichever they were read."""
+    return [{"role": message["role"], "content": message["content"], **message} for message in messages]

@@ -1,0 +1,141 @@
+"""An EvalSet of any format as `adapter_spec` JSON Lines: the header, then one state a line."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.evalset import EvalSet, RowExtra, Scoring, row_extra
+from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
+
+if TYPE_CHECKING:
+    from helm.benchmark.scenarios.scenario import Instance
+
+__all__ = ["to_json_lines"]
+
+_TRAIN = "train"
+_NOT_WRITTEN = {"model", "model_deployment", "image_generation_parameters", "reeval_parameters", "max_eval_instances"}
+_DECODING_NAMES = {"top_k_per_token": "top_k"}
+
+
+def to_json_lines(
+    evalset: EvalSet,
+    target: Path,
+    *,
+    train: EvalSet | None = None,
+    losses: Sequence[str] = (),
+    lossy: bool = False,
+) -> Converted:
+    """Write an EvalSet as `adapter_spec` JSON Lines, atomically.
+
+    `train` holds further rows that become demonstrations, `losses` what of the EvalSet's own format no other holds.
+
+    Raises DatasetIntegrityError that lists all losses, unless `lossy`.
+    """
+    findings = Findings()
+    header: dict[str, Any] = {
+        "adapter_spec": _adapter_spec(evalset, findings),
+        "scoring": _scoring(evalset.scoring, findings),
+        "name": evalset.name,
+    }
+    header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
+    for text in losses:
+        findings.lose(text)
+    if evalset.attributes:
+        names = ", ".join(evalset.attributes)
+        findings.lose(f"reports by attribute ({names}): an adapter_spec file has none; records keep their own keys")
+    instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
+    instances += [(instance, instance.split or "test") for instance in rejoin(evalset.instances)]
+    states = [state for instance, split in instances for state in _states(instance, split, findings)]
+    if not lossy:
+        findings.require_none(evalset.name)
+    write_lines(target, [header, *states])
+    return Converted(target, len(instances), findings)
+
+
+def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
+    spec = dataclasses.asdict(evalset.adapter_spec)
+    written = {key: value for key, value in spec.items() if key not in _NOT_WRITTEN and value is not None}
+    written["output_format"] = evalset.scoring.output_format
+    decodings = [row_extra(i).get("decoding", {}) for i in evalset.instances if i.split != _TRAIN]
+    if any(decoding != decodings[0] for decoding in decodings):
+        findings.lose("decoding parameters that differ from row to row")
+    elif decodings and decodings[0]:
+        written["decoding_parameters"] = {_DECODING_NAMES.get(key, key): value for key, value in decodings[0].items()}
+    return written
+
+
+def _scoring(scoring: Scoring, findings: Findings) -> dict[str, Any]:
+    if scoring.label_reading == "exact":
+        findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
+    args = scoring.to_args()
+    written: dict[str, Any] = {key: args[key] for key in ("metrics", "extract", "strip", "lower") if key in args}
+    return {**written, "main_metric": scoring.main_metric}
+
+
+def _states(instance: Instance, split: str, findings: Findings) -> Iterator[dict[str, Any]]:
+    extra = row_extra(instance)
+    made = _instance(instance, split, extra, findings)
+    state: dict[str, Any] = {"instance": made, **_nested(extra, "state")}
+    if "labels" in extra:
+        state["answer_mapping"] = extra["labels"]
+    recorded = extra.get("recorded")
+    if recorded is None:
+        yield state
+    elif recorded["status"] == "failed":
+        yield {**state, "request": {"result": {"success": False, "completions": []}}}
+    elif not recorded["states"]:
+        yield {**state, "request": {}}
+    else:
+        for found in recorded["states"]:
+            rest = {key: value for key, value in found.items() if key not in {"request", "result"}}
+            plain = len(recorded["states"]) == 1 and not rest
+            request = dict(found.get("request", {}))
+            if plain:
+                yield {**state, "request": {**request, "result": found["result"]}}
+            else:
+                yield {**state, **rest, "request": request, "result": found["result"]}
+
+
+def _instance(instance: Instance, split: str, extra: RowExtra, findings: Findings) -> dict[str, Any]:
+    text = instance.input.text
+    if "prompt" in extra and split != _TRAIN:
+        text = "".join(extra["prompt"])
+        if len(extra["prompt"]) > 2:
+            findings.lose(
+                "dropping demonstrations from the front when a prompt does not fit the window: they are text now"
+            )
+    if "score" in extra and set(extra["score"].values()) - {0, 1}:
+        findings.lose("options that are worth a number instead of right or wrong")
+    if "only" in extra:
+        findings.lose(f"rows that take part in {extra['only']} runs only")
+    if instance.input.multimedia_content is not None:
+        findings.lose("images, sound or video")
+    shown: dict[str, Any] = {"text": text, **_nested(extra, "input")}
+    if instance.input.messages:
+        shown["messages"] = instance.input.messages
+    references = [
+        {"output": {"text": reference.output.text}, "tags": list(reference.tags)} for reference in instance.references
+    ]
+    for position, unknown in _nested(extra, "references").items():
+        references[int(position)].update(unknown)
+    made = {"id": original_id(instance), "input": shown, "references": references, "split": split}
+    made |= _nested(extra, "instance")
+    if instance.sub_split is not None:
+        made["sub_split"] = instance.sub_split
+    if instance.perturbation is not None:
+        made["perturbation"] = dataclasses.asdict(instance.perturbation)
+    return made
+
+
+_NESTED = {"state", "instance", "input", "references"}
+
+
+def _nested(extra: RowExtra, place: str) -> dict[str, Any]:
+    """Return the row's unknown keys of one place. Formats without such places keep theirs on the instance."""
+    data = extra.get("data", {})
+    if not all(key in _NESTED and isinstance(value, dict) for key, value in data.items()):
+        return data if place == "instance" else {}
+    return data.get(place, {})

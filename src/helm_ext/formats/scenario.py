@@ -1,0 +1,200 @@
+"""The base of HELM Scenario classes, one a format. Class paths are written into `run_spec.json`: they are public API.
+
+    file ──format's load()──▶ EvalSet ──▶ get_instances() ──▶ HELM
+
+The arguments of a scenario name the dataset, the digest it was planned with, and the options that decide which
+instances there are. In the process that planned the run, `get_instances` hands out what was read then; elsewhere it
+loads the file again and refuses other bytes than those planned.
+`helm-summarize` builds scenarios only to call `get_metadata`, long after the run and elsewhere: neither it nor the
+constructor touches a file.
+
+HELM's Slurm and multi-GPU workers load no plugins, but they create the scenario before the adapter: importing this
+module does what the plugin does for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, ScenarioMetadata
+
+from helm_ext import adaptation
+from helm_ext.adaptation.row_order import order_for_sampling
+from helm_ext.errors import DatasetChangedError
+from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
+from helm_ext.evalset.copying import copy_with
+from helm_ext.formats import long_arguments, planned
+from helm_ext.formats.format import Format
+
+__all__ = ["EvalSetScenario", "group_name", "tell_apart"]
+
+adaptation.install()
+
+GROUP_LENGTH = 40
+"""Bytes of a dataset's name in its group's name."""
+
+
+def group_name(dataset: str, digest: str, variant: str = "") -> str:
+    """Return the group under which HELM reports a dataset: its name, and six digits for its questions and arguments.
+
+    HELM averages all runs of a model and a group in one cell. The digits keep apart two versions of a dataset
+    (`digest`: of the questions, not of what models answered), and two ways of running it (`variant`: other
+    demonstrations, another extraction, ...).
+    `helm-summarize` hides every run of a group with "babi" in its name unless the run's name has "task=all"
+    (`Summarizer.create_group_table`), so the name is written as its authors do.
+    """
+    safe = re.sub(r"[^\w.-]+", "_", dataset).replace("babi", "bAbI")
+    # HELM repeats the group in file names; a character that is cut at the end is dropped.
+    name = safe.encode()[:GROUP_LENGTH].decode(errors="ignore")
+    return f"{name}-{hashlib.sha256(f'{digest} {variant}'.encode()).hexdigest()[:6] if variant else digest[:6]}"
+
+
+def tell_apart(described: Iterable[ScenarioMetadata]) -> list[ScenarioMetadata]:
+    """Return the groups of a suite, those of one title with the digits of their names (`group_name`) behind it.
+
+    One dataset does not know which others stand beside it, so its own title has none.
+    """
+    groups = list(described)
+    often = Counter(group.display_name for group in groups)
+    return [_with_digits(group) if often[group.display_name] > 1 else group for group in groups]
+
+
+def _with_digits(group: ScenarioMetadata) -> ScenarioMetadata:
+    title = f"{group.display_name} ({group.name.rpartition('-')[2]})"
+    return replace(group, display_name=title, short_display_name=title)
+
+
+_OUR_OWN = frozenset({"main_split", "name"})
+"""Arguments that planning adds."""
+
+
+class EvalSetScenario(Scenario):
+    """What all formats share: load, compare the digest, hand the instances to HELM. A subclass names its format."""
+
+    tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
+    description = "A dataset read by helm-ext"
+    format: ClassVar[Format]
+    always_there = frozenset({"digest", "live_rows", "main_metric", "main_split", "missing", "questions"})
+    """Arguments of bounded length that are this class's own business, not the format's."""
+
+    def __init__(
+        self,
+        *,
+        digest: str,
+        main_metric: str,
+        questions: str | None = None,
+        display_name: str | None = None,
+        live_rows: str | None = None,
+        arguments: str | None = None,
+        variant: str | None = None,
+        **given: Any,
+    ) -> None:
+        super().__init__()
+        self.digest = digest
+        self.questions = questions or digest
+        """`EvalSet.question_digest`: which runs are comparable."""
+        self.main_metric = main_metric
+        self.live_rows = live_rows
+        """`8 of 10`, where a live run scores fewer rows than a recorded one (`EvalSet.scored_rows`)."""
+        self.reference = arguments
+        """Where the arguments are too long for HELM's file names: the reference to them (`long_arguments`)."""
+        self.arguments = given
+        self.display_name = display_name or self.title()
+        # The digest speaks for what names the data; what else is given makes another way of running them.
+        names_data = _OUR_OWN | {argument.name for argument in self.format.arguments if argument.names_data}
+        chosen = {key: value for key, value in given.items() if key not in names_data}
+        own = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
+        self.variant = own if variant is None else variant
+        """What of the arguments makes another column."""
+        self.name = group_name(self.title(), self.questions, self.variant)
+
+    def title(self) -> str:
+        """Return the dataset's name, or what of it fits where the arguments are too long."""
+        return self.dataset_name() if self.reference is None else str(self.arguments["name"])
+
+    def dataset_name(self) -> str:
+        """Return the dataset's name, known from the arguments alone."""
+        return str(self.arguments.get("name") or self.default_name(self.arguments))
+
+    @classmethod
+    def default_name(cls, arguments: Mapping[str, Any]) -> str:
+        """Return the name of a dataset that has none of its own: the one that was asked for, else the file's."""
+        named = arguments.get("dataset")
+        return str(named) if named is not None else Path(arguments["path"]).stem
+
+    def load(self) -> EvalSet:
+        """Read the dataset; raises DatasetError."""
+        return self.format.load(**self._load_arguments())
+
+    def get_instances(self, output_path: str) -> list[Instance]:
+        """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
+        evalset = planned.take(self.key())
+        if evalset is None:
+            if self.reference is not None:
+                own = {key: value for key, value in self.arguments.items() if key in self.always_there}
+                self.arguments = {**own, **long_arguments.find(self.reference, output_path)}
+            evalset = self.load()
+        require_same_digest(evalset, self.digest)
+        garbage.relax()
+        self.description = evalset.description or evalset.display_name or self.description
+        self.tags = list(evalset.tags)
+        instances = order_for_sampling(evalset.instances, evalset.adapter_spec.eval_splits or EVAL_SPLITS)
+        return [skip_missing(i) for i in instances] if self.arguments.get("missing") == "skip" else instances
+
+    def key(self) -> dict[str, Any]:
+        """Return what tells one dataset from another, for `planned`: the digest and how it is loaded."""
+        known = {"arguments": self.reference} if self.reference is not None else self._load_arguments()
+        return {"format": type(self).__name__, "digest": self.digest, **known}
+
+    def get_metadata(self) -> ScenarioMetadata:
+        """Describe the dataset for `helm-summarize --auto-generate-schema`."""
+        fewer = f"a live run scores {self.live_rows} rows" if self.live_rows else ""
+        beside = ", ".join(filter(None, [self.variant, fewer]))
+        title = f"{self.display_name} ({beside})" if beside else self.display_name
+        return ScenarioMetadata(
+            name=self.name,
+            display_name=title,
+            short_display_name=title,
+            description=f"{self.display_name}: {self.format.dataset_title} `{self.title()}`, main metric "
+            f"{self.main_metric}. Digest of the questions: {self.questions}; each run has the data's SHA-256.",
+            main_metric=self.main_metric,
+            main_split=self.main_split(),
+        )
+
+    def _load_arguments(self) -> dict[str, Any]:
+        """Return the arguments of the format's `load`: those that are not this class's own business."""
+        return {key: value for key, value in self.arguments.items() if key not in ("missing", "main_split")}
+
+    def main_split(self) -> str:
+        """Return the split that the leaderboard shows."""
+        return str(self.arguments.get("main_split", "test"))
+
+
+def _show(value: Any) -> str:
+    """Return an argument as it is written in a run entry."""
+    return "+".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def require_same_digest(evalset: EvalSet, planned: str) -> None:
+    """Raise DatasetChangedError unless the EvalSet's digest begins with the planned one."""
+    if not evalset.digest.startswith(planned):
+        raise DatasetChangedError(
+            f"{evalset.name}: the data changed since the run was planned: SHA-256 {evalset.short_digest}, "
+            f"planned with {planned}\n  hint: start helm-run again; the run's name carries the new digest"
+        )
+
+
+def skip_missing(instance: Instance) -> Instance:
+    """Mark a row without a usable recording, so that a recorded run leaves it out and counts it (`missing=skip`)."""
+    extra = row_extra(instance)
+    found = extra.get("recorded")
+    if found is None or found["status"] == "ok":
+        return instance
+    skipped = {**extra, "recorded": {**found, "skip": True}}
+    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: skipped})

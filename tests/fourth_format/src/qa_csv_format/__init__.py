@@ -1,0 +1,1 @@
+"""A fourth format: CSV files with the columns `question` and `answer`."""

@@ -1,0 +1,25 @@
+"""The commands of the tutorials and how-to pages print what the pages say."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_model import build_tiny_model, offline_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(path for folder in ("tutorials", "how-to") for path in (ROOT / "docs" / folder).glob("*.md"))
+
+sys.path.insert(0, str(ROOT / "tools"))
+import console_blocks  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_page_is_true(path, tmp_path):
+    if path.name == "live_model.md":
+        build_tiny_model(tmp_path / "my-model", chat_template=True)
+    page = console_blocks.read_page(path.read_text(encoding="utf-8"))
+    assert len(page.commands) > 3
+    differences = console_blocks.run_page(page, tmp_path, offline_environment())
+    assert not differences, "\n".join(differences)

@@ -1,0 +1,39 @@
+"""Write the tables of run entries' arguments into docs/: they are made of what each format declares.
+
+    python tools/argument_tables.py
+
+A page has one between `<!-- arguments of NAME -->` and `<!-- end of arguments -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from helm_ext.formats import get_format
+from helm_ext.formats.arguments import to_table
+
+__all__ = ["with_tables"]
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+_BLOCK = re.compile(r"(<!-- arguments of (\w+) -->\n).*?(<!-- end of arguments -->)", re.DOTALL)
+
+
+def with_tables(page: str) -> str:
+    """Return a page with each table as the format declares it."""
+    return _BLOCK.sub(lambda found: f"{found[1]}\n{to_table(get_format(found[2]).arguments)}\n{found[3]}", page)
+
+
+def main() -> None:
+    """Rewrite the pages that are out of date, and name them."""
+    for path in sorted(DOCS.rglob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        if with_tables(page) != page:
+            path.write_text(with_tables(page), encoding="utf-8")
+            sys.stdout.write(f"{path.relative_to(DOCS.parent)}\n")
+
+
+if __name__ == "__main__":
+    main()

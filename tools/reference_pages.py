@@ -1,0 +1,74 @@
+"""Reference pages that are made from the code when the site is built (`hooks` in mkdocs.yml).
+
+A page that is made from what the program does cannot be out of date. What the code does not say about itself
+(a description, a default) is mended in the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import typer.main
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+__all__ = ["command_page", "on_files"]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages; mkdocs calls this."""
+    for name, lines in {"command.md": command_page()}.items():
+        files.append(File.generated(config, f"reference/{name}", content="\n".join(lines) + "\n"))
+    return files
+
+
+def command_page() -> Iterator[str]:
+    """Yield the lines of the page about `helm-ext`: each command with its arguments and options, as `--help` says."""
+    from helm_ext.cli import app
+
+    yield from (
+        "# The command",
+        "",
+        "Made from the command itself. Exit codes: 0 fine, 1 problems found, 2 wrong usage.",
+    )
+    yield from _describe("helm-ext", typer.main.get_command(app))
+
+
+def _describe(path: str, command: Any) -> Iterator[str]:
+    children = getattr(command, "commands", {})
+    if not children:
+        yield from ("", f"## {path}", "", *_paragraphs(command.help))
+        rows = [(_names(parameter), _about(parameter)) for parameter in command.params if parameter.name != "help"]
+        if rows:
+            yield from ("", *table(("argument or option", "meaning"), rows))
+    for name, child in children.items():
+        yield from _describe(f"{path} {name}", child)
+
+
+def _paragraphs(text: str | None) -> Iterator[str]:
+    for paragraph in (text or "").split("\n\n"):
+        yield from (" ".join(paragraph.split()), "")
+
+
+def _names(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.metavar or parameter.name.upper()}`"
+    return ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _about(parameter: Any) -> str:
+    text = " ".join((getattr(parameter, "help", None) or "").split())
+    default = getattr(parameter.default, "value", parameter.default)
+    shown = f"Default: `{default}`." if default not in (None, False, (), []) and not callable(default) else ""
+    needed = "Required." if parameter.required else ""
+    return " ".join(filter(None, (text, shown, needed)))
+
+
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'|'.join(' --- ' for _ in header)}|"
+    for row in rows:
+        cells = (cell.replace("|", "\\|") for cell in row)
+        yield f"| {' | '.join(cells)} |"
