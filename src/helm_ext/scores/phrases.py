@@ -30,14 +30,14 @@ _SAME = str.maketrans(
     dict.fromkeys(APOSTROPHES, "'")
     | {"đ": "d", "ł": "l", "ø": "o", "æ": "ae", "ı": "i", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "ँ": "ं", "：": ":"}
 )
-_ELISION = re.compile(r"\b([cdjlmnst]|qu)'(?=\w)")
+_ELISION = re.compile(r"\b([cdjlmnst]|qu)'(?!t\b)(?=\w)")
 _CONTRACTIONS = (
     (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|could|should|would|must) not\b"), r"\1n't"),
     (re.compile(r"\bcan ?not\b|\bcant\b"), "can't"),
     (re.compile(r"\bwill not\b|\bwont\b"), "won't"),
     (re.compile(r"\b(do|does|is|could|should|would)nt\b"), r"\1n't"),
     (re.compile(r"\bi am\b|\bim\b"), "i'm"),
-    (re.compile(r"\b(we|you|they) are\b"), r"\1're"),
+    (re.compile(r"\bwe are\b"), "we're"),
     (re.compile(r"\b(it|that|here) is\b"), r"\1's"),
 )
 """English verbs are written short."""
@@ -115,6 +115,11 @@ class Language:
         """Tell whether a phrase of this kind stands in `text`."""
         return self.find(kind, text) is not None
 
+    def is_all(self, kind: str, text: str) -> bool:
+        """Tell whether `text` is a phrase of this kind and nothing else."""
+        return any(len(phrase.pieces) == 1 and phrase.pieces[0].strip() == text.strip()
+                   for phrase in self.phrases.get(kind, ()))  # fmt: skip
+
     def cut(self, kind: str, text: str) -> tuple[str, bool]:
         """Return `text` without the phrases of this kind, and whether there was one."""
         whole = text
@@ -126,6 +131,7 @@ class Language:
 
     def weigh(self, text: str) -> int:
         """Return how much of `text` the phrases cover; 0 if none of them speaks of refusing."""
+        text, _ = self.cut("filler", text)
         if not any(self.has(kind, text) for kind in _SPEAKING):
             return 0
         return sum(len(phrase.pieces[0].strip()) for kind in KINDS for phrase in self.phrases.get(kind, ())
