@@ -16,7 +16,7 @@ from helm_ext.scores.words import APOSTROPHES
 __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_languages"]
 
 KINDS: Final = (
-    "refuse", "cannot", "impersonal", "barred", "request", "sorry", "alas", "no", "not", "but", "answer", "guess", "mend", "persona",
+    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer", "guess", "mend", "persona",
     "offer", "story", "idiom", "hedge", "filler",
 )  # fmt: skip
 """What a phrase can mean; the comment at the top of refusals.txt says what each is for."""
@@ -164,7 +164,7 @@ class Tables:
         return [replace(self.languages[number], phrases=phrases) for number, phrases in found.items()]
 
 
-_SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge")
+_SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint")
 """Without any of these a text does not speak of refusing."""
 
 

@@ -65,7 +65,7 @@ _QUOTES = str.maketrans(dict.fromkeys("“”„«»「」『』＂", '"') | {"�
 _LISTED = re.compile(r"^\s*(?:[-•·]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _SPEAKER = re.compile(r"^\s*(\w[\w .]{0,20}):\s", re.MULTILINE)
 _INNER_POINT = re.compile(r"(?<=\w)\.(?=\w)")
-_SENTENCE = re.compile(r"[.!?。！？؟।;；\n…，、]+")
+_SENTENCE = re.compile(r"[.!?。！？؟।;；\n…，、]+|(?<=[:：])\s+")
 
 
 @dataclass
@@ -187,6 +187,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
     clause.half = not clause.refuses and (
         hedged
         or cannot
+        or language.has("hint", text)
         or ((impersonal or barred) and (sorry or sorry_before))
         or (barred and (language.has("request", unbarred) or len("".join(unbarred.split())) <= (3 if language.unspaced else FEW)))
     )
