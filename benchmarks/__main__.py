@@ -168,7 +168,7 @@ def measure_interleaved(results: list[Result], workload: str, folder: Path, repe
 
 def summarize(output: Path) -> None:
     """Print what `helm-summarize` costs afterwards, with HELM's summarizer and with ours."""
-    for name in ("helm.benchmark.presentation.summarize.Summarizer", "helm_ext.summarizer.StreamingSummarizer"):
+    for name in ("helm.benchmark.presentation.summarize.Summarizer", "helm_ext.running.StreamingSummarizer"):
         command = [
             str(Path(sys.executable).with_name("helm-summarize")),
             *("--suite", "bench", "--output-path", ".", "--auto-generate-schema", "--summarizer-class-name", name),

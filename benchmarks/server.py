@@ -33,7 +33,7 @@ def make_run(job: Job, display_rows: int | None) -> Path:
     command = [
         str(Path(sys.executable).with_name("helm-summarize")),
         *("--suite", "bench", "--auto-generate-schema", "--num-threads", "1"),
-        *("--summarizer-class-name", "helm_ext.summarizer.StreamingSummarizer"),
+        *("--summarizer-class-name", "helm_ext.running.StreamingSummarizer"),
         *("--output-path", "benchmark_output"),
     ]
     (job.output / "benchmark_output").mkdir()

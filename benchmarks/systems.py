@@ -106,7 +106,7 @@ class Helm(System):
         return value
 
 
-OUR_RUNNER = "helm_ext.runner.StreamingRunner"
+OUR_RUNNER = "helm_ext.running.StreamingRunner"
 STOCK = Helm("stock HELM")
 HELM_SYSTEMS: dict[str, System] = {
     system.name: system

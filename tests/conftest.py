@@ -18,6 +18,6 @@ def live_deployment() -> str:
 @pytest.fixture(autouse=True)
 def nothing_planned(monkeypatch):
     """Each test plans and runs as a process of its own does."""
-    from helm_ext import planned
+    from helm_ext.formats import planned
 
     monkeypatch.setattr(planned, "_waiting", {})

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".demo"
 SUITE = "demo"
 BIN = Path(sys.executable).parent
-STREAMING = ["--runner-class-name", "helm_ext.runner.StreamingRunner"]
+STREAMING = ["--runner-class-name", "helm_ext.running.StreamingRunner"]
 
 # Completions recorded earlier: no model runs. Any name may follow `recorded/`.
 RECORDED = [

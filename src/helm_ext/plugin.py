@@ -11,7 +11,8 @@ from typing import Any
 from helm.benchmark.model_deployment_registry import ModelDeployment, model_deployment_generator
 from helm.benchmark.run_spec import RunSpec, run_spec_function
 
-from helm_ext import adaptation, task_expander
+from helm_ext import adaptation
+from helm_ext.planning import task_expander
 
 adaptation.install()
 task_expander.install()
@@ -19,8 +20,8 @@ task_expander.install()
 
 @run_spec_function("adapter_spec")
 def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
-    """`adapter_spec:dataset=NAME` or `adapter_spec:path=FILE`; see `helm_ext.run_specs`."""
-    from helm_ext import run_specs
+    """`adapter_spec:dataset=NAME` or `adapter_spec:path=FILE`; see `helm_ext.planning.run_specs`."""
+    from helm_ext.planning import run_specs
 
     return run_specs.get_adapter_spec_run_spec(**arguments)
 
@@ -28,15 +29,15 @@ def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
 @run_spec_function("ultraeval")
 def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
     """`ultraeval:config=FILE`, `ultraeval:dataset=NAME` or `ultraeval:data=FILE,transform=SCRIPT`."""
-    from helm_ext import run_specs
+    from helm_ext.planning import run_specs
 
     return run_specs.get_ultraeval_run_spec(**arguments)
 
 
 @run_spec_function("innodata")
 def get_innodata_run_spec(**arguments: Any) -> RunSpec:
-    """`innodata:dataset=NAME` or `innodata:path=FILE.zip`; see `helm_ext.run_specs`."""
-    from helm_ext import run_specs
+    """`innodata:dataset=NAME` or `innodata:path=FILE.zip`; see `helm_ext.planning.run_specs`."""
+    from helm_ext.planning import run_specs
 
     return run_specs.get_innodata_run_spec(**arguments)
 
@@ -44,6 +45,6 @@ def get_innodata_run_spec(**arguments: Any) -> RunSpec:
 @model_deployment_generator("recorded")
 def get_recorded_model_deployment(name: str) -> ModelDeployment:
     """`recorded/NAME`, for any name."""
-    from helm_ext import recorded
+    from helm_ext.adaptation import recorded
 
     return recorded.get_recorded_model_deployment(name)

@@ -1,4 +1,4 @@
-"""The classes of HELM that `helm_ext.copying.copy_with` copies: what `dataclasses.replace` makes of them, it makes too."""
+"""The classes of HELM that `helm_ext.evalset.copying.copy_with` copies: what `dataclasses.replace` makes of them, it makes too."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from helm.benchmark.metrics.metric import PerInstanceStats
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, PassageQuestionInput, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
-from helm_ext import quick
-from helm_ext.copying import copy_with
+from helm_ext.evalset import quick
+from helm_ext.evalset.copying import copy_with
 
 INSTANCE = Instance(Input("2+2?"), [Reference(Output("4"), ["correct"])], split="test", id="i", extra_data={"a": 1})
 RESULT = RequestResult(True, [], [GeneratedOutput("4", -0.5, [Token("4", -0.5)])], cached=False, request_time=0.5)

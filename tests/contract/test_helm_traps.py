@@ -336,7 +336,7 @@ class TestJointMultipleChoice:
 
 
 class TestCompletions:
-    """Traps 5 and 6; `helm_ext.metrics` keeps the order and reads labels first."""
+    """Traps 5 and 6; `helm_ext.scoring.metrics` keeps the order and reads labels first."""
 
     def test_the_likeliest_completion_is_scored_not_the_first(self):
         assert score(answered(("Boston", -2.0), ("New York", -1.0))) == 1
@@ -384,7 +384,7 @@ class TestCompletions:
 
 
 class TestRunEntries:
-    """Trap 9; `helm_ext.run_specs` puts `007` and `1.10` back together."""
+    """Trap 9; `helm_ext.planning.run_specs` puts `007` and `1.10` back together."""
 
     @pytest.mark.parametrize(
         ("written", "value"),
@@ -416,7 +416,7 @@ class TestRunEntries:
             "model_deployment newline num_output_tokens num_outputs num_prompt_tokens num_train_trials num_trials "
             "output_format_instructions process_output prompt stop temperature tokenizer"
         )
-        ours = {"config"}  # helm_ext.task_expander, when some test has imported the plugin
+        ours = {"config"}  # helm_ext.planning.task_expander, when some test has imported the plugin
         assert sorted(set(RUN_EXPANDERS) - ours) == names.split()
 
     def test_run_names_lose_their_slashes(self):

@@ -23,7 +23,7 @@ from helm.benchmark.presentation import run_display, summarize
 from helm.benchmark.runner import Runner
 from helm.common import general
 
-from helm_ext.fast_scores import SCORE_NAMES
+from helm_ext.fast.fast_scores import SCORE_NAMES
 
 RESTATED = {
     Runner.run_one: "627a074917e8e860",

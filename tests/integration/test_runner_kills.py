@@ -20,7 +20,7 @@ from collections import Counter
 import processes
 import pytest
 
-from helm_ext.staged import staged
+from helm_ext.files.staged import staged
 
 pytestmark = pytest.mark.slow
 
@@ -172,7 +172,8 @@ MEET = """
     '''Let two runs meet when both have written their files, and before either puts them in place.'''
     import os, time
     from pathlib import Path
-    from helm_ext import runner, staged
+    from helm_ext.running import runner
+    from helm_ext.files import staged
 
     commit = staged.StagedFiles.commit
 
@@ -193,7 +194,7 @@ def test_two_real_runs_into_one_folder(tmp_path):
     (tmp_path / "meet.py").write_text(textwrap.dedent(MEET))
     command = [
         str(processes.BIN / "helm-run"), "--run-entries", "simple1:model=simple/model1", "--suite", "s", "-m", "12",
-        "--disable-cache", "--runner-class-name", "helm_ext.runner.StreamingRunner", "--plugins", "./meet.py",
+        "--disable-cache", "--runner-class-name", "helm_ext.running.StreamingRunner", "--plugins", "./meet.py",
     ]  # fmt: skip
     runs = [
         subprocess.Popen(

@@ -14,7 +14,7 @@ ENTRIES = [
     "simple_mcqa:model=simple/model1",
     "simple_classification:model=simple/model1",
 ]
-RUNNER = ["--runner-class-name", "helm_ext.runner.StreamingRunner"]
+RUNNER = ["--runner-class-name", "helm_ext.running.StreamingRunner"]
 SUMMARIZE = """
 import os, sys
 from helm.benchmark.presentation import summarize
@@ -22,7 +22,7 @@ from helm.benchmark.presentation import summarize
 options = ["helm-summarize", "--suite", "s", "--auto-generate-schema", "--num-threads", "1"]
 for folder, extra in (
     ("helms", []),
-    ("ours", ["--summarizer-class-name", "helm_ext.summarizer.StreamingSummarizer"]),
+    ("ours", ["--summarizer-class-name", "helm_ext.running.StreamingSummarizer"]),
 ):
     os.chdir(folder)
     sys.argv[:] = options + extra

@@ -11,7 +11,7 @@ WORKER = """
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
-create_scenario(ScenarioSpec("helm_ext.scenarios.AdapterSpecScenario",
+create_scenario(ScenarioSpec("helm_ext.formats.scenarios.AdapterSpecScenario",
                              {"dataset": "x", "digest": "0" * 12, "main_metric": "exact_match"}))
 assert AdapterFactory.get_adapter.wrapped_by_helm_ext
 """

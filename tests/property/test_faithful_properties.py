@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
-from helm_ext import sources
+from helm_ext import files as sources
 
 MANY = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -11,9 +11,9 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.annotators import AnswerAnnotator
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.metrics import EvalSetMetric
+from helm_ext.scoring.annotators import AnswerAnnotator
+from helm_ext.scoring.metrics import EvalSetMetric
 
 MATCHES = (
     "exact_match", "quasi_exact_match", "quasi_leave_articles_exact_match", "prefix_exact_match",

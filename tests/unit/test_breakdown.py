@@ -4,8 +4,8 @@ from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Input, Instance
 
-from helm_ext.breakdown import break_down, describe_breakdown
 from helm_ext.evalset import EXTRA_KEY
+from helm_ext.scoring.breakdown import break_down, describe_breakdown
 
 ATTRIBUTES = {"severity": ("high", "low")}
 

@@ -1,7 +1,7 @@
 import pytest
 
-from helm_ext import catalog
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
+from helm_ext.formats import catalog
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 from rouge_score import rouge_scorer
 
-from helm_ext.scores import chat
+from helm_ext.scoring.scores import chat
 
 SCORES = {score.name: score.function for score in chat.SCORES}
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from helm_ext.code_execution import make_program, passes
 from helm_ext.errors import DatasetIntegrityError
+from helm_ext.scoring.code_execution import make_program, passes
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import typer
 from typer.testing import CliRunner
 
 from helm_ext.cli.convert import convert
-from helm_ext.conversion import to_bundle, to_json_lines
 from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.formats import innodata, request_states
+from helm_ext.formats.conversion import to_bundle, to_json_lines
 
 REPOSITORY = Path(__file__).parents[2]
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]

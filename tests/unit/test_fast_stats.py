@@ -28,10 +28,10 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext import one_pass, request_stats
-from helm_ext.calibration_stats import calibration_stats
-from helm_ext.fast_scores import get_score, normalize_text
-from helm_ext.fast_stats import FastGenerationMetric, FastReferenceMetric, read_as_helm
+from helm_ext.fast import one_pass, request_stats
+from helm_ext.fast.calibration_stats import calibration_stats
+from helm_ext.fast.fast_scores import get_score, normalize_text
+from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, read_as_helm
 
 NAMES = [
     "exact_match",

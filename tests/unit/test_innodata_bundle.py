@@ -24,7 +24,7 @@ from helm_ext.errors import (
     HelmExtError,
 )
 from helm_ext.formats.innodata import check, json_schema, open_bundle, pack
-from helm_ext.formats.innodata.archive import Limits
+from helm_ext.hub.archive import Limits
 
 
 def line(record_id, text="2+2?", expected="4", **extra):
@@ -478,7 +478,7 @@ def test_what_cannot_be_packed(tmp_path):
 
 def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
     from helm_ext.formats.innodata import pack as pack_function
-    from helm_ext.formats.innodata.pack import check_ids
+    from helm_ext.hub.pack import check_ids
 
     options = sources(tmp_path)
 
@@ -486,7 +486,7 @@ def test_a_source_that_changes_while_it_is_packed(tmp_path, monkeypatch):
         options["test"].write_bytes(TEST + line("new"))
         return check_ids(*arguments)
 
-    monkeypatch.setattr(sys.modules["helm_ext.formats.innodata.pack"], "check_ids", change)
+    monkeypatch.setattr(sys.modules["helm_ext.hub.pack"], "check_ids", change)
     with pytest.raises(DatasetIntegrityError, match="changed while it was packed"):
         pack_function(**options)
     assert not (tmp_path / "demo.zip").exists()

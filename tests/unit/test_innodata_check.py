@@ -8,7 +8,7 @@ import json
 import pytest
 
 from helm_ext.formats.innodata import check, pack
-from helm_ext.run_entries import _ARGUMENTS
+from helm_ext.formats.run_entries import _ARGUMENTS
 
 
 def write_lines(path, rows):

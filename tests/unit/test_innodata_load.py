@@ -11,15 +11,15 @@ import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
 from helm_ext import hub
-from helm_ext.adaptation import select
-from helm_ext.breakdown import describe_breakdown
+from helm_ext.adaptation.wrap import select
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
 from helm_ext.formats.innodata import load, pack, render_text
-from helm_ext.run_entries import parse_arguments
-from helm_ext.run_specs import get_innodata_run_spec
-from helm_ext.scores import get_scores
-from helm_ext.scores.refusal import REFUSALS_ENV
-from helm_ext.scores.ultraeval import EXECUTING
+from helm_ext.formats.run_entries import parse_arguments
+from helm_ext.planning.run_specs import get_innodata_run_spec
+from helm_ext.scoring.breakdown import describe_breakdown
+from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.scores.refusal import REFUSALS_ENV
+from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 CHAT = [
     {"role": "system", "content": "Be brief."},

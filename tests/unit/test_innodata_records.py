@@ -8,8 +8,9 @@ import json
 import pytest
 
 from helm_ext.errors import DatasetError, DatasetSyntaxError, Location
-from helm_ext.formats.innodata import pack, records
-from helm_ext.formats.innodata.records import ProblemList, parse_record, read_lines
+from helm_ext.formats.innodata import pack
+from helm_ext.hub import records
+from helm_ext.hub.records import ProblemList, parse_record, read_lines
 
 USER = {"role": "user", "content": "Hi"}
 BOT = {"role": "assistant", "content": "Hello"}

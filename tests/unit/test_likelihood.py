@@ -15,11 +15,17 @@ from helm.benchmark.augmentations.perturbation_description import PerturbationDe
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
-from helm_ext import likelihood, plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.likelihood import LogprobsMissingError, Option, SentenceLikelihoodMetric, require_logprobs, score_row
-from helm_ext.likelihood_rules import argmin, common_prefix, mc2, ppl, ppl_norm
+from helm_ext.scoring import likelihood  # noqa: F401 - registers recorded deployments
+from helm_ext.scoring.likelihood import (
+    LogprobsMissingError,
+    Option,
+    SentenceLikelihoodMetric,
+    require_logprobs,
+    score_row,
+)
+from helm_ext.scoring.likelihood_rules import argmin, common_prefix, mc2, ppl, ppl_norm
 
 NAN, INF = math.nan, math.inf
 

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from helm_ext.scores import lists
-from helm_ext.scores.lists import exact_match, list_f1, segment_f1, set_exact_match, tokenize
+from helm_ext.scoring.scores import lists
+from helm_ext.scoring.scores.lists import exact_match, list_f1, segment_f1, set_exact_match, tokenize
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.answers import AnswerReader, get_options
 from helm_ext.evalset import EXTRA_KEY, Scoring
-from helm_ext.metrics import EvalSetMetric, count_reference_tokens
+from helm_ext.scoring.answers import AnswerReader, get_options
+from helm_ext.scoring.metrics import EvalSetMetric, count_reference_tokens
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 

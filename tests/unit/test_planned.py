@@ -6,8 +6,8 @@ import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
 from tests.request_states_files import state, write
 
-from helm_ext import planned, run_specs
-from helm_ext.formats import request_states
+from helm_ext.formats import planned, request_states
+from helm_ext.planning import run_specs
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import pytest
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.request import Request
 
-from helm_ext import plugin, recorded  # noqa: F401 - the plugin registers the deployment generator
+from helm_ext import plugin  # noqa: F401 - the plugin registers the deployment generator
+from helm_ext.adaptation import recorded
 from helm_ext.errors import RecordedError
 
 

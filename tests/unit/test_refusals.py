@@ -7,7 +7,7 @@ import time
 import pytest
 
 from helm_ext.errors import HelmExtError
-from helm_ext.scores import refusal
+from helm_ext.scoring.scores import refusal
 
 SCORES = {score.name: score.function for score in refusal.SCORES}
 

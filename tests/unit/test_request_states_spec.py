@@ -731,7 +731,7 @@ class TestScoring:
         assert made.main_metric == "f1_score@3"
 
     def test_scores_of_ours(self, tmp_path):
-        from helm_ext.scores import get_scores
+        from helm_ext.scoring.scores import get_scores
 
         name = min(get_scores())
         assert self.scoring(tmp_path, metrics=[name]) == Scoring(metrics=(name,), main_metric=name)

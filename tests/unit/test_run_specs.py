@@ -1,13 +1,15 @@
 import json
+import re
 
 import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
 from helm.common.object_spec import parse_object_spec
 
-from helm_ext import planned, run_specs
 from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
 from helm_ext.evalset import row_extra
-from helm_ext.scenarios import group_name
+from helm_ext.formats import planned
+from helm_ext.formats.scenarios import group_name
+from helm_ext.planning import run_specs
 
 BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
 
@@ -52,7 +54,9 @@ def test_a_run_names_its_data(write):
     assert spec.name == f"adapter_spec:dataset=sums,digest={args['digest']}"
     assert args["dataset"] == "sums"
     assert len(args["digest"]) == 12
-    assert spec.groups == [group_name("sums", args["questions"])]
+    assert re.fullmatch(r"sums-[0-9a-f]{6}", spec.groups[0])
+    assert args["questions"].startswith(spec.groups[0].removeprefix("sums-"))
+    assert len(spec.groups) == 1
     assert spec.adapter_spec.max_eval_instances is None
 
 
@@ -129,7 +133,7 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
     entry = "adapter_spec:dataset=sums,metrics=exact_match+f1_score,main_metric=f1_score,extract=(\\d+),lower=true"
     spec = make(entry + ",seed=3,missing=skip")
     (metric,) = spec.metric_specs
-    assert metric.class_name == "helm_ext.metrics.EvalSetMetric"
+    assert metric.class_name == "helm_ext.scoring.metrics.EvalSetMetric"
     assert metric.args["metrics"] == ["exact_match", "f1_score"]
     assert metric.args["extract"] == "(\\d+)"
     assert metric.args["lower"] is True

@@ -27,9 +27,9 @@ from helm.clients.client import Client
 from helm.common.authentication import Authentication
 from helm.common.request import ErrorFlags, GeneratedOutput, RequestResult, Thinking, Token
 
-from helm_ext import garbage
-from helm_ext import runner as our_runner
-from helm_ext.runner import StreamingRunner
+from helm_ext.evalset import garbage
+from helm_ext.running import runner as our_runner
+from helm_ext.running.runner import StreamingRunner
 
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
 LOADED: list[str] = []

@@ -1,4 +1,4 @@
-"""`helm_ext.serialise` against HELM's `json.dumps(asdict_without_nones(...), indent=2)`."""
+"""`helm_ext.fast.serialise` against HELM's `json.dumps(asdict_without_nones(...), indent=2)`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext import serialise, serialise_stats
-from helm_ext.one_pass import Row, SharedStats
-from helm_ext.recorded import make_recorded_request
-from helm_ext.serialise import ArrayWriter, dumps, write_array, write_object
-from helm_ext.serialise_stats import StatRenderer
+from helm_ext.adaptation.recorded import make_recorded_request
+from helm_ext.fast import serialise, serialise_stats
+from helm_ext.fast.one_pass import Row, SharedStats
+from helm_ext.fast.serialise import ArrayWriter, dumps, write_array, write_object
+from helm_ext.fast.serialise_stats import StatRenderer
 
 
 @dataclass

@@ -8,8 +8,8 @@ import time
 import pytest
 from filelock import FileLock
 
-from helm_ext import staged as module
-from helm_ext.staged import StagedFiles, staged
+from helm_ext.files import staged as module
+from helm_ext.files.staged import StagedFiles, staged
 
 
 def write(files, *names, text="[]"):

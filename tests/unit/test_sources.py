@@ -6,9 +6,9 @@ import os
 import pytest
 import zstandard
 
-from helm_ext import sources
+from helm_ext import files as sources
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError
-from helm_ext.sources import content, opening
+from helm_ext.files import content, opening
 
 
 def text_of(error):

@@ -27,11 +27,11 @@ from helm.common.general import asdict_without_nones
 from helm.common.media_object import MediaObject, MultimediaObject
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
 
-from helm_ext import json_arrays
-from helm_ext.display import DISPLAY_FILES, as_helm_writes, write_display_files
 from helm_ext.errors import HelmExtError
-from helm_ext.json_arrays import read_array
-from helm_ext.summarizer import DISPLAY_ROWS_ENV, StreamingSummarizer, find_averaged
+from helm_ext.fast import json_arrays
+from helm_ext.fast.display import DISPLAY_FILES, as_helm_writes, write_display_files
+from helm_ext.fast.json_arrays import read_array
+from helm_ext.running.summarizer import DISPLAY_ROWS_ENV, StreamingSummarizer, find_averaged
 
 SCHEMA = Schema(
     metric_groups=[
@@ -303,7 +303,7 @@ def test_the_number_of_shown_rows_is_checked(monkeypatch, value):
 
 
 def test_cells_that_are_means_of_different_data_are_found():
-    def make(model, digest, group="sums-1", class_name="helm_ext.scenarios.AdapterSpecScenario"):
+    def make(model, digest, group="sums-1", class_name="helm_ext.formats.scenarios.AdapterSpecScenario"):
         spec = ScenarioSpec(class_name, {"digest": digest} if digest else {})
         return RunSpec(f"{model} {digest}", spec, AdapterSpec(model=model), [], groups=[group])
 

@@ -14,9 +14,9 @@ from helm.benchmark.metrics.metric import MetricSpec
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import ScenarioSpec
 
-from helm_ext import run_specs, task_expander
 from helm_ext.errors import RunEntryError
-from helm_ext.task_expander import PendingTaskScenario, TaskConfigRunExpander, make_pending
+from helm_ext.planning import run_specs, task_expander
+from helm_ext.planning.task_expander import PendingTaskScenario, TaskConfigRunExpander, make_pending
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_another_run_entry_is_told(config):
 
 def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path):
     pending = make_pending({"fewshot": 2})
-    assert pending.scenario_spec.class_name == "helm_ext.task_expander.PendingTaskScenario"
+    assert pending.scenario_spec.class_name == "helm_ext.planning.task_expander.PendingTaskScenario"
     with pytest.raises(RunEntryError, match="exactly one of config, dataset, data is needed"):
         PendingTaskScenario(**pending.scenario_spec.args).get_instances(str(tmp_path))
 

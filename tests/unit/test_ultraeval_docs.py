@@ -9,9 +9,9 @@ import pytest
 
 from helm_ext.formats import ultraeval
 from helm_ext.formats.ultraeval.postprocess import OURS
-from helm_ext.likelihood import PROMPT_LOGPROBS
-from helm_ext.likelihood_rules import MAIN_STATS
-from helm_ext.scores.ultraeval import BLEU_TOKENIZERS, SCORES
+from helm_ext.scoring.likelihood import PROMPT_LOGPROBS
+from helm_ext.scoring.likelihood_rules import MAIN_STATS
+from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, SCORES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ultraeval.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from helm_ext.errors import RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import ultraeval
 from helm_ext.formats.ultraeval.postprocess import OURS, get_postprocess
-from helm_ext.metrics import EvalSetMetric
+from helm_ext.scoring.metrics import EvalSetMetric
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ import pytest
 import ultraeval_checkout as made
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 
-from helm_ext import adaptation, plugin  # noqa: F401 - registers recorded deployments
+from helm_ext import plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.adaptation import wrap as adaptation
 from helm_ext.errors import DatasetError, RecordedError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import ultraeval
-from helm_ext.likelihood import SentenceLikelihoodMetric
-from helm_ext.metrics import EvalSetMetric
+from helm_ext.scoring.likelihood import SentenceLikelihoodMetric
+from helm_ext.scoring.metrics import EvalSetMetric
 
 
 def line(number, outputs, **changes):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.scores import get_scores
-from helm_ext.scores.ultraeval import BLEU_TOKENIZERS, EXECUTING, SCORES, score_name
+from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, EXECUTING, SCORES, score_name
 
 BY_NAME = {score.name: score for score in SCORES}
 

@@ -14,12 +14,12 @@ from helm_ext.cli.session import find_file, parse_arguments, require_unnamed
 from helm_ext.cli.validate import FormatName
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.formats import FORMATS, Format, detect
-from helm_ext.run_entries import known_arguments
-from helm_ext.run_entries import parse_arguments as parse_run_arguments
+from helm_ext.formats.run_entries import known_arguments
+from helm_ext.formats.run_entries import parse_arguments as parse_run_arguments
 
 if TYPE_CHECKING:
-    from helm_ext.conversion import Converted
     from helm_ext.evalset import EvalSet
+    from helm_ext.formats.conversion import Converted
 
 __all__ = ["convert"]
 
@@ -62,7 +62,7 @@ def convert(
 def _convert(
     format_: Format, source: Path, target: Path, arguments: dict[str, Any], replies: Path | None, *, lossy: bool
 ) -> Converted:
-    from helm_ext import conversion
+    from helm_ext.formats import conversion
 
     arguments = _with_types(format_, source, arguments)
     evalset = format_.module.load(**format_.arguments(source), **arguments)

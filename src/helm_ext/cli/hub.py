@@ -16,7 +16,7 @@ from rich.table import Table
 import helm_ext.hub as hubs
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, RunEntryError, count, raise_for, show
 from helm_ext.formats.innodata import pack as pack_bundle
-from helm_ext.formats.innodata.records import ProblemList, read_json_object
+from helm_ext.hub.records import ProblemList, read_json_object
 
 __all__ = ["hub_app"]
 

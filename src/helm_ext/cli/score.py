@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["score"]
 
-RUNNER = "helm_ext.runner.StreamingRunner"
+RUNNER = "helm_ext.running.StreamingRunner"
 
 _COUNTS = ("unmapped", "num_instances", "num_left_out", "num_not_run", "num_failed", "num_too_long")
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext import catalog
 from helm_ext.errors import HelmExtError, RunEntryError
-from helm_ext.formats import Format
+from helm_ext.formats import Format, catalog
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec

@@ -15,11 +15,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from helm_ext import catalog
 from helm_ext.cli.session import find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
-from helm_ext.formats import FORMATS, Format, detect
-from helm_ext.run_entries import parse_arguments as parse_run_arguments
+from helm_ext.formats import FORMATS, Format, catalog, detect
+from helm_ext.formats.run_entries import parse_arguments as parse_run_arguments
 
 __all__ = ["validate"]
 

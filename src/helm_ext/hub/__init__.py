@@ -32,9 +32,9 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
-from helm_ext.formats.innodata.bundle import Bundle, check_records, open_bundle, sha256_of
-from helm_ext.formats.innodata.pack import write_atomically
-from helm_ext.formats.innodata.records import ProblemList
+from helm_ext.hub.bundle import Bundle, check_records, open_bundle, sha256_of
+from helm_ext.hub.pack import write_atomically
+from helm_ext.hub.records import ProblemList
 from helm_ext.hub.storage import Storage, open_storage
 from helm_ext.hub.versions import (
     Version,

@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats.innodata.bundle import MEMBERS
+from helm_ext.hub.bundle import MEMBERS
 
 if TYPE_CHECKING:
-    from helm_ext.formats.innodata.bundle import Bundle
-    from helm_ext.formats.innodata.meta import Split
-    from helm_ext.formats.innodata.records import Record
+    from helm_ext.hub.bundle import Bundle
+    from helm_ext.hub.meta import Split
+    from helm_ext.hub.records import Record
 
 __all__ = ["Change", "Difference", "SplitDifference", "compare"]
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from helm_ext.errors import HubError
-from helm_ext.formats.innodata.bundle import sha256_of
-from helm_ext.formats.innodata.pack import sync_folder
+from helm_ext.hub.bundle import sha256_of
+from helm_ext.hub.pack import sync_folder
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

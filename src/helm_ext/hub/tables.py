@@ -11,9 +11,9 @@ import datasets
 from datasets.table import InMemoryTable, concat_tables
 
 if TYPE_CHECKING:
-    from helm_ext.formats.innodata.bundle import Bundle
-    from helm_ext.formats.innodata.meta import Split
-    from helm_ext.formats.innodata.records import Record
+    from helm_ext.hub.bundle import Bundle
+    from helm_ext.hub.meta import Split
+    from helm_ext.hub.records import Record
 
 __all__ = ["FEATURES", "get_attributes", "to_dataset_dict"]
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import HubError, did_you_mean, show
-from helm_ext.formats.innodata.meta import is_valid_name
+from helm_ext.hub.meta import is_valid_name
 
 if TYPE_CHECKING:
     from helm_ext.hub.storage import Storage

@@ -11,9 +11,9 @@ replies.py   replies recorded earlier
 
 from __future__ import annotations
 
-from helm_ext.formats.innodata.bundle import open_bundle
 from helm_ext.formats.innodata.load import check, load, render_text
-from helm_ext.formats.innodata.pack import pack
 from helm_ext.formats.innodata.schema import json_schema
+from helm_ext.hub.bundle import open_bundle
+from helm_ext.hub.pack import pack
 
 __all__ = ["check", "json_schema", "load", "open_bundle", "pack", "render_text"]

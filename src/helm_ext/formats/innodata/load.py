@@ -23,16 +23,16 @@ from helm_ext.errors import (
     to_problem,
 )
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
-from helm_ext.formats.innodata.bundle import Bundle, check_records, open_bundle
-from helm_ext.formats.innodata.meta import Meta, Split
-from helm_ext.formats.innodata.records import Message, ProblemList, Record
 from helm_ext.formats.innodata.replies import check_replies, read_replies
+from helm_ext.hub.bundle import Bundle, check_records, open_bundle
+from helm_ext.hub.meta import Meta, Split
+from helm_ext.hub.records import Message, ProblemList, Record
 from helm_ext.parsing import compile_pattern
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.formats.innodata.archive import Limits
+    from helm_ext.hub.archive import Limits
 
 __all__ = ["METRICS", "check", "load", "render_text"]
 
@@ -236,8 +236,8 @@ def _make_scoring(
 ) -> Scoring:
     """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given."""
     from helm_ext.formats.request_states.scoring import HELM_METRICS, UNUSABLE_METRICS
-    from helm_ext.scores import get_scores
-    from helm_ext.scores.refusal import refuses
+    from helm_ext.scoring.scores import get_scores
+    from helm_ext.scoring.scores.refusal import refuses
 
     if extract is not None:
         try:

@@ -18,7 +18,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Recorded
-from helm_ext.formats.innodata.records import ProblemList, read_json_object, read_rows
+from helm_ext.hub.records import ProblemList, read_json_object, read_rows
 
 __all__ = ["check_replies", "read_replies"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helm_ext.formats.innodata.meta import REQUIRED_KEYS
+from helm_ext.hub.meta import REQUIRED_KEYS
 
 __all__ = ["json_schema"]
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from helm_ext import garbage
 from helm_ext.errors import DatasetError, Problem, raise_for
+from helm_ext.evalset import garbage
 from helm_ext.formats.request_states.lowering import Lowering
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from helm_ext import quick
 from helm_ext.errors import show
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, quick
+from helm_ext.files import canonical_json
 from helm_ext.formats.request_states import keys
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import CORRECT, LABELLED_METHODS, Row
 from helm_ext.formats.request_states.settings import JOINT, JOINT_COT
-from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from helm_ext.errors import DatasetError, Problem, raise_for, show
+from helm_ext.files import canonical_json
 from helm_ext.formats.request_states import findings, models
 from helm_ext.formats.request_states.adapter import Plan, choose_method, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.questions import digest_question, digest_questions
@@ -24,7 +25,6 @@ from helm_ext.formats.request_states.settings import Settings, read_settings
 from helm_ext.formats.request_states.strays import Strays
 from helm_ext.formats.request_states.survey import EVAL_SPLITS, Survey
 from helm_ext.formats.request_states.wording import describe
-from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet, Scoring

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from hashlib import blake2b, sha256
 from typing import Any
 
+from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.sources import canonical_json
 
 __all__ = ["digest_question", "digest_questions"]
 

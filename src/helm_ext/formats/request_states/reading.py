@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from helm_ext import sources
+from helm_ext import files as sources
 from helm_ext.errors import DatasetError, Problem, did_you_mean, show
 from helm_ext.formats.request_states.report import Report
 from helm_ext.formats.request_states.rows import RawState

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.sources import canonical_json
 
 __all__ = ["draw_order"]
 

@@ -153,7 +153,7 @@ def check_regex(pattern: str, path: Path, report: Report) -> None:
 
 
 def _known_names(output_format: str) -> list[str]:
-    from helm_ext.scores import get_scores
+    from helm_ext.scoring.scores import get_scores
 
     ours = LIST_METRICS if output_format == "list" else ()
     return sorted({*HELM_METRICS, *ours, *get_scores()})

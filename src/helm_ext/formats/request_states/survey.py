@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from helm_ext.evalset import EXTRA_KEY, Recorded
+from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.labels import find_label
 from helm_ext.formats.request_states.rows import Context, First, Row
-from helm_ext.sources import canonical_json
 
 __all__ = ["EVAL_SPLITS", "Survey", "options_in_text"]
 

@@ -18,7 +18,7 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
-from helm_ext.sources import parse_json, read_source
+from helm_ext.files import parse_json, read_source
 
 if TYPE_CHECKING:
     from pathlib import Path

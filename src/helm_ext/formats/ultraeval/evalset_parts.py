@@ -10,9 +10,9 @@ from helm_ext.errors import RunEntryError
 from helm_ext.evalset import Scoring
 from helm_ext.formats.ultraeval.rows import Rows
 from helm_ext.formats.ultraeval.task import Method
-from helm_ext.likelihood_rules import MAIN_STATS
-from helm_ext.scores import get_scores
-from helm_ext.scores.ultraeval import EXECUTING
+from helm_ext.scoring.likelihood_rules import MAIN_STATS
+from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 __all__ = ["FORMAT", "make_digest", "make_scoring", "make_tags", "needs_row", "require_allowed"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import Location, Problem, RunEntryError, did_you_mean
-from helm_ext.likelihood_rules import MAIN_STATS
-from helm_ext.scores.ultraeval import BLEU_TOKENIZERS, SCORES, score_name
+from helm_ext.scoring.likelihood_rules import MAIN_STATS
+from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, SCORES, score_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetSchemaError, Location, Problem, raise_for, show
-from helm_ext.sources import LineSource, iter_json_lines
+from helm_ext.files import LineSource, iter_json_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,11 +16,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, raise_for, show
 from helm_ext.evalset import EXTRA_KEY, Recorded, RecordedState
+from helm_ext.files import canonical_json
 from helm_ext.formats.ultraeval.config import Metric, read_json
 from helm_ext.formats.ultraeval.lowering import check_options, to_gen_instance, to_ppl_instance
 from helm_ext.formats.ultraeval.sampling import Sampling
 from helm_ext.formats.ultraeval.task import FULL_NAME
-from helm_ext.sources import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

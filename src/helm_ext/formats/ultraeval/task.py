@@ -50,7 +50,7 @@ class Task:
     fewshot: int = 0
     postprocess: str = ""
     metrics: tuple[str, ...] = ()
-    """Names of stats, the main one first. For PPL one of `helm_ext.likelihood.RULES`."""
+    """Names of stats, the main one first. For PPL one of `helm_ext.scoring.likelihood.RULES`."""
     sampling: Sampling = field(default_factory=Sampling)
     demos: Path | None = None
     files: tuple[Path, ...] = ()

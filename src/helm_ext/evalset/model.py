@@ -1,0 +1,174 @@
+"""The normal form that every format is lowered to, and the contract between a format and HELM's pipeline.
+
+A format module reads a file and returns one `EvalSet`: HELM's own `Instance`s and `AdapterSpec`, and how to score.
+What a single row needs and `AdapterSpec` cannot say rides in `Instance.extra_data["helm_ext"]`, a `RowExtra`. It
+survives HELM's instance cache, Slurm and multi-GPU workers, and is visible in `scenario_state.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from typing_extensions import NotRequired
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.scenarios.scenario import Instance
+
+    from helm_ext.errors import Problem
+
+__all__ = [
+    "EXTRA_KEY",
+    "Decoding",
+    "EvalSet",
+    "LeftOut",
+    "Recorded",
+    "RecordedState",
+    "RowExtra",
+    "Scoring",
+    "row_extra",
+]
+
+EXTRA_KEY = "helm_ext"
+"""The key of ours in `Instance.extra_data`."""
+
+
+class Decoding(TypedDict, total=False):
+    """Request fields (HELM's names) that HELM's AdapterSpec does not have. Only what the file sets."""
+
+    top_p: float
+    top_k_per_token: int
+    frequency_penalty: float
+    presence_penalty: float
+    num_completions: int
+    """Where HELM's adapter would not ask for `AdapterSpec.num_outputs` completions: joint multiple choice."""
+
+
+class RecordedState(TypedDict, total=False):
+    """One request that was made earlier, and what came back. All keys but `result` only where the file has them."""
+
+    result: dict[str, Any]
+    """HELM's RequestResult as JSON; what the file lacks is absent, never invented."""
+    request: dict[str, Any]
+    """HELM's Request as JSON, without the result: what was really sent (prompt, messages, temperature, ...)."""
+    reference_index: int
+    request_mode: str
+    train_trial_index: int
+    output_mapping: dict[str, str]
+    num_train_instances: int
+    prompt_truncated: bool
+
+
+class Recorded(TypedDict):
+    """What is recorded for one instance."""
+
+    status: Literal["ok", "not_run", "failed"]
+    """`not_run`: nothing usable is there (absent, empty, a placeholder); `failed`: `success` is false."""
+    states: list[RecordedState]
+    """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
+    requests: NotRequired[tuple[int, int]]
+    """Where the method asks about each option and some were not asked: (recorded, with log-probabilities; needed)."""
+    skip: NotRequired[bool]
+    """True when `missing=skip` was asked for and the status is not ok: leave the row out of the score and count it."""
+
+
+LeftOut = Literal["not_run", "failed", "too_long"]
+"""Why a row has no score: nothing recorded, a recorded failure, or a question that does not fit the window."""
+
+
+class RowExtra(TypedDict, total=False):
+    """The value under `extra_data["helm_ext"]`. Every key is optional; an absent key means HELM's own behaviour."""
+
+    id: Any
+    """The row's original id, where HELM's had to be made unique or a string."""
+    data: dict[str, Any]
+    """Keys of the row that the format does not know, kept as they are."""
+    only: Literal["live", "recorded"]
+    """The row takes part only in runs of this kind. Default: both."""
+    decoding: Decoding
+    """Overrides of the request, beyond AdapterSpec."""
+    labels: dict[str, str]
+    """Answer mapping, label to option text, in order. Completions are read as one of these labels."""
+    prompt: list[str]
+    """A prompt that HELM's adapters cannot express: [head, demonstration, ..., question]. Joined as it stands,
+    demonstrations dropped from the front until it fits the window (UltraEval)."""
+    score: dict[str, float]
+    """Option text to number, where options are worth a number instead of right or wrong (UltraEval)."""
+    recorded: Recorded
+    """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
+    attributes: dict[str, str]
+    """The row's values of `EvalSet.attributes`, the dataset's own included."""
+    position: int
+    """The row's place in the file, where `row_order` moves rows. Taken out again with the recording."""
+    left_out: LeftOut
+    """Set by `adaptation` on rows that a run cannot score. Metrics leave them out and count them."""
+
+
+def row_extra(instance: Instance) -> RowExtra:
+    """Return the instance's RowExtra, or an empty one for instances that are not ours."""
+    extra_data = instance.extra_data
+    return (extra_data.get(EXTRA_KEY) if extra_data else None) or {}  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How completions become scores. Becomes the arguments of `helm_ext.scoring.metrics.EvalSetMetric`."""
+
+    metrics: tuple[str, ...] = ("exact_match", "quasi_exact_match")
+    """HELM's metric names (those of BasicGenerationMetric) or ours (`helm_ext.scoring.scores`)."""
+    main_metric: str = "exact_match"
+    """The stat on the leaderboard."""
+    output_format: Literal["string", "list"] = "string"
+    extract: str | None = None
+    """Regular expression applied to each prediction: first group of the last match, or "" (formats.md, section 1)."""
+    strip: bool = False
+    lower: bool = False
+    label_reading: Literal["forgiving", "exact"] = "forgiving"
+    """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
+    (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""
+
+    def to_args(self) -> dict[str, Any]:
+        """Return the JSON arguments that differ from the defaults, `metrics` always."""
+        default = asdict(Scoring())
+        mine = asdict(self)
+        args = {key: value for key, value in mine.items() if key == "metrics" or value != default[key]}
+        args["metrics"] = list(self.metrics)
+        return args
+
+
+@dataclass(frozen=True)
+class EvalSet:
+    """A dataset, ready for HELM.
+
+    `instances` holds train and eval instances with unique ids; `adapter_spec` has no model and no
+    `max_eval_instances` (HELM would let it beat `-m`; caps are applied to `instances`).
+    """
+
+    name: str
+    """Short name: stem of the file, dataset or task name."""
+    format: str
+    """`adapter_spec`, `ultraeval` or `innodata`."""
+    digest: str
+    """SHA-256 of the bytes that were read, lower-case hex, all 64 digits."""
+    question_digest: str = field(default="", kw_only=True)
+    """SHA-256 of what is asked and what is right, recorded completions aside: two models' recordings of one dataset
+    agree in it, and are reported in one column. "" where `digest` says it."""
+    instances: Sequence[Instance]
+    adapter_spec: AdapterSpec
+    scoring: Scoring
+    display_name: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    """What was counted on the way: `rows`, `train`, `eval`, `recorded`, `not_run`, `failed`, ..."""
+
+    attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""
+
+    @property
+    def short_digest(self) -> str:
+        """The first 12 hex digits: what stands in run names and scenario arguments."""
+        return self.digest[:12]

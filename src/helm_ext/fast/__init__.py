@@ -1,0 +1,1 @@
+"""HELM's own work, faster, with equal results."""

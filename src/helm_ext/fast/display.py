@@ -1,0 +1,361 @@
+"""The three files that HELM's web pages read of a run, made row by row.
+
+HELM reads `scenario_state.json` and `per_instance_stats.json` whole, turns every element into dataclasses and back,
+and holds all of it. Here one element is in memory at a time; what a page shows of a row's stats is kept, no more.
+The files are those of `helm.benchmark.presentation.run_display.write_run_display_json`, which is restated below;
+tests/contract/test_runner_sources.py fails when HELM changes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from contextlib import ExitStack
+from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
+
+import orjson
+from helm.benchmark.adaptation.adapter_spec import (
+    ADAPT_LANGUAGE_MODELING,
+    ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED,
+    ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS,
+)
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+from helm.benchmark.presentation.run_display import _get_metric_names_for_groups
+from helm.benchmark.scenarios.scenario import Instance
+from helm.common.codec import _converter, from_json
+from helm.common.hierarchical_logger import hlog
+from helm.common.images_utils import encode_base64
+from helm.common.multimodal_request_utils import gather_generated_image_locations
+from helm.common.request import Request, RequestResult
+
+from helm_ext.fast.json_arrays import read_array
+from helm_ext.fast.serialise import ArrayWriter, write_array
+from helm_ext.files.staged import staged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from helm.benchmark.presentation.schema import Schema
+    from helm.benchmark.run_spec import RunSpec
+
+    from helm_ext.files.staged import StagedFiles
+
+__all__ = ["DISPLAY_FILES", "write_display_files"]
+
+DISPLAY_FILES = ("instances.json", "display_predictions.json", "display_requests.json")
+
+JSONObject = dict[str, Any]
+Stats = dict[str, float]
+
+
+# HELM reads JSON into dataclasses and writes them again; what that does to a value, without the dataclasses
+
+
+def as_helm_writes(cls: type) -> Callable[[Any], Any]:
+    """Return a function from a dataclass's JSON to the JSON that `to_json(from_json(...))` makes of it.
+
+    Unknown keys go, missing ones get their defaults, scalars get their field's type, None is left out where it is the
+    default. Types that are not spelled out here go through HELM's converter.
+    """
+    known = _CONVERSIONS.get(cls)
+    if known is None:
+        known = _CONVERSIONS[cls] = _compile(cls)
+    return known
+
+
+def _compile(cls: type) -> Callable[[Any], Any]:
+    hints = get_type_hints(cls)
+    plan = []
+    for field in fields(cls):
+        optional = get_origin(field.type) is Union and NoneType in get_args(field.type)
+        left_out = optional and field.default in (MISSING, None) and field.default_factory is MISSING
+        default: Callable[[], Any] | None
+        if field.default is not MISSING:
+            default = partial(_converter.unstructure, field.default)
+        elif field.default_factory is not MISSING:
+            default = field.default_factory
+        else:
+            default = None
+        exact, convert = _conversion(hints[field.name])
+        plan.append((field.name, exact, convert, left_out, default))
+
+    def apply(value: JSONObject) -> JSONObject:
+        result = {}
+        for name, exact, convert, left_out, default in plan:
+            item = value.get(name, MISSING)
+            if item is MISSING:
+                if left_out:
+                    continue
+                if default is None:
+                    raise KeyError(f"{cls.__name__} without {name!r}")
+                result[name] = default()
+            elif type(item) is exact:
+                result[name] = item
+            elif item is None and left_out:
+                continue
+            else:
+                result[name] = convert(item)
+        return result
+
+    return apply
+
+
+def _conversion(hint: Any) -> tuple[type | None, Callable[[Any], Any]]:
+    """Return the type that needs no conversion, and the conversion of everything else."""
+    if get_origin(hint) is Union and len(get_args(hint)) == 2 and NoneType in get_args(hint):
+        inner = next(arg for arg in get_args(hint) if arg is not NoneType)
+        exact, convert = _conversion(inner)
+        return exact, lambda value: None if value is None else convert(value)
+    if hint in (str, int, float, bool):
+        return hint, hint
+    if hint is Any:
+        return None, lambda value: value
+    if get_origin(hint) is list:
+        exact, convert = _conversion(get_args(hint)[0])
+        return None, lambda value: [item if type(item) is exact else convert(item) for item in value]
+    if get_origin(hint) is dict and get_args(hint)[0] is str:
+        exact, convert = _conversion(get_args(hint)[1])
+        return None, lambda value: {
+            str(key): item if type(item) is exact else convert(item) for key, item in value.items()
+        }
+    if is_dataclass(hint) and hint is not PerturbationDescription:
+        return None, as_helm_writes(cast("type", hint))
+    return None, partial(_through_helm, hint)
+
+
+def _through_helm(hint: Any, value: Any) -> Any:
+    return _converter.unstructure(_converter.structure(value, hint))
+
+
+_CONVERSIONS: dict[type, Callable[[Any], Any]] = {}
+
+
+class _Perturbations:
+    """Perturbations as HELM writes them; the text of the JSON is the key that its dataclass is in HELM."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[bytes, JSONObject]] = {}
+
+    def read(self, value: JSONObject | None) -> tuple[bytes | None, JSONObject | None]:
+        if value is None:
+            return None, None
+        raw = orjson.dumps(value)
+        known = self._known.get(raw)
+        if known is None:
+            written = _through_helm(PerturbationDescription, value)
+            known = self._known[raw] = (orjson.dumps(written), written)
+        return known
+
+
+# The stats of a row that a page shows
+
+
+class _ShownStats:
+    """Means of the stats of the run's groups, by (instance id, perturbation, trial). Equal ones are one object."""
+
+    SHARED = 10_000
+
+    def __init__(self, names: set[str], perturbations: _Perturbations) -> None:
+        self._names = names
+        self._perturbations = perturbations
+        self._by_row: dict[tuple[str, bytes | None, int], Stats] = {}
+        self._shared: dict[tuple[tuple[str, float], ...], Stats] = {}
+
+    def read(self, path: Path) -> None:
+        names = self._names
+        for row in read_array(path):
+            means = {
+                stat["name"]["name"]: float(stat["mean"])
+                for stat in row["stats"]
+                if stat["name"]["name"] in names and stat.get("mean") is not None
+            }
+            perturbation, _ = self._perturbations.read(row.get("perturbation"))
+            key = (str(row["instance_id"]), perturbation, int(row["train_trial_index"]))
+            earlier = self._by_row.get(key)
+            self._by_row[key] = self._share(means if earlier is None else {**earlier, **means})
+
+    def _share(self, means: Stats) -> Stats:
+        key = tuple(means.items())
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = means
+            if len(self._shared) < self.SHARED:
+                self._shared[key] = means
+        return shared
+
+    def get(self, instance_id: str, perturbation: bytes | None, trial: int) -> Stats:
+        return self._by_row.get((instance_id, perturbation, trial), {})
+
+
+# The files
+
+
+def write_display_files(
+    run_path: Path, run_spec: RunSpec, schema: Schema, *, skip_completed: bool, max_instances: int | None = None
+) -> None:
+    """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run.
+
+    `max_instances`: show a sample of so many instances (`_DisplayRows.sample`); None shows all, as HELM does.
+    """
+    state_path, stats_path = run_path / "scenario_state.json", run_path / "per_instance_stats.json"
+    if skip_completed and all((run_path / name).exists() for name in DISPLAY_FILES):
+        hlog(f"Skipping writing display JSON for run {run_spec.name} because they are all there already.")
+        return
+    for path, what in ((state_path, "scenario state"), (stats_path, "per instance stats")):
+        if not path.exists():
+            hlog(
+                f"Skipping writing display JSON for run {run_spec.name} because the {what} JSON file does not exist "
+                f"at {path}"
+            )
+            return
+
+    names = _get_metric_names_for_groups(run_spec.groups, schema)
+    if run_spec.adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS:
+        names.add("predicted_index")
+    perturbations = _Perturbations()
+    stats = _ShownStats(names, perturbations)
+    stats.read(stats_path)
+    rows = _DisplayRows(run_spec, stats, perturbations)
+    if max_instances is not None:
+        rows.sample(state_path, max_instances)
+    with staged(run_path) as files:
+        with ExitStack() as stack:
+            outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
+            for row in rows.read(state_path):
+                for output, item in zip(outputs, row, strict=True):
+                    if item is not None:
+                        output.add(item)
+            for output in outputs:
+                output.close()
+        if rows.replaced:
+            _replace_instances(files, rows.replaced)
+
+
+def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> None:
+    """Write `instances.json` again: HELM shows the last instance of an id, at the place of the first."""
+    first = files.part(DISPLAY_FILES[0])
+    written = first.rename(first.with_suffix(".first"))
+    with files.open(DISPLAY_FILES[0]) as output:
+        write_array(output, (replaced.get(i, instance) for i, instance in enumerate(read_array(written))))
+
+
+def _sampling_number(instance_id: str) -> int:
+    """Return a number that looks random, and is the same in every run."""
+    return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
+
+
+class _DisplayRows:
+    """What HELM shows of each request state."""
+
+    def __init__(self, run_spec: RunSpec, stats: _ShownStats, perturbations: _Perturbations) -> None:
+        self._name = run_spec.name
+        self._adapter_spec = run_spec.adapter_spec
+        self._stats = stats
+        self._perturbations = perturbations
+        self._limit: int | None = None
+        """Instances with a lower sampling number are shown; None: all."""
+        self._places: dict[tuple[str, bytes | None], tuple[int, int]] = {}
+        """Of each (id, perturbation): its place in instances.json, and the hash of what was written there."""
+        self.replaced: dict[int, JSONObject] = {}
+        """Instances that came once more with other content, by place: the last one counts."""
+
+    def sample(self, path: Path, size: int) -> None:
+        """Show `size` of the instances: the same ones for every model, whatever their order in the file.
+
+        An instance is shown with all its trials and perturbations, or not at all.
+        """
+        numbers = {_sampling_number(str(state["instance"]["id"])) for state in self._states(path)}
+        if len(numbers) > size:
+            self._limit = heapq.nsmallest(size + 1, numbers)[size]
+            hlog(f"{self._name}: pages show {size} instances; {len(numbers) - size} are in the tables only")
+
+    def _states(self, path: Path) -> Iterator[JSONObject]:
+        calibrated = self._adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
+        for state in read_array(path, "request_states"):
+            if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
+                yield state
+
+    def read(self, path: Path) -> Iterator[tuple[JSONObject | None, JSONObject, JSONObject]]:
+        """Yield (instance if new, prediction, request)."""
+        separate = self._adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS
+        write_instance, write_request = as_helm_writes(Instance), as_helm_writes(Request)
+        for state in self._states(path):
+            instance_id, trial = str(state["instance"]["id"]), int(state["train_trial_index"])
+            if self._limit is not None and _sampling_number(instance_id) >= self._limit:
+                continue
+            key, perturbation = self._perturbations.read(state["instance"].get("perturbation"))
+            stats = self._stats.get(instance_id, key, trial)
+            reference_index = state.get("reference_index")
+            if separate and "predicted_index" in stats and stats["predicted_index"] != reference_index:
+                continue
+            about: JSONObject = {"instance_id": instance_id}
+            if perturbation is not None:
+                about["perturbation"] = perturbation
+            about["train_trial_index"] = trial
+            instance = write_instance(state["instance"])
+            yield (
+                self._if_new((instance_id, key), instance),
+                {**about, **self._predict(state, reference_index, stats)},
+                {**about, "request": write_request(state["request"])},
+            )
+
+    def _if_new(self, key: tuple[str, bytes | None], instance: JSONObject) -> JSONObject | None:
+        content = hash(repr(instance))
+        place = self._places.get(key)
+        if place is None:
+            self._places[key] = (len(self._places), content)
+            return instance
+        if place[1] != content or place[0] in self.replaced:
+            self.replaced[place[0]] = instance
+        return None
+
+    def _predict(self, state: JSONObject, reference_index: int | None, stats: Stats) -> JSONObject:
+        completion = state["result"]["completions"][0]
+        text: str = completion["text"]
+        mapped = self._map(text, state.get("output_mapping"))
+        images: list[str] = []
+        if completion.get("multimodal_content") is not None:
+            result = from_json(orjson.dumps(state["result"]), RequestResult)
+            content = result.completions[0].multimodal_content
+            if content and content.text:
+                text = f"{content.text} {text}"
+            images = [
+                encode_base64(location)
+                for location in gather_generated_image_locations(result)
+                if Path(location).exists()
+            ]
+        shown = {
+            "predicted_text": text,
+            "truncated_predicted_text": self._truncate(text, state),
+            "base64_images": images,
+            "mapped_output": mapped,
+            "reference_index": reference_index,
+            "stats": stats,
+            "annotations": state.get("annotations"),
+            "thinking_text": (completion.get("thinking") or {}).get("text"),
+        }
+        return {name: value for name, value in shown.items() if value is not None}
+
+    def _map(self, text: str, mapping: dict[str, str] | None) -> str | None:
+        if mapping is None:
+            return None
+        text = text.strip()
+        if self._adapter_spec.output_mapping_pattern:
+            match = re.search(self._adapter_spec.output_mapping_pattern, text)
+            text = "" if not match else match.group(1) if match.groups() else match.group(0)
+        return mapping.get(text)
+
+    def _truncate(self, text: str, state: JSONObject) -> str | None:
+        """Restate `_truncate_predicted_text`: take the question off an echoed prompt."""
+        prefix = ""
+        if self._adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS:
+            prefix = state["instance"]["input"].get("text", "")
+        elif self._adapter_spec.method == ADAPT_LANGUAGE_MODELING:
+            tokens = state["result"]["completions"][0]["tokens"]
+            prefix = tokens[0]["text"] if tokens else ""
+        return text[len(prefix) :] if prefix and text.startswith(prefix) else None

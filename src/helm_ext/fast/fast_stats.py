@@ -1,0 +1,277 @@
+"""HELM's basic metrics in one pass: the same stats, names and values as BasicGenerationMetric and BasicReferenceMetric.
+
+What is done once a run instead of once a row: the window service, the ROUGE scorers (and only those asked for), the
+look-ups in HELM's efficiency tables, the normal form of repeated texts. The row functions restate
+`compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats` and
+`fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy
+from helm.benchmark.adaptation.adapter_spec import (
+    ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED,
+    ADAPT_MULTIPLE_CHOICE_SEPARATE_ORIGINAL,
+    ADAPT_RANKING_BINARY,
+    AdapterSpec,
+)
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.metrics import evaluate_reference_metrics
+from helm.benchmark.metrics.basic_metrics import (
+    BasicGenerationMetric,
+    BasicReferenceMetric,
+    compute_perplexity_metrics,
+)
+from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
+from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
+from helm.common.general import singleton
+from helm.common.hierarchical_logger import hlog
+
+from helm_ext.fast.calibration_stats import calibration_stats
+from helm_ext.fast.fast_scores import INTEGER_SCORES, get_score
+from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Row, Stats
+from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_parts
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.metrics.metric import MetricMetadata
+    from helm.benchmark.metrics.metric_name import MetricName
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.metrics.statistic import Stat
+
+__all__ = ["FastGenerationMetric", "FastReferenceMetric", "Reading"]
+
+
+class Reading(NamedTuple):
+    """What a request state says, and what is right."""
+
+    golds: Sequence[str]
+    """The texts any of which is right."""
+    predictions: Sequence[str | None]
+    """The first one counts; the others in stats such as `exact_match@5`. None for what is mapped to nothing."""
+    logprob: float
+    """Of the completion of the first prediction."""
+    more: Mapping[str, float]
+    """Further values of the row, by stat name."""
+
+
+class FastGenerationMetric(OnePassMetric):
+    """BasicGenerationMetric in one pass.
+
+    `names`: as HELM's. `left_out`: names of stats that nobody measured, such as the prompt tokens of a deployment
+    without a tokenizer, which HELM counts as 1; they appear nowhere. `read`: how a state is read, if not as HELM does;
+    its further values are summed like the rest and stand behind them.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        left_out: frozenset[str] = frozenset(),
+        read: Callable[[RequestState], Reading] | None = None,
+    ) -> None:
+        self.names = list(names)
+        self.left_out = left_out
+        self.read = read
+        self.efficiency_metric = EfficiencyMetric()
+
+    def __repr__(self) -> str:
+        return f"BasicMetric({','.join(self.names)})"  # HELM's log says the same
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        return BasicGenerationMetric(self.names).get_metadata()
+
+    def select(self, scenario_state: ScenarioState, trial: int, instance: Instance) -> list[RequestState]:
+        return scenario_state.get_request_states(trial, instance, None)
+
+    def prepare(
+        self, adapter_spec: AdapterSpec, metric_service: MetricService
+    ) -> Callable[[Sequence[RequestState], Context], Parts]:
+        window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
+        common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
+        scores = [(name, get_score(name)) for name in dict.fromkeys(self.names)]
+        num_outputs = adapter_spec.num_outputs
+        integer_scores = num_outputs == 1 and INTEGER_SCORES.issuperset(self.names)
+        score_names = tuple(name for name, _ in scores)
+        # What is compared is the texts, but for references with test cases.
+        repeats = {"pass", "code_eval_acc"}.isdisjoint(self.names)
+        left_out = self.left_out
+        read = self.read or (lambda state: read_as_helm(state, adapter_spec))
+
+        def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
+            state = singleton(list(states))
+            parts = common.get_parts(state, context)
+            reading = read(state)
+            if state.instance.references:
+                if "max_prob" not in left_out:
+                    max_prob = float(np.exp(reading.logprob)) if reading.logprob else 1.0
+                    parts.append([context.stat("max_prob", max_prob)])
+                texts = (*reading.golds, None, *reading.predictions) if repeats else None
+                scored = context.remembered.get(texts)
+                if scored is None:
+                    values = _score(state, reading, scores, num_outputs)
+                    if integer_scores:
+                        scored = context.shared(score_names, tuple([value for _, value in values]))  # type: ignore[misc]
+                    else:
+                        scored = context.stats(values)
+                    if texts:
+                        context.remember(texts, scored)
+                parts.append(scored)
+            parts += language_modeling_parts(state, context)
+            if reading.more:
+                key = tuple([(name, value, value.__class__) for name, value in reading.more.items()])
+                more = context.remembered.get(key)
+                if more is None:
+                    more = context.stats(reading.more.items())
+                    _refuse_repeats(parts, more)
+                    context.remember(key, more)
+                parts.append(more)
+            return parts
+
+        return compute_row
+
+    def derive(self, stats: dict[MetricName, Stat]) -> list[Stat]:
+        return compute_perplexity_metrics(stats)
+
+    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Row]) -> list[Stat]:
+        lowest = next((stat.min for name, stat in stats.items() if name.name == "logprob"), None)
+        if lowest is None or lowest >= 0:
+            hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
+            return []
+        return calibration_stats(rows.values())
+
+
+def _refuse_repeats(parts: Parts, more: Stats) -> None:
+    known = {id(stat.name) for part in parts for stat in part}
+    repeated = sorted(stat.name.name for stat in more if id(stat.name) in known)
+    if repeated:
+        raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
+
+
+def read_as_helm(state: RequestState, adapter_spec: AdapterSpec) -> Reading:
+    """Restate the first half of `compute_reference_metrics`: golds, and predictions by falling log-probability."""
+    completions = state.result.completions
+    if len(completions) > 1:
+        completions = sorted(completions, key=lambda completion: -completion.logprob)
+    predictions: list[Any] = [completion.text.strip() for completion in completions]
+    if state.output_mapping is not None:
+        pattern = adapter_spec.output_mapping_pattern
+        if pattern:
+            apply = evaluate_reference_metrics._apply_output_mapping_pattern  # noqa: SLF001
+            predictions = [apply(pattern, prediction) for prediction in predictions]
+        predictions = [state.output_mapping.get(prediction) for prediction in predictions]
+    golds = [reference.output.text for reference in state.instance.references if CORRECT_TAG in reference.tags]
+    return Reading(golds, predictions, completions[0].logprob if completions else 0.0, {})
+
+
+def _score(
+    state: RequestState, reading: Reading, scores: Sequence[tuple[str, Callable[[Any, Any], float]]], num_outputs: int
+) -> Values:
+    """Restate its second half: the best score over all golds, of the first and of all predictions."""
+    golds, predictions = reading.golds, reading.predictions
+    if not golds:
+        raise ValueError(f"instance {state.instance.id!r} has references, but none is tagged {CORRECT_TAG!r}")
+    first = predictions[0]
+    values: Values = []
+    for name, score in scores:
+        texts: Sequence[Any] = golds
+        if name in ("pass", "code_eval_acc"):  # their references have test cases
+            texts = [(r.output.text, r.test_cases) for r in state.instance.references if CORRECT_TAG in r.tags]
+        best_of_all: float | None = None
+        if name == "pass":  # HumanEval: pass@k
+            results = [score(text, prediction) for text in texts for prediction in predictions]
+            n, passed = len(results), int(sum(results))
+            best = evaluate_reference_metrics.pass_at_k_estimator(n, passed, 1)
+            best_of_all = evaluate_reference_metrics.pass_at_k_estimator(n, passed, num_outputs)
+        else:
+            best = score(texts[0], first) if len(texts) == 1 else max([score(text, first) for text in texts])
+            if num_outputs != 1:
+                best_of_all = max([score(text, prediction) for text in texts for prediction in predictions])
+        values.append((name, best))
+        if num_outputs != 1:
+            values.append((f"{name}@{num_outputs}", best_of_all))
+    return values
+
+
+class FastReferenceMetric(OnePassMetric):
+    """BasicReferenceMetric in one pass: one request for each reference, the likeliest wins.
+
+    `left_out` as above; `rewrite`: what to score in a state's place.
+    """
+
+    def __init__(
+        self,
+        left_out: frozenset[str] = frozenset(),
+        rewrite: Callable[[RequestState], RequestState] = lambda state: state,
+    ) -> None:
+        self.left_out = left_out
+        self.rewrite = rewrite
+        self.efficiency_metric = EfficiencyMetric()
+
+    def __repr__(self) -> str:
+        return "BasicReferenceMetric"
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        return BasicReferenceMetric().get_metadata()
+
+    def select(self, scenario_state: ScenarioState, trial: int, instance: Instance) -> list[RequestState]:
+        return [
+            state
+            for index in range(len(instance.references))
+            for state in scenario_state.get_request_states(trial, instance, index)
+        ]
+
+    def prepare(
+        self, adapter_spec: AdapterSpec, metric_service: MetricService
+    ) -> Callable[[Sequence[RequestState], Context], Parts]:
+        window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
+        common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
+        count_tokens = lru_cache(maxsize=1024)(lambda reference: len(window.tokenize(f" {reference}")))
+        left_out, rewrite = self.left_out, self.rewrite
+
+        def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
+            states = [rewrite(state) for state in states]
+            several: dict[str, list[float | None]] = {}
+            for state in states:
+                for name, value in common.get(state):
+                    several.setdefault(name, []).append(value)
+            row = [
+                context.stat_of_many(name, tuple(values)) for name, values in several.items() if name not in left_out
+            ]
+            return [row, context.stats(_choice_values(states, adapter_spec.method, count_tokens))]
+
+        return compute_row
+
+
+def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Callable[[str], int]) -> Values:
+    """Restate `evaluate_references`: which reference has the highest log-probability, and is it right?"""
+    references = states[0].instance.references
+    logprobs: dict[tuple[int | None, str | None], tuple[float, int]] = {}
+    for state in states:
+        completion = singleton(state.result.completions)
+        count = count_tokens(references[state.reference_index].output.text)
+        logprob = sum(token.logprob for token in completion.tokens[-count:])
+        if math.isnan(logprob):
+            raise ValueError(f"instance {state.instance.id!r}: the log-probability of a reference is not a number")
+        logprobs[state.reference_index, state.request_mode] = (logprob, count)
+    choices = range(len(references))
+    if method in (ADAPT_MULTIPLE_CHOICE_SEPARATE_ORIGINAL, ADAPT_RANKING_BINARY):
+        scores = [logprobs[i, "original"][0] / logprobs[i, "original"][1] for i in choices]
+    elif method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED:
+        scores = [logprobs[i, "original"][0] - logprobs[i, "calibration"][0] for i in choices]
+    else:
+        raise ValueError(f"Unknown adapter method: {method}")
+    highest = max(scores)
+    best = [index for index, score in enumerate(scores) if score >= highest]
+    right = sum(CORRECT_TAG in references[index].tags for index in best)
+    return [
+        ("max_prob", float(np.max(scipy.special.softmax(scores)))),
+        ("exact_match", right / len(best)),
+        ("predicted_index", best[0]),
+    ]

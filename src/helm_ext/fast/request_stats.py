@@ -1,0 +1,218 @@
+"""The stats that every request has, whatever was asked: counts, costs, times, reasons, tokens.
+
+`compute_request_state_metrics` and `compute_language_modeling_metrics` of helm/benchmark/metrics/basic_metrics.py,
+restated; tests/contract/test_runner_sources.py fails when HELM changes them. What HELM does once a row and is done
+once a run here: the look-ups in the efficiency tables and the window service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from helm.benchmark.metrics import efficiency_metrics
+from helm.benchmark.metrics.basic_metrics import get_num_bytes
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.fast.one_pass import SHARED_PARTS
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.window_services.window_service import WindowService
+
+    from helm_ext.fast.one_pass import Context, Parts, Stats
+
+__all__ = ["RequestValues", "Values", "language_modeling_parts"]
+
+Values = list[tuple[str, float | None]]
+
+_KNOWN_REASONS = ("length", "stop", "endoftext")
+_BEFORE = ("num_references", "num_train_trials", "num_prompt_tokens", "num_completion_tokens", "num_output_tokens")
+_COSTS = ("training_co2_cost", "training_energy_cost")
+_AFTER = (
+    "batch_size",
+    "finish_reason_length",
+    "finish_reason_stop",
+    "finish_reason_endoftext",
+    "finish_reason_unknown",
+    "num_train_instances",
+    "prompt_truncated",
+)
+_TOKENS = ("num_perplexity_tokens", "num_bytes")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Repeated:
+    """What many requests agree in, in the order of `compute_request_state_metrics`; `after` follows the times."""
+
+    before: tuple[int, ...]
+    costs: tuple[float | None, float | None]
+    after: tuple[int | None, ...]
+
+    def to_parts(self, context: Context) -> tuple[Parts, Stats]:
+        """Return them as Stats of one value each: what stands before the times, and what behind."""
+        parts: Parts
+        if self.costs == (None, None):
+            parts = [context.shared(_BEFORE + _COSTS, self.before + self.costs)]
+        else:
+            parts = [context.shared(_BEFORE, self.before), context.stats(zip(_COSTS, self.costs, strict=True))]
+        first = self.after[0] is None
+        return parts, context.shared(_AFTER[first:], self.after[first:])
+
+
+class RequestValues:
+    """The values of `compute_request_state_metrics`, in its order."""
+
+    def __init__(
+        self,
+        efficiency: EfficiencyMetric,
+        adapter_spec: AdapterSpec,
+        metric_service: MetricService,
+        window: WindowService,
+    ) -> None:
+        self.num_train_trials = adapter_spec.num_train_trials
+        self.efficiency = efficiency
+        self.window = window
+        self.token_counts: dict[Any, int] = getattr(metric_service, "token_counts", {})
+        """Counted while the prompts were fitted to the window; filled by the streaming runner."""
+        self.costs: dict[str, tuple[Any, Any, bool]] = {}
+        self._repeated: dict[tuple[Any, ...], _Repeated] = {}
+
+    def count_tokens(self, text: str) -> int:
+        counts = self.token_counts
+        counted = counts.get((hash(text), len(text))) if counts else None
+        return self.window.get_num_tokens(text) if counted is None else counted
+
+    def get_parts(self, state: RequestState, context: Context) -> Parts:
+        """Return the values as Stats of one value each."""
+        repeated, times = self._get(state)
+        parts = context.remembered.get(repeated)
+        if parts is None:
+            parts = repeated.to_parts(context)
+            context.remember(repeated, parts)
+        before, after = parts
+        if not times:
+            return [*before, after]
+        return [*before, [context.single(*time) for time in times if time[0] not in context.left_out], after]
+
+    def get(self, state: RequestState) -> Values:
+        """Return the values as (name, value)."""
+        repeated, times = self._get(state)
+        batch_size, *after = repeated.after
+        return [
+            *zip(_BEFORE, repeated.before, strict=True),
+            *zip(_COSTS, repeated.costs, strict=True),
+            *times,
+            *([] if batch_size is None else [("batch_size", batch_size)]),
+            *zip(_AFTER[1:], after, strict=True),
+        ]
+
+    def _get(self, state: RequestState) -> tuple[_Repeated, list[tuple[str, float]]]:
+        """Return what is the same for many requests, and the times."""
+        request, result = state.request, state.result
+        if result is None:
+            raise ValueError(f"the request of instance {state.instance.id!r} has no result: it was never executed")
+        completions = result.completions
+        runtime: float | None = result.request_time
+        batch_size: int | None = None if runtime is None else 1
+        if result.batch_request_time is not None and result.batch_size is not None:
+            runtime, batch_size = result.batch_request_time, result.batch_size
+        prompt = request.prompt if request.multimodal_prompt is None else request.multimodal_prompt.text
+        num_prompt_tokens = self.count_tokens(prompt)
+        num_completion_tokens = sum([len(completion.tokens) for completion in completions])
+        num_output_tokens = num_completion_tokens
+        if request.echo_prompt:
+            if num_prompt_tokens <= num_output_tokens:
+                num_output_tokens -= num_prompt_tokens
+            else:
+                hwarn(
+                    f"num_prompt_tokens ({num_prompt_tokens}) > num_output_tokens ({num_output_tokens}) "
+                    f"for prompt: {prompt}"
+                )
+                num_output_tokens = 0
+        co2, energy, has_table = self.get_costs(request.model_deployment)
+        times: list[tuple[str, float]] = []
+        if runtime is not None:
+            times.append(("inference_runtime", runtime))
+        if has_table or result.batch_size is not None:
+            behind = self._get_estimates(state, runtime, num_prompt_tokens, num_output_tokens)
+            if behind:  # batch_size stands before them
+                times += [] if batch_size is None else [("batch_size", batch_size)]
+                times += behind
+                batch_size = None
+        finish_reason = completions[0].finish_reason
+        reason = "unknown" if finish_reason is None else finish_reason["reason"]
+        if reason not in _KNOWN_REASONS:
+            reason = "unknown"
+        key = (
+            len(state.instance.references), num_prompt_tokens, num_completion_tokens, num_output_tokens, co2, energy,
+            batch_size, reason, state.num_train_instances, state.prompt_truncated,
+        )  # fmt: skip
+        repeated = self._repeated.get(key)
+        if repeated is None:
+            repeated = _Repeated(
+                before=(key[0], self.num_train_trials, *key[1:4]),
+                costs=(co2, energy),
+                after=(
+                    batch_size,
+                    *[int(reason == known) for known in (*_KNOWN_REASONS, "unknown")],
+                    state.num_train_instances,
+                    int(state.prompt_truncated),
+                ),
+            )
+            if len(self._repeated) < SHARED_PARTS:
+                self._repeated[key] = repeated
+        return repeated, times
+
+    def _get_estimates(
+        self, state: RequestState, runtime: float | None, num_prompt_tokens: int, num_output_tokens: int
+    ) -> list[tuple[str, float]]:
+        """Return the estimated runtimes that there are."""
+        estimate = efficiency_metrics._compute_estimated_time_from_prompt_size_and_num_output_tokens  # noqa: SLF001
+        idealized, denoised = (
+            estimate(state, table, num_prompt_tokens, num_output_tokens)
+            for table in (
+                self.efficiency.inference_idealized_runtimes_dict,
+                self.efficiency.inference_denoised_runtimes_dict,
+            )
+        )
+        assert state.result is not None
+        if runtime is not None and state.result.batch_size is not None:
+            denoised = runtime / state.result.batch_size
+        found = (("inference_denoised_runtime", denoised), ("inference_idealized_runtime", idealized))
+        return [(name, value) for name, value in found if value is not None]
+
+    def get_costs(self, deployment: str) -> tuple[Any, Any, bool]:
+        """Return CO2 and energy of the training, and whether HELM has runtime tables for this deployment."""
+        costs = self.costs.get(deployment)
+        if costs is None:
+            efficiency = self.efficiency
+            carbon, energy = (
+                efficiency.training_efficiency_dict[kind].get(deployment, {}).get("value")
+                for kind in ("carbon", "energy")
+            )
+            has_table = (
+                deployment in efficiency.inference_idealized_runtimes_dict
+                or deployment in efficiency.inference_denoised_runtimes_dict
+            )
+            costs = self.costs[deployment] = (carbon, energy, has_table)
+        return costs
+
+
+def language_modeling_parts(state: RequestState, context: Context) -> Parts:
+    """Restate `compute_language_modeling_metrics`."""
+    tokens = state.result.completions[0].tokens
+    skipped = state.num_conditioning_tokens
+    if skipped > 0:
+        if tokens[0].text == "":
+            tokens = tokens[1:]
+        tokens = tokens[skipped:]
+    if not tokens:
+        return [context.shared(("logprob", *_TOKENS), (0, 0, 0))]
+    counts = context.shared(_TOKENS, (len(tokens), get_num_bytes(tokens)))
+    if "logprob" in context.left_out:
+        return [counts]
+    return [[context.single("logprob", sum([token.logprob for token in tokens]))], counts]

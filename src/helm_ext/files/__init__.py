@@ -1,0 +1,44 @@
+"""A file's bytes, once: decompression, SHA-256, JSON with good positions, limits.
+
+Small or document-shaped files are read whole (`read_source`); JSON Lines are streamed in constant memory
+(`LineSource`, `iter_json_lines`). Both hash the bytes on disk on the way, so that a digest costs no second reading.
+Line numbers of values inside a document are looked up only when there is something to report (`locate`).
+"""
+
+from __future__ import annotations
+
+from helm_ext.files.content import (
+    BOM,
+    MAX_DOCUMENT_BYTES,
+    MAX_LINE_BYTES,
+    LineSource,
+    Source,
+    iter_json_lines,
+    read_source,
+)
+from helm_ext.files.json_text import (
+    canonical_json,
+    decode,
+    expected_quotes,
+    is_faithful,
+    parse_json,
+    parse_relaxed_json,
+)
+from helm_ext.files.places import locate
+
+__all__ = [
+    "BOM",
+    "MAX_DOCUMENT_BYTES",
+    "MAX_LINE_BYTES",
+    "LineSource",
+    "Source",
+    "canonical_json",
+    "decode",
+    "expected_quotes",
+    "is_faithful",
+    "iter_json_lines",
+    "locate",
+    "parse_json",
+    "parse_relaxed_json",
+    "read_source",
+]

@@ -1,0 +1,309 @@
+"""JSON text to values: strict, with good positions; and the relaxed reading of JSON5."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from helm_ext.errors import DatasetError, DatasetSchemaError
+from helm_ext.files.opening import ZIP_MAGIC, make_error
+from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
+
+__all__ = ["canonical_json", "decode", "expected_quotes", "is_faithful", "parse_json", "parse_relaxed_json"]
+
+MAX_DEPTH = 254
+"""Levels of objects and lists inside one another. As deep as orjson writes; Python's recursion, on which HELM's own
+writing and copying rely, goes about twice as deep."""
+
+MAX_RELAXED_BYTES = 1 << 20
+"""JSON5 in full is parsed by a slow library (about a minute per MB)."""
+
+
+def decode(data: bytes, path: str, line: int = 1) -> str:
+    """Decode UTF-8 that starts at `line` of the file. Raises DatasetSyntaxError with line and column."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        start = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[start : error.start].decode("utf-8")) + 1
+        raise make_error(
+            path,
+            f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}",
+            "this is a ZIP file, as Innodata bundles are: innodata:path=FILE"
+            if data.startswith(ZIP_MAGIC)
+            else "save the file as UTF-8",
+            line + data.count(b"\n", 0, error.start),
+            code="not-utf-8",
+        ) from error
+
+
+def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False) -> Any:
+    """Parse strict JSON that starts at `line` of the file.
+
+    Refused, with line and column: what is not UTF-8 or not JSON, a key given twice in one object, NaN and Infinity
+    unless `allow_nan`, lone surrogates (text that cannot be written to a file again), and what is nested more than
+    MAX_DEPTH levels deep. An integer of more than 64 bits comes back as a float.
+    Raises DatasetSyntaxError, or DatasetSchemaError for the doubled key.
+    """
+    try:
+        value = orjson.loads(data)
+        if is_faithful(data, value):
+            return value
+    except (orjson.JSONDecodeError, RecursionError):
+        pass
+    return _parse_carefully(decode(data, path, line), path, line, allow_nan=allow_nan)
+
+
+def is_faithful(data: bytes, value: Any, texts: Sequence[str] = ()) -> bool:
+    """Whether `value`, what a quick parser made of `data`, has all its keys, only finite numbers, and is not too deep.
+
+    A number that is not finite is written as one more null; for the rest see `expected_quotes`. False also where this
+    cannot be told.
+    """
+    quotes, written = _expect_quotes(data, value, texts)
+    if data.count(b'"') != quotes:
+        return False
+    if b"null" not in written:
+        return True
+    return data.count(b"null") >= written.count(b"null") + sum(orjson.dumps(text).count(b"null") for text in texts)
+
+
+def expected_quotes(data: bytes, value: Any, texts: Sequence[str] = ()) -> int:
+    """Return how many quotes `data` has if `value`, what a quick parser made of it, has all of its keys.
+
+    A parser that keeps the last of two equal keys drops at least two quotes, and nothing adds any but an escape that is
+    excluded here: `data` has this many or more. -1 where it cannot be told: there is such an escape, an integer of more
+    than 64 bits, or the value is nested more than MAX_DEPTH levels deep.
+
+    `texts`: long strings for which "" stands in `value`. Nearly all of the time goes into looking for bytes, and what
+    they hold matters only if it is a quote.
+    """
+    return _expect_quotes(data, value, texts)[0]
+
+
+def _expect_quotes(data: bytes, value: Any, texts: Sequence[str]) -> tuple[int, bytes]:
+    try:
+        written = orjson.dumps(value)
+    except TypeError:
+        return -1, b""
+    quotes = written.count(b'"')
+    has_escape = b"\\" in written  # as each quote inside a string is written
+    for text in texts:
+        if '"' in text:
+            quotes += text.count('"')
+            has_escape = True
+    return -1 if has_escape and b"\\u0022" in data else quotes, written
+
+
+def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any:
+    """Parse with the standard library: slower, and it knows where an error is."""
+    constants: list[str] = []
+    doubled: list[str] = []
+
+    def pairs_to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            doubled.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        return made
+
+    def constant(name: str) -> float:
+        constants.append(name)
+        return float(name)
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs_to_dict, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        raise make_error(
+            path,
+            f"not JSON: {_json_message(error)} (column {error.colno})",
+            _json_hint(error),
+            line + error.lineno - 1,
+            code="not-json",
+        ) from None
+    except RecursionError:
+        raise _too_deep(text, path, line) from None
+    except ValueError:  # sys.set_int_max_str_digits
+        raise make_error(path, "not usable JSON: a number has too many digits", line=line, code="not-json") from None
+    if _is_deeper(value, MAX_DEPTH):
+        raise _too_deep(text, path, line)
+    if doubled:
+        at = line + _line_of_doubled(text, doubled[0])
+        raise make_error(
+            path, f"the key {json.dumps(doubled[0], ensure_ascii=False)} is given twice in one object",
+            "remove one of the two", at, code="duplicate-key", kind=DatasetSchemaError,
+        )  # fmt: skip
+    if constants and not allow_nan:
+        offset = next((match.start() for match in TOKEN.finditer(text) if match[0] == constants[0]), 0)
+        at = line + text.count("\n", 0, offset)
+        raise make_error(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
+    if not allow_nan and _HUGE.search(text) and not _is_finite(value):
+        raise make_error(
+            path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
+        )
+    surrogate = _LONE_SURROGATE.search(text)
+    if surrogate:
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise make_error(
+                path, "a string holds half of a surrogate pair, which is no character",
+                "write the character itself, or both halves", line + _line_of_lone_surrogate(text),
+                code="lone-surrogate",
+            ) from None  # fmt: skip
+    return value
+
+
+_HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
+"""In the text of every number beyond the range of a float."""
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Whether objects and lists stand inside one another in more than `limit` levels."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(limit):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep(text: str, path: str, line: int) -> DatasetError:
+    depth = 0
+    at = 0
+    for match in TOKEN.finditer(text):
+        depth += (match[0] in ("{", "[")) - (match[0] in ("}", "]"))
+        if depth > MAX_DEPTH:
+            at = text.count("\n", 0, match.start())
+            break
+    return make_error(
+        path,
+        f"objects and lists are nested more than {MAX_DEPTH} levels deep",
+        "write what is deeper as a string",
+        line + at,
+        code="too-deep",
+        kind=DatasetSchemaError,
+    )
+
+
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+
+
+def _line_of_lone_surrogate(text: str) -> int:
+    """Return how many lines after the first one there is half a surrogate pair."""
+    high: re.Match[str] | None = None
+    for match in _ESCAPED.finditer(text):
+        code = int(match[1], 16) if match[1] else 0
+        if high is not None and not (0xDC00 <= code < 0xE000 and match.start() == high.end()):
+            return text.count("\n", 0, high.start())
+        if 0xDC00 <= code < 0xE000 and high is None:
+            return text.count("\n", 0, match.start())
+        high = match if 0xD800 <= code < 0xDC00 else None
+    return text.count("\n", 0, high.start()) if high else 0
+
+
+def _line_of_doubled(text: str, key: str) -> int:
+    """Return how many lines after the first `key` is given again in the same object."""
+    stack: list[set[str]] = []
+    for match in TOKEN.finditer(text):
+        piece = match[0]
+        if piece == "{":
+            stack.append(set())
+        elif piece == "}" and stack:
+            stack.pop()
+        elif piece[0] == '"' and stack and KEY_END.match(text, match.end()):
+            if json.loads(piece) == key and key in stack[-1]:
+                return text.count("\n", 0, match.start())
+            stack[-1].add(json.loads(piece))
+    return 0
+
+
+_MESSAGES = {
+    "Expecting value": "a value is expected here",
+    "Expecting property name enclosed in double quotes": "a key in double quotes is expected here",
+    "Expecting ':' delimiter": "a colon is expected here",
+    "Expecting ',' delimiter": "a comma is expected here",
+    "Extra data": "there is more after the end of the JSON value",
+    "Unterminated string starting at": "this string has no end",
+    "Invalid control character at": "a line break or control character stands inside a string",
+    "Illegal trailing comma before end of object": "a comma stands before the closing brace",
+    "Illegal trailing comma before end of array": "a comma stands before the closing bracket",
+}
+
+
+def _json_message(error: json.JSONDecodeError) -> str:
+    if error.pos >= len(error.doc.rstrip()) and error.msg != "Extra data":
+        return "the text ends too early"
+    return _MESSAGES.get(error.msg, error.msg[:1].lower() + error.msg[1:])
+
+
+def _json_hint(error: json.JSONDecodeError) -> str:
+    rest = error.doc[error.pos : error.pos + 1_000]
+    if error.msg == "Extra data":
+        if rest.startswith("{"):
+            return "one record per line is JSON Lines: name the file .jsonl"
+        if rest.strip() == ",":
+            return "remove the comma at the end of the line"
+        if re.match(r",\s*\n\s*\{", rest):
+            return "one record per line is JSON Lines: remove the commas between them and name the file .jsonl"
+    if rest.startswith("'"):
+        return "keys and strings stand in double quotes"
+    if error.msg == "Invalid control character at":
+        return "write \\n for a line break inside a string"
+    return ""
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return JSON bytes that are equal for equal values, keys sorted: for hashing and comparing."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer of more than 64 bits
+        return json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8")
+
+
+_COMMENT_OR_COMMA = re.compile(rf"({STRING})|({COMMENT})|,(?=(?:\s|{COMMENT})*[\]}}])", re.DOTALL)
+
+
+def parse_relaxed_json(data: bytes, path: str, *, max_bytes: int = MAX_RELAXED_BYTES) -> Any:
+    """Parse JSON5 (comments, trailing commas, single quotes, ...), after the strict parse has failed.
+
+    Comments and trailing commas are blanked out in place, so that any remaining error keeps its position; only what is
+    still no JSON goes to the json5 library, if it has at most `max_bytes`. Raises DatasetError with the strict parse's
+    error where that says more than the library's.
+    """
+    text = decode(data, path)
+
+    def blank(match: re.Match[str]) -> str:
+        return match[1] or re.sub(r"[^\n]", " ", match[0])
+
+    stripped = _COMMENT_OR_COMMA.sub(blank, text)
+    try:
+        return parse_json(stripped.encode("utf-8"), path, allow_nan=True)
+    except DatasetError as error:
+        strict = error
+    if strict.problems[0].code != "not-json" or len(data) > max_bytes:
+        raise strict
+    import json5
+
+    try:
+        return json5.loads(text, allow_duplicate_keys=False)
+    except (ValueError, RecursionError):
+        raise strict from None

@@ -1,0 +1,200 @@
+"""A ZIP from a stranger, opened without trusting it (formats.md, section 3, ZIP safety).
+
+Members are read by name and never extracted. Everything that the directory of the archive can tell is checked before a
+byte is decompressed, so that a bomb costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import zipfile
+from collections import Counter
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, show
+from helm_ext.hub.records import ProblemList
+
+__all__ = ["Limits", "open_archive"]
+
+_IGNORED_NAMES = {".DS_Store"}
+_IGNORED_FOLDER = "__MACOSX/"
+
+_METHODS = {
+    zipfile.ZIP_STORED: "stored",
+    zipfile.ZIP_DEFLATED: "deflate",
+    9: "deflate64",
+    12: "bzip2",
+    14: "LZMA",
+    93: "Zstandard",
+    99: "AES encryption",
+}
+_ACCEPTED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+_MAX_DIRECTORY_BYTES = 1 << 20
+"""A directory of three members has some 200 bytes; resource forks may add a few. zipfile reads it whole."""
+
+_END_RECORD = struct.Struct("<4s4H2LH")
+_END64_LOCATOR = struct.Struct("<4sLQL")
+_END64_RECORD = struct.Struct("<4sQ2H2L4Q")
+_UNKNOWN_32 = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a bundle may be when decompressed. The defaults can be changed by environment variables."""
+
+    max_bytes: int = 8 << 30
+    """All members together (HELM_EXT_MAX_BUNDLE_BYTES)."""
+    max_ratio: float = 200
+    """Decompressed to compressed size of a member beyond its first MiB (HELM_EXT_MAX_BUNDLE_RATIO)."""
+
+    @classmethod
+    def from_environ(cls) -> Limits:
+        """Return the limits of this process. Raises HelmExtError for a variable that is no positive number."""
+        return cls(
+            max_bytes=_positive("HELM_EXT_MAX_BUNDLE_BYTES", cls().max_bytes),
+            max_ratio=_positive("HELM_EXT_MAX_BUNDLE_RATIO", int(cls().max_ratio)),
+        )
+
+
+def _positive(variable: str, default: int) -> int:
+    text = os.environ.get(variable) or str(default)
+    if not text.isdecimal() or int(text) < 1:
+        raise HelmExtError(f"{variable}: expected a positive whole number, got {show(text)}")
+    return int(text)
+
+
+def open_archive(
+    file: BinaryIO, path: str, names: tuple[str, ...], limits: Limits, problems: ProblemList
+) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]] | None:
+    """Open the archive in `file` and return it with its members by name; None when it must not be read.
+
+    `names` are the members that there must be, and no others.
+    """
+
+    def refuse(message: str, code: str, hint: str = "") -> None:
+        problems.add(message, Location(path), code=code, hint=hint, kind=DatasetSyntaxError)
+
+    if not _check_end(file, refuse):
+        return None
+    try:
+        archive = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
+        refuse(f"not a ZIP archive, or damaged: {error}", "not-a-zip")
+        return None
+    before = len(problems.kept)
+    members = archive.infolist()
+    if members and min(member.header_offset for member in members) > 0:
+        refuse("data before the first member", "leading-data", "make the archive anew, from the three files only")
+    for member in members:
+        _check_member(member, path, limits, problems)
+    _check_names(members, path, names, problems)
+    total = sum(member.file_size for member in members)
+    if total > limits.max_bytes:
+        refuse(f"too large: {total} bytes when decompressed, the limit is {limits.max_bytes}", "too-large",
+               "HELM_EXT_MAX_BUNDLE_BYTES changes the limit")  # fmt: skip
+    if len(problems.kept) > before:
+        return None
+    return archive, {member.filename: member for member in members if member.filename in names}
+
+
+def _check_end(file: BinaryIO, refuse: object) -> bool:
+    """Check the record that ends an archive: it is the last thing in the file, and the directory is small."""
+    assert callable(refuse)
+    size = file.seek(0, os.SEEK_END)
+    tail_size = min(size, _END_RECORD.size + 0xFFFF)
+    file.seek(size - tail_size)
+    tail = file.read(tail_size)
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) - at < _END_RECORD.size:
+        file.seek(0)
+        if file.read(4) == b"PK\x03\x04":
+            refuse("truncated: the end of the ZIP archive is missing", "truncated", "copy or download the file again")
+        else:
+            refuse("not a ZIP archive", "not-a-zip")
+        return False
+    record = _END_RECORD.unpack_from(tail, at)
+    directory_size, comment_size = record[5], record[7]
+    extra = len(tail) - at - _END_RECORD.size - comment_size
+    if extra > 0:
+        refuse(f"{extra} bytes of trailing data after the archive", "trailing-data",
+               "make the archive anew, from the three files only")  # fmt: skip
+        return False
+    if extra < 0:
+        refuse("truncated: the comment of the ZIP archive is cut off", "truncated", "copy or download the file again")
+        return False
+    if directory_size == _UNKNOWN_32:
+        directory_size = _directory_size_64(file, size - tail_size + at)
+    if directory_size > _MAX_DIRECTORY_BYTES:
+        refuse(f"the archive's directory has {directory_size} bytes: far too many members", "too-many-members")
+        return False
+    return True
+
+
+def _directory_size_64(file: BinaryIO, end: int) -> int:
+    """Return the directory's size from a ZIP64 end record, 0 when that is malformed (zipfile then says so)."""
+    if end < _END64_LOCATOR.size:
+        return 0
+    file.seek(end - _END64_LOCATOR.size)
+    locator = _END64_LOCATOR.unpack(file.read(_END64_LOCATOR.size))
+    if locator[0] != b"PK\x06\x07":
+        return 0
+    file.seek(end - _END64_LOCATOR.size - _END64_RECORD.size)
+    data = file.read(_END64_RECORD.size)
+    record = _END64_RECORD.unpack(data) if len(data) == _END64_RECORD.size else (b"",)
+    return record[8] if record[0] == b"PK\x06\x06" else 0
+
+
+def _check_member(member: zipfile.ZipInfo, path: str, limits: Limits, problems: ProblemList) -> None:
+    name = member.orig_filename
+
+    def refuse(message: str, code: str, hint: str = "") -> None:
+        problems.add(f"member {show(name)}: {message}", Location(path), code=code, hint=hint,
+                     kind=DatasetIntegrityError)  # fmt: skip
+
+    parts = name.replace("\\", "/").split("/")
+    if name.startswith(("/", "\\")) or name[1:2] == ":":
+        refuse("absolute name", "absolute-name")
+    elif ".." in parts:
+        refuse("path traversal", "path-traversal")
+    elif "\0" in name:
+        refuse("NUL in the name", "nul-in-name")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        refuse("symbolic link", "symlink")
+    if member.flag_bits & 0x1 or member.flag_bits & 0x40:
+        refuse("encrypted", "encrypted", "make the archive without a password")
+    elif member.compress_type not in _ACCEPTED:
+        method = _METHODS.get(member.compress_type, "unknown")
+        refuse(f"compression method {member.compress_type} ({method})", "compression",
+               "use deflate, the default of every tool, or no compression")  # fmt: skip
+    packed = max(member.compress_size, 1)
+    if member.file_size > (1 << 20) and member.file_size / packed > limits.max_ratio:
+        refuse(f"decompresses to {member.file_size / packed:.0f} times its size, the limit is {limits.max_ratio:g}",
+               "ratio", "HELM_EXT_MAX_BUNDLE_RATIO changes the limit")  # fmt: skip
+
+
+def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ...], problems: ProblemList) -> None:
+    def refuse(message: str, code: str, hint: str = "") -> None:
+        problems.add(message, Location(path), code=code, hint=hint, kind=DatasetIntegrityError)
+
+    counts = Counter(member.filename for member in members if not _is_ignored(member.filename))
+    wanted = ", ".join(names)
+    for name, count in counts.items():
+        if count > 1:
+            refuse(f"member {show(name)}: occurs {count} times", "duplicate-member")
+        if name not in names:
+            inner = name.rsplit("/", 1)[-1]
+            hint = f"a bundle has exactly {wanted}"
+            if inner in names or name.endswith("/"):
+                hint = "put the files at the top of the archive, in no folder"
+            refuse(f"member {show(name)}: unexpected", "unexpected-member", hint)
+    for name in names:
+        if name not in counts:
+            refuse(f"member {show(name)}: missing", "missing-member", f"a bundle has exactly {wanted}")
+
+
+def _is_ignored(name: str) -> bool:
+    return name.startswith(_IGNORED_FOLDER) or name.rsplit("/", 1)[-1] in _IGNORED_NAMES

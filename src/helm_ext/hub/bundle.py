@@ -1,0 +1,270 @@
+"""A bundle: `NAME.zip` with `test.jsonl`, `train.jsonl` and `meta.json` (formats.md, section 3).
+
+A bundle is opened once; its digest, its checks and its records come from the same open file, so that what was verified
+is what is read. Records are streamed: memory does not grow with the bundle but for eight bytes a record (unique ids).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from helm_ext.errors import (
+    DatasetChangedError,
+    DatasetIntegrityError,
+    DatasetNotFoundError,
+    DatasetSyntaxError,
+    Location,
+    Problem,
+    raise_for,
+    show,
+)
+from helm_ext.files.opening import near_files
+from helm_ext.hub.archive import Limits, open_archive
+from helm_ext.hub.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
+from helm_ext.hub.records import ProblemList, Record, parse_record, read_rows
+
+__all__ = [
+    "MEMBERS",
+    "Bundle",
+    "SplitCheck",
+    "check_ids",
+    "check_records",
+    "check_split",
+    "open_bundle",
+    "read_archive",
+    "sha256_of",
+]
+
+MEMBERS: dict[Split, str] = {"test": "test.jsonl", "train": "train.jsonl"}
+_ALL_MEMBERS = (MEMBERS["test"], MEMBERS["train"], META_NAME)
+_MAX_META_BYTES = 1 << 20
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """Return the SHA-256 of a file from its beginning, 64 lower-case hex digits."""
+    file.seek(0)
+    hashes = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        hashes.update(chunk)
+    return hashes.hexdigest()
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An open bundle whose archive and `meta.json` are sound. Records are checked as they are read."""
+
+    path: str
+    digest: str
+    """SHA-256 of the ZIP's bytes."""
+    meta: Meta
+    archive: zipfile.ZipFile
+    members: dict[str, zipfile.ZipInfo]
+    warnings: tuple[Problem, ...] = ()
+
+    def open_split(self, split: Split) -> IO[bytes]:
+        """Open a member for reading; its bytes are checked against its CRC at the end."""
+        return self.archive.open(self.members[MEMBERS[split]])
+
+    def records(self, split: Split) -> Iterator[Record]:
+        """Yield the records of a split. Raises DatasetError when one breaks a rule, size or digest are not `meta`'s.
+
+        Ids are not compared: `check` does that, and the hub does it before it accepts a bundle.
+        """
+        problems = ProblemList()
+        counted = SplitCheck()
+        yield from self.stream(split, problems, counted)
+        compare_with_meta(self, split, counted, problems)
+        raise_for(problems.all(self.path))
+
+    def stream(self, split: Split, problems: ProblemList, counted: SplitCheck) -> Iterator[Record]:
+        """Yield the sound records of a split and note what is wrong with the others."""
+        path = f"{self.path}/{MEMBERS[split]}"
+        try:
+            with self.open_split(split) as file:
+                yield from check_split(cast("BinaryIO", file), path, problems, counted)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+            counted.unreadable = True
+            problems.add(f"cannot be decompressed: {error or 'cut off'}", Location(path), code="damaged-member",
+                         kind=DatasetSyntaxError, hint="copy or download the file again")  # fmt: skip
+
+
+@dataclass
+class SplitCheck:
+    """What was counted while a split was streamed."""
+
+    lines: int = 0
+    digest: str = ""
+    unreadable: bool = False
+    has_train_ids: bool = False
+
+
+def check_split(file: BinaryIO, path: str, problems: ProblemList, counted: SplitCheck) -> Iterator[Record]:
+    """Yield the sound records of a JSON Lines file, note what is wrong, and fill `counted` when all is read."""
+    hashes = hashlib.sha256()
+    for location, line in read_rows(file, path, problems, hashes):
+        counted.lines += 1
+        record = None if line is None else parse_record(line, location, problems)
+        if record is not None:
+            yield record
+    counted.digest = hashes.hexdigest()
+
+
+def compare_with_meta(bundle: Bundle, split: Split, counted: SplitCheck, problems: ProblemList) -> None:
+    """Note where a split's size or digest is not what `meta.json` states, and an empty test split."""
+    if counted.unreadable:
+        return
+    path = f"{bundle.path}/{META_NAME}"
+    stated, found = bundle.meta.sizes[split], counted.lines
+    if stated != found:
+        problems.add(f"{stated}, but {MEMBERS[split]} has {found} records", Location(path, None, f"{split}_size"),
+                     code="size-mismatch", kind=DatasetIntegrityError)  # fmt: skip
+    if bundle.meta.digests[split] != counted.digest:
+        problems.add(f"{bundle.meta.digests[split]}, but {MEMBERS[split]} has SHA-256 {counted.digest}",
+                     Location(path, None, f"{split}_digest"), code="digest-mismatch", kind=DatasetIntegrityError,
+                     hint="pack the bundle again after every change: helm-ext hub pack")  # fmt: skip
+    if split == "test" and not counted.lines:
+        problems.add("the test split is empty", Location(f"{bundle.path}/{MEMBERS['test']}"), code="empty-test",
+                     kind=DatasetIntegrityError, hint="at least one record is needed to evaluate")  # fmt: skip
+
+
+@contextmanager
+def open_bundle(
+    path: str | Path,
+    *,
+    digest: str | None = None,
+    expected_name: str | None = None,
+    limits: Limits | None = None,
+    shown_path: str | None = None,
+) -> Iterator[Bundle]:
+    """Open a bundle, check its archive and `meta.json`, and close it at the end.
+
+    `digest`: the SHA-256 that the file must have. `expected_name`: the name that `meta.json` must state; None takes the
+    file's stem and only warns when they differ. Raises DatasetError.
+    """
+    shown = shown_path or str(path)
+    problems = ProblemList()
+    with _open(path, shown) as file:
+        found_digest = sha256_of(file)
+        if digest is not None and found_digest != digest:
+            raise DatasetChangedError(f"{shown}: SHA-256 is {found_digest}, expected {digest}: the file is damaged")
+        opened = read_archive(file, shown, limits or Limits.from_environ(), problems)
+        if opened is not None:
+            _check_name(opened[2], shown, Path(path).stem, expected_name, problems)
+        found = problems.all(shown)
+        raise_for(found)
+        assert opened is not None  # else there is an error
+        archive, members, meta = opened
+        with archive:
+            yield Bundle(shown, found_digest, meta, archive, members, tuple(found))
+
+
+def _open(path: str | Path, shown: str) -> BinaryIO:
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - closed by `open_bundle`
+    except FileNotFoundError as error:
+        hint = near_files(Path(path))
+        raise DatasetNotFoundError(f"{shown}: no such file" + (f"\n  hint: {hint}" if hint else "")) from error
+    except OSError as error:
+        raise DatasetNotFoundError(f"{shown}: cannot be read: {error.strerror}") from error
+    if not file.seekable():
+        file.close()
+        raise DatasetNotFoundError(f"{shown}: no regular file\n  hint: save the bundle as a file first")
+    return file
+
+
+def read_archive(
+    file: BinaryIO, path: str, limits: Limits, problems: ProblemList
+) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo], Meta] | None:
+    """Check an archive and its `meta.json`; None when it must not be read, each reason noted in `problems`."""
+    opened = open_archive(file, path, _ALL_MEMBERS, limits, problems)
+    if opened is None:
+        return None
+    archive, members = opened
+    where = f"{path}/{META_NAME}"
+    if members[META_NAME].file_size > _MAX_META_BYTES:
+        problems.add(f"longer than {_MAX_META_BYTES} bytes", Location(where), code="meta-too-large",
+                     kind=DatasetIntegrityError)  # fmt: skip
+        return None
+    try:
+        data = archive.read(META_NAME)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        problems.add(f"cannot be decompressed: {error or 'cut off'}", Location(where), code="damaged-member",
+                     kind=DatasetSyntaxError, hint="copy or download the file again")  # fmt: skip
+        return None
+    meta = parse_meta(data, where, problems)
+    return None if meta is None else (archive, members, meta)
+
+
+def _check_name(meta: Meta, path: str, stem: str, expected: str | None, problems: ProblemList) -> None:
+    """Compare the dataset's name with the file's. Without an expected name a different file name is a warning only."""
+    location = Location(f"{path}/{META_NAME}", None, "name")
+    if expected is not None and meta.name != expected:
+        hint = f"rename the file to {meta.name}.zip, or pack it again as {expected}" if is_valid_name(expected) else (
+            f"rename the file to {meta.name}.zip")  # fmt: skip
+        problems.add(f"{show(meta.name)}, but the file is named {show(expected + '.zip')}", location,
+                     code="name-mismatch", kind=DatasetIntegrityError, hint=hint)  # fmt: skip
+    elif expected is None and meta.name != stem:
+        problems.add(f"{show(meta.name)}, but the file is named {show(stem + '.zip')}", location,
+                     code="name-mismatch", severity="warning", kind=DatasetIntegrityError,
+                     hint=f"the hub takes it only as {meta.name}.zip")  # fmt: skip
+
+
+def check_records(
+    bundle: Bundle, problems: ProblemList, counts: dict[str, int], keep: Split | None = None
+) -> list[Record]:
+    """Check all records of an open bundle, sizes, digests and ids; return the records of the split `keep`."""
+    ids = array("q")
+    kept: list[Record] = []
+    for split in MEMBERS:
+        counted = SplitCheck()
+        for record in bundle.stream(split, problems, counted):
+            ids.append(hash(record.id))
+            if split == keep:
+                kept.append(record)
+        compare_with_meta(bundle, split, counted, problems)
+        counts[split] = counted.lines
+    counts["rows"] = sum(counts.values())
+
+    def reread() -> Iterator[tuple[str, Record]]:
+        for split, name in MEMBERS.items():
+            for record in bundle.stream(split, ProblemList(), SplitCheck()):
+                yield f"{bundle.path}/{name}", record
+
+    check_ids(ids, reread, problems)
+    return kept
+
+
+def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]], problems: ProblemList) -> None:
+    """Note every id that occurs again.
+
+    `ids` holds the 64-bit hash of each id, which tells nearly always that there is nothing to find. Only where two are
+    equal are the records read again (`reread` yields path and record), and the ids themselves compared.
+    """
+    import numpy as np
+
+    hashes = np.sort(np.frombuffer(ids, dtype=np.int64)) if ids else np.empty(0, dtype=np.int64)
+    suspects = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+    if not suspects:
+        return
+    first_seen: dict[str, Location] = {}
+    for path, record in reread():
+        if hash(record.id) not in suspects:
+            continue
+        first = first_seen.get(record.id)
+        if first is None:
+            first_seen[record.id] = Location(path, record.line)
+            continue
+        name = first.path.rsplit("/", 1)[-1]
+        if first.path != path and path.rsplit("/", 1)[-1] == name:
+            name = first.path
+        problems.add(f"{show(record.id)} occurs already in {name}:{first.line}", Location(path, record.line, "id"),
+                     code="duplicate-id", kind=DatasetIntegrityError,
+                     hint="ids must be unique across both splits")  # fmt: skip

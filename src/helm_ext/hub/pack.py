@@ -1,0 +1,250 @@
+"""Make a bundle: same input, same bytes, on any machine and any day.
+
+Members in one order, one date (1980-01-01, the oldest that ZIP can say), one mode, and by default no compression: the
+bytes that deflate gives depend on the version of zlib, and zlib-ng's differ from zlib's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import tempfile
+import zipfile
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from helm_ext.errors import (
+    DatasetIntegrityError,
+    DatasetNotFoundError,
+    DatasetSchemaError,
+    HelmExtError,
+    Location,
+    Problem,
+    raise_for,
+    show,
+)
+from helm_ext.hub.archive import Limits
+from helm_ext.hub.bundle import MEMBERS, SplitCheck, check_ids, check_split, read_archive, sha256_of
+from helm_ext.hub.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
+from helm_ext.hub.records import ProblemList, Record
+
+__all__ = ["Packed", "pack", "write_atomically"]
+
+_DATE = (1980, 1, 1, 0, 0, 0)
+_UNIX = 3
+_MODE = 0o100644 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What `pack` made."""
+
+    path: Path
+    digest: str
+    """SHA-256 of the ZIP."""
+    sizes: dict[Split, int]
+
+
+def pack(
+    *,
+    name: str,
+    test: str | Path,
+    train: str | Path | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    target: str | Path = ".",
+    compress: bool = False,
+    replace: bool = False,
+) -> Packed:
+    """Check two JSON Lines files and write `NAME.zip` into the folder `target`, atomically.
+
+    No `train` makes an empty train split. `compress` deflates: smaller, but reproducible only with the same zlib.
+    An existing file with other bytes is an error unless `replace`. Raises DatasetError with all problems.
+    """
+    attributes = dict(sorted((attributes or {}).items()))
+    _check_arguments(name, attributes)
+    sources: dict[Split, Path | None] = {"test": Path(test), "train": None if train is None else Path(train)}
+    counted = _check_sources(sources)
+    meta = {
+        "name": name,
+        **{f"{split}_size": counted[split].lines for split in MEMBERS},
+        **{f"{split}_digest": counted[split].digest for split in MEMBERS},
+        **attributes,
+    }
+    path = Path(target) / f"{name}.zip"
+    try:
+        digest = _write(path, sources, counted, meta, compress=compress, replace=replace)
+    except OSError as error:
+        if isinstance(error, HelmExtError):
+            raise
+        raise HelmExtError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return Packed(path, digest, {split: counted[split].lines for split in MEMBERS})
+
+
+def _write(
+    path: Path,
+    sources: Mapping[Split, Path | None],
+    counted: Mapping[Split, SplitCheck],
+    meta: Mapping[str, Any],
+    *,
+    compress: bool,
+    replace: bool,
+) -> str:
+    """Write the bundle and return its SHA-256."""
+    with tempfile.TemporaryFile(dir=_folder(path)) as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            for split, member in MEMBERS.items():
+                _write_member(archive, member, sources[split], compress)
+            text = json.dumps(meta, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+            with archive.open(_info(META_NAME, len(text.encode()), compress), "w") as out:
+                out.write(text.encode())
+        digest = sha256_of(file)
+        _require_unchanged(sources, counted)
+        _require_readable(file, str(path))
+        if path.exists() and not replace:
+            with path.open("rb") as old:
+                if sha256_of(old) != digest:
+                    raise DatasetIntegrityError(
+                        f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
+                    )
+        else:
+            write_atomically(file, path)
+    return digest
+
+
+def _check_arguments(name: str, attributes: Mapping[str, Any]) -> None:
+    if not is_valid_name(name):
+        raise DatasetSchemaError(f"not a dataset name: {show(name)}\n  hint: {NAME_RULE}")
+    for key, value in attributes.items():
+        if key in REQUIRED_KEYS:
+            raise DatasetSchemaError(f"attribute {show(key)}: this key is computed, it cannot be an attribute")
+        try:
+            json.dumps({key: value}, allow_nan=False, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:
+            raise DatasetSchemaError(f"attribute {show(key)}: no JSON value: {show(value)}") from error
+
+
+def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitCheck]:
+    problems = ProblemList()
+    counted = {split: SplitCheck() for split in MEMBERS}
+    ids = array("q")
+    for split, source in sources.items():
+        if source is None:
+            counted[split].digest = _EMPTY
+            continue
+        for _, record in _read(source, problems, counted[split]):
+            ids.append(hash(record.id))
+    if not counted["test"].lines:
+        problems.add("the test split is empty", Location(str(sources["test"])), code="empty-test",
+                     kind=DatasetIntegrityError, hint="at least one record is needed to evaluate")  # fmt: skip
+
+    def reread() -> Iterator[tuple[str, Record]]:
+        for source in sources.values():
+            if source is not None:
+                yield from _read(source, ProblemList(), SplitCheck())
+
+    check_ids(ids, reread, problems)
+    raise_for(problems.all(str(sources["test"])))
+    return counted
+
+
+_EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+"""SHA-256 of no bytes."""
+
+
+def _read(source: Path, problems: ProblemList, counted: SplitCheck) -> Iterator[tuple[str, Record]]:
+    try:
+        with source.open("rb") as file:
+            _require_seekable(file, source)
+            for record in check_split(file, str(source), problems, counted):
+                yield str(source), record
+    except DatasetNotFoundError:
+        raise
+    except OSError as error:
+        problem = Problem(f"cannot be read: {error.strerror}", Location(str(source)), code="unreadable")
+        raise DatasetNotFoundError([problem]) from error
+
+
+def _require_seekable(file: BinaryIO, source: Path) -> None:
+    if not file.seekable():
+        raise DatasetNotFoundError(
+            f"{source}: no regular file\n  hint: records are read more than once: save them as a file first"
+        )
+
+
+def _require_unchanged(sources: Mapping[Split, Path | None], counted: Mapping[Split, SplitCheck]) -> None:
+    """Raise DatasetIntegrityError if a source was written to between its check and its packing."""
+    for split, source in sources.items():
+        if source is not None:
+            with source.open("rb") as file:
+                if sha256_of(file) != counted[split].digest:
+                    raise DatasetIntegrityError(f"{source}: changed while it was packed\n  hint: pack it again")
+
+
+def _require_readable(file: Any, path: str) -> None:
+    """Raise DatasetError for a bundle that would be refused when it is read: too large, too much alike, ..."""
+    problems = ProblemList()
+    read_archive(file, path, Limits.from_environ(), problems)
+    raise_for(problems.all(path))
+
+
+def _info(name: str, size: int, compress: bool) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.create_system = _UNIX
+    info.external_attr = _MODE
+    info.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    info.file_size = size  # tells zipfile whether the member needs ZIP64
+    return info
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, compress: bool) -> None:
+    size = 0 if source is None else source.stat().st_size
+    with archive.open(_info(name, size, compress), "w") as out:
+        if source is not None:
+            with source.open("rb") as file:
+                shutil.copyfileobj(file, out, 1 << 20)
+
+
+def _folder(path: Path) -> Path:
+    if not path.parent.is_dir():
+        raise DatasetNotFoundError(f"{path.parent}: no such folder\n  hint: mkdir -p {shlex.quote(str(path.parent))}")
+    return path.parent
+
+
+def write_atomically(file: Any, path: Path) -> None:
+    """Copy an open binary file to `path`, so that a crash leaves the old file or the new one."""
+    file.seek(0)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            shutil.copyfileobj(file, out, 1 << 20)
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101 - mkstemp makes files private
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a folder's entries durable. Systems that cannot open folders (Windows) do without."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

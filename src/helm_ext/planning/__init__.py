@@ -1,0 +1,1 @@
+"""From a run entry to a RunSpec."""

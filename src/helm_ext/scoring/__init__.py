@@ -1,0 +1,1 @@
+"""Completion to answer to score."""

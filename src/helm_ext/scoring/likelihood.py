@@ -1,0 +1,385 @@
+"""The metric of UltraEval's PPL tasks: which option makes the whole string likeliest (formats.md, section 2).
+
+HELM's own metric for one request an option looks at the last N tokens, N being the number of tokens of " " + option,
+and divides by N: other strings, other winners. Here the score of an option is the negative log-likelihood of
+prompt + option without the first token, which no model predicts.
+
+Stats of a row, beside HELM's usual ones (tokens, time, truncation):
+
+    ppl_accuracy | ppl_norm_accuracy | mc2    the rule's own: what the leaderboard shows
+    predicted_index                           the winner, by which helm-server shows the chosen option
+    acc                                       1 if the likeliest string is a right option
+    acc_norm, acc_norm_char                   likewise, by the option's log-probability per UTF-8 byte, per character
+    ppl_norm_undefined                        1 if an option has no tokens of its own, so that it has no mean (ppl_norm)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.metrics.basic_metrics import (
+    InstancesPerSplitMetric,
+    compute_request_state_metrics,
+    get_request_state_metrics_metadata,
+)
+from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.reference_metric import ReferenceMetric
+from helm.benchmark.metrics.statistic import Stat, merge_stat
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.adaptation.likelihood_clients import (
+    PROMPT_LOGPROBS,
+    LogprobsMissingError,
+    explain_missing,
+    gives_prompt_logprobs,
+)
+from helm_ext.errors import RunEntryError, did_you_mean, show
+from helm_ext.evalset import row_extra
+from helm_ext.scoring.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.scenarios.scenario import Instance
+    from helm.common.request import Token
+
+__all__ = [
+    "PROMPT_LOGPROBS", "LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "explain_missing",
+    "gives_prompt_logprobs", "require_logprobs",
+]  # fmt: skip
+
+UNDEFINED = "ppl_norm_undefined"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a row, as the model saw it."""
+
+    text: str
+    """The option: a key of `target_scores`."""
+    context: str
+    """The prompt before it."""
+    tokens: tuple[str, ...]
+    """The tokens of context + text, but the first."""
+    logprobs: tuple[float, ...]
+    """Their log-probabilities."""
+    first_token: str
+
+    def option_logprob(self, common: int) -> float:
+        """Return the log-probability of the option alone.
+
+        It begins with the first token that reaches beyond the context, as the tokens' texts tell. Where they cannot
+        (on both sides of the border, characters are split over several tokens), it begins after the `common` tokens
+        that all options share.
+        """
+        for start in (self._start_from_end(), self._start_from_front()):
+            if start is not None:
+                return sum(self.logprobs[start:])
+        return sum(self.logprobs[common:])
+
+    def _start_from_end(self) -> int | None:
+        """Find the first of the last tokens that spell the option: exactly, else but for white space."""
+        for squeeze in (str, _without_spaces):  # SentencePiece tokens lose theirs when they are decoded one by one
+            wanted, tail = squeeze(self.text), ""
+            if not wanted:
+                return None if self.text else len(self.tokens)
+            for index, token in enumerate(reversed((self.first_token, *self.tokens))):
+                if REPLACEMENT in token:
+                    return None
+                tail = squeeze(token) + tail
+                if len(tail) >= len(wanted):
+                    if tail.endswith(wanted):
+                        return max(0, len(self.tokens) - 1 - index)  # nothing predicted the first token
+                    break
+        return None
+
+    def _start_from_front(self) -> int | None:
+        """Find the first token beyond those that spell the context."""
+        # What a tokenizer puts before the string (a begin-of-text token, a space) is no part of it.
+        spelled = self.first_token if self.first_token and self.context.startswith(self.first_token) else ""
+        for index, token in enumerate(self.tokens):
+            if spelled == self.context:
+                return index
+            if REPLACEMENT in token:
+                return None
+            spelled += token
+            if len(spelled) > len(self.context):
+                return index if (self.context + self.text).startswith(spelled) else None
+        return None
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+def require_logprobs(state: RequestState) -> Option:
+    """Return the option that a request state asked for.
+
+    Raises LogprobsMissingError if its result has no tokens, or 0.0 for all of them: several of HELM's clients return
+    that where they know nothing, and all options would tie.
+    """
+    request, result = state.request, state.result
+    if result is None or not result.completions or state.reference_index is None:
+        raise LogprobsMissingError(f"{state.instance.id}: {explain_missing(request.model_deployment)}")
+    tokens = result.completions[0].tokens
+    scored = tokens[1:]
+    if not tokens or (scored and all(token.logprob == 0.0 for token in scored)) or not _covers(tokens, request.prompt):
+        raise LogprobsMissingError(f"{state.instance.id}: {explain_missing(request.model_deployment)}")
+    text = state.instance.references[state.reference_index].output.text
+    return Option(
+        text=text,
+        context=request.prompt.removesuffix(text),
+        tokens=tuple(token.text for token in scored),
+        logprobs=tuple(math.nan if token.logprob is None else float(token.logprob) for token in scored),
+        first_token=tokens[0].text,
+    )
+
+
+def _covers(tokens: Sequence[Token], prompt: str) -> bool:
+    """Return whether the tokens can be those of the prompt, not of an answer to it.
+
+    Tokenizers may drop spaces and split characters, so only the length without white space is compared, generously.
+    """
+    spelled = sum(len("".join(token.text.split())) for token in tokens)
+    if not any(token.text for token in tokens):  # recorded without texts (UltraEval's own logs)
+        return True
+    return 2 * spelled >= len("".join(prompt.split()))
+
+
+def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence[bool], rule: str) -> dict[str, float]:
+    """Return the stats of one row: its options in order, what each is worth, and which are right."""
+    logprobs = [option.logprobs for option in options]
+    tokens = [option.tokens for option in options] if any(any(option.tokens) for option in options) else None
+    whole = ppl(logprobs)
+    values: dict[str, float] = {}
+    compared = ppl_norm(logprobs, tokens) if rule == "ppl_norm" else whole
+    winner = argmin(compared)
+    if rule == "mc2":
+        values[MAIN_STATS[rule]] = mc2(whole, worth)
+    else:
+        values[MAIN_STATS[rule]] = worth[winner] if winner is not None else 0.0
+    if rule == "ppl_norm":
+        prefix = common_prefix(logprobs, tokens)
+        values[UNDEFINED] = float(any(len(option) == prefix for option in logprobs))
+    if winner is not None:
+        values["predicted_index"] = winner
+    common = common_prefix(logprobs, tokens)
+    alone = [-option.option_logprob(common) for option in options]
+    lengths = {
+        "acc_norm": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],
+        "acc_norm_char": [len(option.text) for option in options],
+    }
+    chosen = {"acc": argmin(whole)} | {name: argmin(_per(alone, length)) for name, length in lengths.items()}
+    values.update((name, float(index is not None and right[index])) for name, index in chosen.items())
+    return values
+
+
+def _per(values: Sequence[float], lengths: Sequence[int]) -> list[float]:
+    """Divide; an empty option has no value per byte."""
+    return [value / length if length else math.nan for value, length in zip(values, lengths, strict=True)]
+
+
+class SentenceLikelihoodMetric(MetricInterface):
+    """Scores a PPL run; `rule` is one of `helm_ext.scoring.likelihood_rules.RULES`. The class path is public API."""
+
+    def __init__(self, rule: str = "ppl") -> None:
+        if rule not in RULES:
+            raise RunEntryError(f"rule={rule}: unknown\n  hint: {did_you_mean(rule, RULES) or ', '.join(RULES)}")
+        self.rule = rule
+
+    def evaluate(
+        self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
+    ) -> MetricResult:
+        """Score every row but those that were left out, which are counted. Raises LogprobsMissingError."""
+        from helm_ext.scoring.metrics import count_left_out, find_unmeasured
+
+        adapter_spec = scenario_state.adapter_spec
+        states = scenario_state.request_states
+        left_out = {_row_key(s) for s in states if "left_out" in row_extra(s.instance)}
+        scored = [s for s in states if _row_key(s) not in left_out]  # options are compared: all of a row, or none
+        state = ScenarioState(adapter_spec=adapter_spec, request_states=scored)
+        unmeasured = find_unmeasured(adapter_spec, scored)
+        results = [
+            metric.evaluate(state, metric_service, eval_cache_path, parallelism)
+            for metric in (InstancesPerSplitMetric(), _RowMetric(self.rule, unmeasured))
+        ]
+        return MetricResult(
+            aggregated_stats=[s for r in results for s in r.aggregated_stats] + count_left_out(scenario_state),
+            per_instance_stats=[row for r in results for row in r.per_instance_stats],
+        )
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
+        from helm_ext.scoring.metrics import EvalSetMetric
+
+        left_out = [m for m in EvalSetMetric(metrics=()).get_metadata() if m.name in _LEFT_OUT]
+        return [
+            _MAIN_METADATA[self.rule],
+            *_ROW_METADATA,
+            *([_UNDEFINED_METADATA] if self.rule == "ppl_norm" else []),
+            *get_request_state_metrics_metadata(EfficiencyMetric()),
+            *InstancesPerSplitMetric().get_metadata(),
+            *left_out,
+        ]
+
+
+class _RowMetric(ReferenceMetric):
+    """The stats of a row. HELM's ReferenceMetric groups request states by row and does contexts, trials and means."""
+
+    def __init__(self, rule: str, unmeasured: frozenset[str]) -> None:
+        self.rule = rule
+        self.unmeasured = unmeasured
+        self.efficiency_metric = EfficiencyMetric()
+
+    def evaluate_references(
+        self,
+        adapter_spec: AdapterSpec,
+        reference_request_states: list[RequestState],
+        metric_service: MetricService,
+        eval_cache_path: str,  # noqa: ARG002 - HELM's signature
+    ) -> list[Stat]:
+        references = reference_request_states[0].instance.references
+        states = _one_per_option(reference_request_states, len(references))
+        options = [require_logprobs(state) for state in states]
+        if not any(option.tokens for option in options):  # one token each: nothing was predicted, all would tie
+            raise LogprobsMissingError(f"{states[0].instance.id}: {explain_missing(adapter_spec.model_deployment)}")
+        _warn_of_additions(states[0])
+        right = [reference.is_correct for reference in references]
+        worth = _worth_of(states[0].instance)
+        usual: dict[MetricName, Stat] = {}
+        for state in states:
+            for stat in compute_request_state_metrics(self.efficiency_metric, adapter_spec, state, metric_service):
+                merge_stat(usual, stat)
+        own = [Stat(MetricName(name)).add(value) for name, value in score_row(options, worth, right, self.rule).items()]
+        return [stat for stat in usual.values() if stat.name.name not in self.unmeasured] + own
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        return []
+
+
+def _row_key(state: RequestState) -> tuple[object, ...]:
+    return state.instance.id, state.instance.perturbation, state.train_trial_index
+
+
+def _one_per_option(states: Sequence[RequestState], count: int) -> list[RequestState]:
+    """Return one state for each of the row's `count` options, in order; with `num_trials` all trials are alike.
+
+    Raises LogprobsMissingError where an option has none: the others would be compared without it.
+    """
+    by_option: dict[int | None, RequestState] = {}
+    for state in states:
+        by_option.setdefault(state.reference_index, state)
+    missing = [index for index in range(count) if index not in by_option]
+    if missing:
+        numbers = ", ".join(str(index + 1) for index in missing)
+        raise LogprobsMissingError(f"{states[0].instance.id}: no result for option {numbers} of {count}")
+    return [by_option[index] for index in range(count)]
+
+
+def _worth_of(instance: Instance) -> list[float]:
+    """Return what each option is worth: its number, else 1 for a right one.
+
+    Perturbed options have other texts than those that the numbers were given for: they are taken in their order.
+    """
+    scores = row_extra(instance).get("score", {})
+    if instance.perturbation is not None and len(scores) == len(instance.references):
+        return list(scores.values())
+    return [scores.get(reference.output.text, float(reference.is_correct)) for reference in instance.references]
+
+
+_warned: set[str] = set()
+
+
+def _warn_of_additions(state: RequestState) -> None:
+    """Warn, once a deployment, where more was scored than the prompt: most often a chat template around it."""
+    deployment, prompt = state.request.model_deployment, state.request.prompt
+    text = state.result.completions[0].text if state.result else ""
+    _, found, after = text.rpartition(prompt)
+    if found and prompt and after.strip() and deployment not in _warned:
+        _warned.add(deployment)
+        hwarn(
+            f"{deployment} scored text that is not in the prompt: {show(after)} after it. If that is a chat template, "
+            "set apply_chat_template: false in the deployment's client_spec.args"
+        )
+
+
+_LEFT_OUT = ("num_left_out", "num_not_run", "num_failed", "num_too_long")
+
+_MAIN_METADATA = {
+    "ppl": MetricMetadata(
+        name=MAIN_STATS["ppl"],
+        display_name="PPL accuracy",
+        short_display_name="PPL acc",
+        description="Worth of the option that makes the whole string likeliest (UltraEval's log_prob).",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    "ppl_norm": MetricMetadata(
+        name=MAIN_STATS["ppl_norm"],
+        display_name="PPL accuracy (normalised)",
+        short_display_name="PPL acc (norm)",
+        description="Worth of the option whose tokens beyond the common prefix are likeliest on average "
+        "(UltraEval's general_torch_ppl_norm).",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    "mc2": MetricMetadata(
+        name=MAIN_STATS["mc2"],
+        display_name="MC2",
+        description="Share of the probability of all options that lies on the right ones (UltraEval's log_prob_mc2).",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+}
+
+_UNDEFINED_METADATA = MetricMetadata(
+    name=UNDEFINED,
+    display_name="Rows with an undefined option",
+    short_display_name="Undefined",
+    description="Fraction of rows with an option that has no tokens beyond the common prefix, so that it has no mean "
+    "and cannot win (UltraEval divides by zero).",
+    lower_is_better=True,
+    group="accuracy",
+)
+
+_ROW_METADATA = [
+    MetricMetadata(
+        name="predicted_index",
+        display_name="Predicted index",
+        description="Index of the option that won, from 0.",
+        lower_is_better=None,
+        group=None,
+    ),
+    MetricMetadata(
+        name="acc",
+        display_name="Accuracy",
+        short_display_name="acc",
+        description="Fraction of rows whose likeliest string ends in a right option.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    MetricMetadata(
+        name="acc_norm",
+        display_name="Accuracy (per byte)",
+        short_display_name="acc_norm",
+        description="Likewise, by the option's log-probability divided by its length in UTF-8 bytes.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+    MetricMetadata(
+        name="acc_norm_char",
+        display_name="Accuracy (per character)",
+        short_display_name="acc_norm_char",
+        description="Likewise, by the option's log-probability divided by its length in characters.",
+        lower_is_better=False,
+        group="accuracy",
+    ),
+]
