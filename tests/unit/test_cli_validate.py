@@ -186,7 +186,7 @@ def test_every_argument_of_the_run_entry_is_taken(folder, entry):
     [
         ("version=1", "version=1: a file has no versions\n  hint: dataset=NAME,version=1 reads from the hub"),
         ("hub=there", "hub=there: a file is in no hub\n"),
-        ("metrics=expected_exat", 'no such metric: "expected_exat"\n  hint: did you mean'),
+        ("metrics=expected_exat", 'unknown metric "expected_exat"\n  hint: did you mean'),
         ("extract=(", "extract=(: "),
         ("replies=none.jsonl", "none.jsonl: replies cannot be read: No such file"),
     ],

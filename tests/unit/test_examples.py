@@ -28,6 +28,7 @@ COUNTED = {
     "short_answer_qa": (
         120,
         {
+            "normalized_exact_match": 84 + 4 + 4 + 4,
             "exact_match": 84,
             "quasi_exact_match": 84 + 4 + 4 + 4,
             "prefix_exact_match": 84 + 4,

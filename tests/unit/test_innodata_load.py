@@ -17,7 +17,7 @@ from helm_ext.formats.innodata import load, pack, render_text
 from helm_ext.formats.run_entries import parse_arguments
 from helm_ext.planning.run_specs import get_innodata_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
-from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.refusal import REFUSALS_ENV
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
@@ -314,7 +314,7 @@ def test_metrics(bundle):
     assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match")
     scoring = load(path=bundle, metrics=["expected_f1"], main_metric="refusal_match").scoring
     assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match")
-    with pytest.raises(RunEntryError, match="no such metric: \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
+    with pytest.raises(RunEntryError, match="unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
         load(path=bundle, main_metric="refusal_mtch")
     with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
         load(path=bundle, metrics=["zzz"])

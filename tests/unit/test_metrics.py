@@ -10,7 +10,8 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
 from helm_ext.scoring.answers import AnswerReader, get_options
-from helm_ext.scoring.metrics import EvalSetMetric, count_reference_tokens
+from helm_ext.scoring.metrics import EvalSetMetric
+from helm_ext.scoring.references import count_reference_tokens
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
@@ -79,6 +80,145 @@ def test_extract_strip_lower():
     row = state("Let us see. So the answer is: PARIS \n", golds=("paris",))
     _, stats = evaluate(row, extract=r"So the answer is:(.*)", lower=True, strip=True)
     assert stats["exact_match"] == 1
+
+
+def test_what_extract_matches_nothing_in_is_wrong_also_against_an_empty_reference_and_counted():
+    rows = [
+        state("I do not know", golds=("",), id="unmapped"),
+        state("So the answer is: .", golds=("",), id="empty"),
+        state("So the answer is: Paris.", id="right"),
+        state("Paris", id="without the words"),
+    ]
+    names = ["normalized_exact_match", "exact_match", "normalized_f1"]
+    result, stats = evaluate(*rows, metrics=names, extract=r"So the answer is: (.*)\.")
+    by_row = {row.instance_id: {stat.name.name: stat.mean for stat in row.stats} for row in result.per_instance_stats}
+    assert {row: values["normalized_exact_match"] for row, values in by_row.items()} == {
+        "unmapped": 0, "empty": 1, "right": 1, "without the words": 0,
+    }  # fmt: skip
+    assert by_row["unmapped"]["normalized_f1"] == 0
+    assert by_row["empty"]["exact_match"] == 0  # HELM's rule
+    assert stats["unmapped"] == 2 / 4
+
+
+def test_where_nothing_is_extracted_nothing_is_unmapped():
+    _, stats = evaluate(state("Paris"), metrics=["exact_match"])
+    assert "unmapped" not in stats
+
+
+def test_lower_applies_to_references_too():
+    _, stats = evaluate(state("PARIS", golds=("Paris",)), lower=True)
+    assert stats["exact_match"] == 1
+    # Options are compared as such.
+    _, stats = evaluate(state("the answer is (a)", labels=LABELS, wrong=("Rome", "Oslo")), lower=True)
+    assert stats["exact_match"] == 1
+
+
+def test_predictions_and_references_are_cut_alike():
+    rows = [
+        state("Paris <stop> Rome", golds=("Paris <stop> \n",), id="both"),
+        state("Paris", golds=("Paris <stop>",), id="reference"),
+        state("Paris<stop>", golds=("Paris",), id="prediction"),
+    ]
+    _, stats = evaluate(*rows, cut_at=["<stop>"])
+    assert stats["exact_match"] == 1
+
+
+def test_options_are_read_behind_blank_lines():
+    # "\n" cuts no choice: the label stands on the second line.
+    row = state("\nLet us see.\nThe answer is A.", labels=LABELS, wrong=("Rome", "Oslo"))
+    _, stats = evaluate(row, cut_at=["\n", "Q:"])
+    assert stats["exact_match"] == 1
+
+
+def test_extraction_from_references():
+    row = state("So it is: Paris", golds=("Well. So it is: Paris",))
+    _, stats = evaluate(row, extract="So it is: (.*)", extract_references=True)
+    assert stats["exact_match"] == 1
+    _, stats = evaluate(state("So it is: Paris"), extract="So it is: (.*)", extract_references=True)
+    assert stats["exact_match"] == 1  # a reference that holds no match stays as it is
+
+
+LIST_NAMES = ["exact_match", "set_exact_match", "list_exact_f1"]
+
+
+def test_every_match_is_a_segment():
+    row = state("Both <a> and <B.>; also <c>", golds=("a; b",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", extract_all="<(.*?)>", lower=True)
+    assert (stats["set_exact_match"], stats["list_exact_f1"]) == (0, 4 / 5)
+
+
+def test_several_groups_make_a_tuple():
+    pattern = r"\[ (.*?) \| (.*?) \]"
+    rows = [
+        state("[ Nile | river ] in [ Cairo | city ]", golds=("[ Cairo | city ] on the [ Nile | river ]",), id="right"),
+        state(
+            "[ Nile | city ] in [ Cairo | river ]", golds=("[ Cairo | city ] on the [ Nile | river ]",), id="crossed"
+        ),
+    ]
+    options = {"output_format": "list", "extract_all": pattern, "extract_references": True}
+    result, _ = evaluate(*rows, metrics=LIST_NAMES, **options)
+    by_row = [{stat.name.name: stat.mean for stat in row.stats} for row in result.per_instance_stats]
+    assert [(row["exact_match"], row["set_exact_match"], row["list_exact_f1"]) for row in by_row] == [
+        (0, 1, 1),
+        (0, 0, 0),
+    ]
+
+
+def test_no_match_of_extract_all_is_an_empty_list_and_no_match_of_extract_is_unmapped():
+    options = {"metrics": ["list_exact_f1"], "output_format": "list", "extract_all": "<(.*?)>"}
+    _, stats = evaluate(state("nothing here", golds=("",)), **options)
+    assert stats["list_exact_f1"] == 1
+    _, stats = evaluate(state("nothing here", golds=("",)), extract="Answer: (.*)", **options)
+    assert (stats["list_exact_f1"], stats["unmapped"]) == (0, 1)
+
+
+def test_repeated_segments_count_once_where_the_file_says_so():
+    row = state("a; b; a", golds=("a; b",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list")
+    assert (stats["set_exact_match"], stats["list_exact_f1"]) == (0, 4 / 5)
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", drop_duplicates=True)
+    assert (stats["exact_match"], stats["list_exact_f1"]) == (1, 1)
+
+
+def test_another_separator_and_a_final_full_stop():
+    row = state("Nile\nVolga.\n", golds=("Nile\nVolga",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", separator="\n")
+    assert stats["exact_match"] == 1
+
+
+def test_options_in_lists_with_another_separator():
+    row = state("A, C", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", separator=",")
+    assert stats["exact_match"] == 1
+    row = state("<A> <C>", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", extract_all="<(.*?)>")
+    assert stats["exact_match"] == 1
+
+
+def test_f1_over_all_rows_together():
+    rows = [
+        state("a; b", golds=("a; b; c; d",), id="long"),  # 2 found, 2 predicted, 4 expected
+        state("x", golds=("y",), id="wrong"),  # 0, 1, 1
+        state("z; z", golds=("z",), id="repeated"),  # 1 found (2 with repetitions), 2 predicted, 1 expected
+    ]
+    _, stats = evaluate(*rows, metrics=["list_micro_f1", "list_micro_f1_repeats"], output_format="list")
+    assert stats["list_micro_precision"] == pytest.approx(3 / 5)
+    assert stats["list_micro_recall"] == pytest.approx(3 / 6)
+    assert stats["list_micro_f1"] == pytest.approx(2 * 3 / (5 + 6))
+    assert stats["list_repeats_f1"] == pytest.approx(2 * 4 / (5 + 6))
+    assert (stats["list_found"], stats["list_predicted"], stats["list_expected"]) == (1, pytest.approx(5 / 3), 2)
+
+
+def test_the_best_of_several_outputs_by_our_scores():
+    _, stats = evaluate(state("Rome", "paris."), metrics=["normalized_exact_match"], num_outputs=2)
+    assert (stats["normalized_exact_match"], stats["normalized_exact_match@2"]) == (0, 1)
+
+
+def test_all_correct_references_in_any_order_are_told_by_our_normal_form():
+    # To HELM's normal form, C and C++ are one.
+    row = state("C, C++", golds=("C++", "C"))
+    _, stats = evaluate(row, metrics=["exact_match", "normalized_exact_match"], multi_label=True)
+    assert (stats["exact_match"], stats["normalized_exact_match"]) == (1, 1)
 
 
 def test_list_output_from_one_completion():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, EXECUTING, SCORES, score_name
 
 BY_NAME = {score.name: score for score in SCORES}

@@ -134,7 +134,10 @@ def _scoring(scoring: Scoring, findings: Findings) -> dict[str, Any]:
     if scoring.label_reading == "exact":
         findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
-    written: dict[str, Any] = {key: args[key] for key in ("metrics", "extract", "strip", "lower") if key in args}
+    unsaid = ("main_metric", "output_format", "label_reading", "cut_at")
+    written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
+    if scoring.cut_at:
+        written["cut_at_stop"] = True
     return {**written, "main_metric": scoring.main_metric}
 
 

@@ -76,6 +76,11 @@ def _several(_name: str, value: Any) -> list[str]:
     return str(value).split("+")
 
 
+def _separator(_name: str, value: Any) -> str:
+    r"""What HELM cannot carry in a run entry is written as in JSON and URLs: `\n`, `\t`, `%2C` for a comma."""
+    return str(value).replace("\\n", "\n").replace("\\t", "\t").replace("%2C", ",")
+
+
 def _path(_name: str, value: Any) -> str:
     """Return a path as it goes into names: relative where it lies below the working directory.
 
@@ -128,6 +133,11 @@ _ARGUMENTS: dict[str, dict[str, Callable[[str, Any], Any]]] = {
         "missing": _MISSING,
         "output_format": _one_of("string", "list"),
         **_SCORING,
+        "separator": _separator,
+        "extract_all": _text,
+        "extract_references": _flag,
+        "drop_duplicates": _flag,
+        "cut_at_stop": _flag,
     },
     "ultraeval": {
         "config": _path,

@@ -17,9 +17,7 @@ from helm_ext.errors import (
     Location,
     Problem,
     RunEntryError,
-    did_you_mean,
     raise_for,
-    show,
     to_problem,
 )
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra, Scoring
@@ -235,9 +233,7 @@ def _make_scoring(
     metrics: Sequence[str] | None, main_metric: str | None, extract: str | None, strip: bool, lower: bool
 ) -> Scoring:
     """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given."""
-    from helm_ext.formats.request_states.scoring import HELM_METRICS, UNUSABLE_METRICS
-    from helm_ext.scoring.scores import get_scores
-    from helm_ext.scoring.scores.refusal import refuses
+    from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 
     if extract is not None:
         try:
@@ -249,15 +245,15 @@ def _make_scoring(
         main_metric = MAIN_METRIC if MAIN_METRIC in chosen else chosen[0]
     elif main_metric not in chosen:
         chosen = (*chosen, main_metric)
-    known = (HELM_METRICS | get_scores().keys()) - UNUSABLE_METRICS.keys()
     for name in chosen:
-        if name in UNUSABLE_METRICS:
-            raise RunEntryError(f"{show(name)} cannot be measured here: {UNUSABLE_METRICS[name]}")
-        if name not in known:
-            hint = did_you_mean(name, known) or f"for example {', '.join(METRICS)}"
-            raise RunEntryError(f"no such metric: {show(name)}\n  hint: {hint}")
-    if "refusal_match" in chosen:
-        refuses("")  # a file of patterns that cannot be read is known now, not when the model has answered
+        unnamable = find_unnamable(name, examples=f"for example {', '.join(METRICS)}")
+        if unnamable:
+            message, hint = unnamable
+            raise RunEntryError(f"{message}\n  hint: {hint}" if hint else message)
+        prepare = get_scores()[name].prepare
+        if prepare:
+            prepare()
+    main_metric = main_stat(main_metric)
     return Scoring(chosen, main_metric, extract=extract, strip=strip, lower=lower)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from helm_ext.errors import DatasetError, Problem, raise_for
 from helm_ext.evalset import garbage
 from helm_ext.formats.request_states.lowering import Lowering
+from helm_ext.formats.request_states.models import ScoringModel
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
@@ -35,6 +36,11 @@ def load(
     extract: str | None = None,
     strip: bool | None = None,
     lower: bool | None = None,
+    separator: str | None = None,
+    extract_all: str | None = None,
+    extract_references: bool | None = None,
+    drop_duplicates: bool | None = None,
+    cut_at_stop: bool | None = None,
     name: str | None = None,
 ) -> EvalSet:
     """Read a file and return its EvalSet. Arguments win over what the file says.
@@ -47,7 +53,18 @@ def load(
         method=method,
         seed=seed or 0,
         output_format=output_format,
-        scoring={"metrics": metrics, "main_metric": main_metric, "extract": extract, "strip": strip, "lower": lower},
+        scoring={
+            "metrics": metrics,
+            "main_metric": main_metric,
+            "extract": extract,
+            "strip": strip,
+            "lower": lower,
+            "separator": separator,
+            "extract_all": extract_all,
+            "extract_references": extract_references,
+            "drop_duplicates": drop_duplicates,
+            "cut_at_stop": cut_at_stop,
+        },
         name=name,
     )
     with garbage.paused():
@@ -62,7 +79,7 @@ def check(path: str | Path, **options: Any) -> tuple[list[Problem], dict[str, in
 
     Memory does not grow with JSON Lines but for some bytes a row (ids and inputs are compared).
     """
-    scoring = {key: options.pop(key, None) for key in ("metrics", "main_metric", "extract", "strip", "lower")}
+    scoring = {key: options.pop(key, None) for key in ScoringModel.__annotations__}
     options.pop("missing", None)
     seed = options.pop("seed", None) or 0
     try:

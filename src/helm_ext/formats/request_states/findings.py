@@ -18,7 +18,7 @@ __all__ = [
     "report_without_correct",
     "warn",
     "warn_rows",
-    "warn_upper_case",
+    "warn_stops",
 ]
 
 EXPECTED_EVAL_ROWS = 100
@@ -245,17 +245,19 @@ def warn_strays(report: Report, strays: Strays) -> None:
         )
 
 
-def warn_upper_case(report: Report, found: Sequence[First]) -> None:
-    """Warn of correct references that `scoring.lower` puts out of reach: it lower-cases predictions alone."""
+def warn_stops(report: Report, found: Sequence[First], cut_at: Sequence[str]) -> None:
+    """Warn of correct references that hold a stop sequence: no live model says what stands behind it."""
     rows = [first.row for first in found if first.row is not None]
     if rows:
         row = min(rows, key=lambda row: row.index)
         number = sum(first.count for first in found)
         report.warn(
             (*row.path, "instance", "references"),
-            f"{count(number, 'row has', 'rows have')} a correct reference with upper-case letters, and lower makes "
-            "every prediction lower-case: they are never exactly equal",
-            "write the references in lower case, or leave lower out and score with quasi_exact_match: it ignores case",
-            code="lower",
+            f"{count(number, 'row has', 'rows have')} a correct reference with a stop sequence in it, which a live "
+            "model cannot go beyond",
+            f"references and predictions are cut at {', '.join(map(show, cut_at))}"
+            if cut_at
+            else "cut_at_stop=true cuts references and predictions there",
+            code="stop-in-reference",
             line=row.line,
         )

@@ -25,6 +25,7 @@ from helm_ext.formats.request_states.settings import Settings, read_settings
 from helm_ext.formats.request_states.strays import Strays
 from helm_ext.formats.request_states.survey import EVAL_SPLITS, Survey
 from helm_ext.formats.request_states.wording import describe
+from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet, Scoring
@@ -67,9 +68,11 @@ class Lowering:
         self._plan: Plan
         self._scoring: Scoring
         self._unmapped = First()
-        self._upper = First()
-        """Rows of an eval split with a correct reference that a lower-cased prediction is never equal to."""
-        self._upper_train = First()
+        self._stops: StopCensus
+        """References of rows of an eval split that hold a stop sequence."""
+        self._stops_train: StopCensus
+        self._first_with_stop = First()
+        self._first_train_with_stop = First()
         self._strays = Strays()
         self._questions = 0
         """Sum of the rows' digests: their order does not count."""
@@ -94,7 +97,8 @@ class Lowering:
             eval_splits=settings.eval_splits,
         )
         self._row_reader = reader = RowReader(settings.context, self.report)
-        lower = bool(self._scoring_keys().get("lower"))
+        stops = settings.given.get("stop_sequences") or ()
+        self._stops, self._stops_train = StopCensus(stops), StopCensus(stops)
         is_unmapped = None if keep_rows else make_label_test(settings, self._scoring_keys())
         method = settings.method or ""
         asks_each_option = method.startswith("multiple_choice_separate")
@@ -108,8 +112,8 @@ class Lowering:
                 survey.add(row)
                 if not row.is_helm and not has_known_keys:
                     self._strays.look(state, row)
-                if lower and has_upper_case(row):
-                    (self._upper_train if row.split == "train" else self._upper).add(row)
+                if stops and row.labels is None:
+                    self._look_for_stops(row)
                 if not row.is_helm:
                     if asks_each_option:
                         survey.add_recorded(row, combine(row.found, method, len(row.references), 1))
@@ -125,6 +129,13 @@ class Lowering:
         for row in groups.values():
             found = combine(row.found, method, len(row.references), settings.num_train_trials)
             survey.add_recorded(row, found)
+
+    def _look_for_stops(self, row: Row) -> None:
+        is_train = row.split == "train"
+        census = self._stops_train if is_train else self._stops
+        found = [census.add(text) for text in correct_texts(row)]
+        if any(found):
+            (self._first_train_with_stop if is_train else self._first_with_stop).add(row)
 
     def _read_header(self) -> None:
         header = self._reader.header
@@ -169,6 +180,10 @@ class Lowering:
         if self._plan.method == "chat":
             self._settings = replace(self._settings, max_train_instances=0)
         settings = self._settings
+        with_stops = [self._first_with_stop]
+        if not survey.is_differentiated:
+            with_stops.append(self._first_train_with_stop)
+            self._stops.merge(self._stops_train)
         self._scoring = make_scoring(
             self._header.get("scoring") or {},
             self._scoring_arguments,
@@ -178,6 +193,7 @@ class Lowering:
             all_choice=survey.choice.count == survey.rows,
             is_helm=survey.is_helm_output,
             num_outputs=settings.num_outputs,
+            stops=self._stops,
         )
         self._check_mapping(settings)
         self._plan_splits(settings)
@@ -191,9 +207,7 @@ class Lowering:
         )
         findings.warn_rows(self.report, survey, self._row_reader, self._unmapped)
         findings.warn_strays(self.report, self._strays)
-        findings.warn_upper_case(
-            self.report, [self._upper] if survey.is_differentiated else [self._upper, self._upper_train]
-        )
+        findings.warn_stops(self.report, with_stops, self._scoring.cut_at)
         for name, first in (("renamed_ids", survey.unclear_ids), ("unmapped", self._unmapped)):
             if first.count:
                 self.counts[name] = first.count
@@ -335,14 +349,9 @@ def without_places(header: Mapping[str, Any], places: Sequence[tuple[str | int, 
     return right
 
 
-def has_upper_case(row: Row) -> bool:
-    """Whether a correct reference has upper-case letters. Labels are read from completions in any case."""
-    return row.labels is None and any(
-        text != text.lower()
-        for text in (
-            reference["output"]["text"] for reference in row.references if CORRECT in (reference.get("tags") or ())
-        )
-    )
+def correct_texts(row: Row) -> list[str]:
+    """Return the texts of a row's correct references."""
+    return [reference["output"]["text"] for reference in row.references if CORRECT in (reference.get("tags") or ())]
 
 
 def is_first_state(row: Row, groups: dict[bytes, Row]) -> bool:
@@ -383,7 +392,9 @@ def make_label_test(settings: Settings, scoring: Mapping[str, Any]) -> Callable[
                     strip=bool(scoring.get("strip")),
                     lower=bool(scoring.get("lower")),
                 )
-                if any(parsing.read_choice(text, options, pattern, multi_label=multi_label, is_list=is_list)):
+                if text is not None and any(
+                    parsing.read_choice(text, options, pattern, multi_label=multi_label, is_list=is_list)
+                ):
                     return False
         except ValueError:  # a regular expression that is none; reported by `scoring`
             return False

@@ -11,7 +11,7 @@ from helm_ext.evalset import Scoring
 from helm_ext.formats.ultraeval.rows import Rows
 from helm_ext.formats.ultraeval.task import Method
 from helm_ext.scoring.likelihood_rules import MAIN_STATS
-from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 __all__ = ["FORMAT", "make_digest", "make_scoring", "make_tags", "needs_row", "require_allowed"]
@@ -21,7 +21,8 @@ FORMAT = "ultraeval"
 
 def needs_row(metrics: Sequence[str]) -> bool:
     """Whether a metric reads the row itself."""
-    return any(score.row_function for score in get_scores().values() if score.name in metrics)
+    scores = get_scores()
+    return any(name in scores and scores[name].kind == "row" for name in metrics)
 
 
 def make_scoring(method: Method, metrics: tuple[str, ...]) -> Scoring:

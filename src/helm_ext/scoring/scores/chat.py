@@ -16,13 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from helm_ext.parsing import without_thinking
-<<<<<<< HEAD:src/helm_ext/scores/chat.py
-from helm_ext.scoring.scores import Score
+from helm_ext.scoring.score import Score
 from helm_ext.scoring.scores.words import find, separate_characters, words
-=======
-from helm_ext.scoring.scores import Score
-from helm_ext.scoring.scores.refusal import APOSTROPHES
->>>>>>> main:src/helm_ext/scoring/scores/chat.py
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -154,4 +149,4 @@ SCORES: tuple[Score, ...] = (
     _score("expected_bleu", _bleu, "Expected (BLEU)", "Sentence BLEU (sacrebleu, 0 to 1), characters as words in CJK."),
     _score("expected_chrf", _chrf, "Expected (chrF)", "chrF2 (sacrebleu, 0 to 1): F-score over character n-grams."),
 )
-"""What `helm_ext.scoring.scores.get_scores` offers from this module."""
+"""What `helm_ext.scoring.registry` offers from this module."""
