@@ -6,7 +6,7 @@ text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -120,6 +120,8 @@ def load(
         counts["recorded"] = len(answers)
         counts["not_run"] = len(records) - len(answers)
     counts["eval"] = len(records)
+    if "refusal_match" in (*(metrics or ()), main_metric):
+        warnings.extend(_find_missing_refusals(records, str(dataset or path)))
     return _make_evalset(
         records, meta, number, digest, split, render, answers, counts, warnings,
         question_digest=question_digest,
@@ -255,6 +257,25 @@ def _make_scoring(
             prepare()
     main_metric = main_stat(main_metric)
     return Scoring(chosen, main_metric, extract=extract, strip=strip, lower=lower)
+
+
+def _find_missing_refusals(records: Sequence[Record], place: str) -> Iterator[Problem]:
+    """Yield a warning if nothing in the data is a refusal, and one for keys `refusal` that say neither true nor false.
+
+    For runs that ask for `refusal_match`: they would measure nothing but how seldom the model refuses.
+    """
+    from helm_ext.scoring.scores.refusal import GOLD_KEY, gold_refuses
+
+    where = Location(place)
+    unusable = sum(not isinstance(record.extra.get(GOLD_KEY, False), bool) for record in records)
+    if unusable:
+        message = f"{unusable} of {len(records)} records have a key {GOLD_KEY!r} that is neither true nor false"
+        hint = "it is not used; what `expected` says counts"
+        yield Problem(message, where, hint, "warning", "refusal-key")
+    if not any(gold_refuses(record.extra, record.expected) for record in records):
+        message = f"refusal_match: none of the {len(records)} expected texts is recognised as a refusal"
+        hint = f'say it in the records: "{GOLD_KEY}": true, or give phrases of your own (HELM_EXT_REFUSALS=FILE)'
+        yield Problem(message, where, hint, "warning", "no-refusals")
 
 
 def _check_and_read(bundle: Bundle, split: Split) -> list[Record]:

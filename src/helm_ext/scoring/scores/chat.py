@@ -4,8 +4,8 @@ HELM's own metrics stay available; these stand where HELM's fail on chat: `quasi
 SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no letters beyond ASCII, `bleu_*` downloads
 NLTK data at run time, and none of them knows a word in a script without spaces.
 
-A reasoning model's thinking is no part of its reply. What a word is stands in `helm_ext.scoring.scores.words`. All scores are in
-0..1 and defined for empty texts.
+A reasoning model's thinking is no part of its reply. What a word is stands in `helm_ext.scoring.scores.words`. All
+scores are in 0..1 and defined for empty texts.
 """
 
 from __future__ import annotations

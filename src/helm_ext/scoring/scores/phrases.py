@@ -16,15 +16,17 @@ from helm_ext.scoring.scores.words import APOSTROPHES
 __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_languages"]
 
 KINDS: Final = (
-    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer", "guess", "mend", "persona",
-    "offer", "story", "idiom", "hedge", "filler",
+    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer",
+    "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
 )  # fmt: skip
 """What a phrase can mean; the comment at the top of refusals.txt says what each is for."""
 
 _GAP = 80
 """Characters that "..." may stand for."""
 
-_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u0652\u0670\u0640\u093c\u200b-\u200f\u202a-\u202e\u2066-\u2069\u00ad\ufeff]")
+_MARKS = re.compile(
+    "[\u0300-\u036f\u0591-\u05c7\u064b-\u0652\u0670\u0640\u093c\u200b-\u200f\u202a-\u202e\u2066-\u2069\u00ad\ufeff]"
+)
 """Accents, points, signs of direction. What these scripts spell with other marks (vowels of Hindi, Thai) stays."""
 _SAME = str.maketrans(
     dict.fromkeys(APOSTROPHES, "'")
@@ -88,7 +90,9 @@ class Phrase:
 
     def get_word(self) -> str:
         """Return a whole word without which the phrase cannot occur, the longest; "" if it has none."""
-        return max((word for piece in self.pieces for word in re.findall(r"(?<= )\S+(?= )", piece)), key=len, default="")
+        return max(
+            (word for piece in self.pieces for word in re.findall(r"(?<= )\S+(?= )", piece)), key=len, default=""
+        )
 
 
 @dataclass(frozen=True)
@@ -172,9 +176,7 @@ def _to_phrases(entry: str, *, unspaced: bool) -> list[Phrase]:
     """Return the phrases that one entry of a table stands for: one for each choice of its "a/b"."""
     at_start, at_end = entry.startswith("^"), entry.endswith("$")
     chosen = product(*(word.split("/") for word in entry.strip("^$").split()))
-    return [
-        Phrase(pieces, at_start, at_end) for words in chosen if (pieces := _to_pieces(words, unspaced=unspaced))
-    ]
+    return [Phrase(pieces, at_start, at_end) for words in chosen if (pieces := _to_pieces(words, unspaced=unspaced))]
 
 
 def _to_pieces(words: Iterable[str], *, unspaced: bool) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ APOSTROPHES = "'’‘ʼ＇`´"
 # ---- What is the same when it is read
 
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Soft hyphen, zero-width space, word joiner, BOM, marks of direction. Joiners that letters need (U+200C, U+200D) stay."""
+"""Soft hyphen, zero-width space, word joiner, BOM, marks of direction. The joiners U+200C and U+200D stay."""
 _SAME = str.maketrans(
     dict.fromkeys(_INVISIBLE)
     | {chr(0xFEE0 + code): chr(code) for code in range(33, 127)}  # full width
@@ -50,12 +50,15 @@ _DIGITS = r"\d+(?:[.,]\d+)*"
 _SYMBOLS = "$€£¥₹₽₩₪₺₫฿₴₦₱₸₾₡¢"
 _CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|RUB|KRW|BRL|PLN|SEK|NOK|DKK|CZK|HUF|Rs|Rp"
 _CURRENCY = rf"(?:(?:US|AU|CA|NZ|HK|SG|[ACRS])?\$|[{_SYMBOLS}]|\b(?:{_CODES})\.?)"
+_LONG_UNITS = (
+    "mm|cm|dm|km|nm|[µμ]m|mg|kg|[µμ]g|ml|cl|dl|hl|ms|ns|min|mins|hr|hrs|sec|secs|am|pm|mi|ft|yd|lb|lbs|oz|mph|"
+    "kph|kmh|km/h|m/s|hz|khz|mhz|ghz|kb|mb|gb|tb|pb|kib|mib|gib|tib|bit|kbps|mbps|gbps|kw|kwh|mw|mwh|gw|wh|kv|"
+    "mv|ma|mah|pa|hpa|kpa|bar|db|kcal|cal|kj|mol|px|pt|dpi|rpm|ha"
+)
 _UNITS = (
     # One letter: the case tells metres from millions.
     "[mgtshLlWV]",
-    "(?i:mm|cm|dm|km|nm|[µμ]m|mg|kg|[µμ]g|ml|cl|dl|hl|ms|ns|min|mins|hr|hrs|sec|secs|am|pm|mi|ft|yd|lb|lbs|oz|mph|kph|kmh"
-    "|km/h|m/s|hz|khz|mhz|ghz|kb|mb|gb|tb|pb|kib|mib|gib|tib|bit|kbps|mbps|gbps|kw|kwh|mw|mwh|gw|wh|kv|mv|ma|mah|pa|hpa"
-    "|kpa|bar|db|kcal|cal|kj|mol|px|pt|dpi|rpm|ha)[²³]?",
+    f"(?i:{_LONG_UNITS})[²³]?",
     "m[²³]",
     f"(?i:{_CODES}|kr|zł|ft|kč|lei|tl)",
     "(?i:мм|см|м|км|г|кг|мг|т|л|мл|с|ч|мин|км/ч|руб|грн|коп)\\.?[²³]?",
@@ -82,18 +85,18 @@ def _read_digits(digits: str) -> list[str]:
     """Return the numbers of a run of digits, points and commas: one, or those of a list ("2,3,5")."""
     parts = digits.split(",")
     whole, _, fraction = parts[-1].partition(".")
-    if len(parts) > 1 and _is_group(parts[0]) and all(len(part) == 3 for part in (*parts[1:-1], whole)):  # noqa: PLR2004
+    if len(parts) > 1 and _is_group(parts[0]) and all(len(part) == 3 for part in (*parts[1:-1], whole)):
         return ["".join(parts)] if "." not in fraction else [digits]
-    if len(parts) == 2 and not fraction:  # noqa: PLR2004
+    if len(parts) == 2 and not fraction:
         groups = parts[0].split(".")
-        if len(groups) == 1 or (_is_group(groups[0]) and all(len(group) == 3 for group in groups[1:])):  # noqa: PLR2004
+        if len(groups) == 1 or (_is_group(groups[0]) and all(len(group) == 3 for group in groups[1:])):
             return ["".join(groups) + "." + parts[1]]
     return [f"0{part}" if part.startswith(".") else part for part in parts]
 
 
 def _is_group(digits: str) -> bool:
     """Tell whether groups of three may follow: "0,125" is no thousand, and "2024,125" none."""
-    return digits.isdigit() and len(digits) <= 3 and not digits.startswith("0")  # noqa: PLR2004
+    return digits.isdigit() and len(digits) <= 3 and not digits.startswith("0")
 
 
 def _is_letter(character: str) -> bool:
@@ -105,8 +108,8 @@ def _read_number(found: re.Match[str]) -> str | None:
     """Return the words of a number, joined by spaces; None where it is part of a longer word."""
     text = found.string
     before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
-    if after and _is_letter(after) and not _UNIT_HERE.match(text, found.end()):
-        return None
+    if after.isdigit() or (after and _is_letter(after) and not _UNIT_HERE.match(text, found.end())):
+        return None  # also before a superscript
     sign = found["sign"] or found["inner"] or ""
     if sign and sign not in "+±":
         sign = "-"
@@ -159,8 +162,8 @@ def _split(text: str) -> tuple[str, ...]:
 def _without_punctuation(text: str) -> str:
     """Replace punctuation by spaces, except where it is part of a number or a word.
 
-    In words stay: what stands between digits (`v1.4`), and `#` after a letter (`C#`). An apostrophe between letters goes
-    without leaving a space (`don't` = `don’t` = `dont`). Symbols such as `+` and `$` are no punctuation in Unicode.
+    In words stay: what stands between digits (`v1.4`), and `#` after a letter (`C#`). An apostrophe between letters
+    goes without leaving a space (`don't` = `don’t` = `dont`). Symbols such as `+` and `$` are no punctuation.
     """
     text = _GROUP_MARK.sub("", _ALONE.sub(r" \g<0> ", _MATH.sub(r" \1 ", text)))
     out: list[str] = []
@@ -208,18 +211,22 @@ def words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = Tru
 
 # ---- Korean
 
-_PARTICLES = (
-    "은 는 이 가 을 를 과 와 으로 로 의 에 에서 에게 에게서 께 께서 한테 한테서 도 만 까지 부터 보다 처럼 마다 조차 밖에 이나 나 이랑 랑 하고"
-    " 으로서 로서 으로써 로써 이라고 라고 이란 란 이며 며 이고 고 이라는 라는 입니다 이다 다 이에요 예요 이야 야 이었다 였다 이었습니다 였습니다"
-    " 입니다만 이지만 지만 인데 이죠 죠 이지 지 아 이여 여"
-).split()
+_AFTER_CONSONANT = (
+    "은 이 을 과 으로 으로서 으로써 이나 이랑 이라고 이란 이며 이고 이라는 이에요 이야 이었다 이었습니다 아 이여"
+)
+_AFTER_VOWEL = "는 가 를 와 로 로서 로써 나 랑 라고 란 며 고 라는 예요 야 였다 였습니다 다 지만 죠 지 여"
+_AFTER_BOTH = (
+    "의 에 에서 에게 에게서 께 께서 한테 한테서 도 만 까지 부터 "
+    "보다 처럼 마다 조차 밖에 하고 입니다 이다 입니다만 이지만 인데 이죠 이지"
+)
 """What may follow a Korean noun without a space: particles and forms of the copula. A closed list."""
-_AFTER_CONSONANT = frozenset("은 이 을 과 으로 으로서 으로써 이나 이랑 이라고 이란 이며 이고 이라는 이에요 이야 이었다 이었습니다 아 이여".split())
-_AFTER_VOWEL = frozenset("는 가 를 와 로서 로써 나 랑 라고 란 며 고 라는 예요 야 였다 였습니다 다 지만 죠 지 여".split())
 _TOPICS = ("은", "는", "도", "만", "이", "의")
 """What may follow another particle ("까지는")."""
-_ENDINGS = frozenset(_PARTICLES) | {first + topic for first in _PARTICLES if len(first) > 1 for topic in _TOPICS} | {
-    first + topic for first in ("에", "로", "만") for topic in ("는", "도", "의")
+_WRONG_AFTER_CONSONANT = frozenset(_AFTER_VOWEL.split())
+_WRONG_AFTER_VOWEL = frozenset(_AFTER_CONSONANT.split())
+_PARTICLES = _WRONG_AFTER_CONSONANT | _WRONG_AFTER_VOWEL | frozenset(_AFTER_BOTH.split())
+_ENDINGS = _PARTICLES | {
+    first + topic for first in _PARTICLES for topic in _TOPICS if len(first) > 1 or first in "에로만"
 }  # fmt: skip
 
 
@@ -231,13 +238,13 @@ def _may_follow(ending: str, word: str) -> bool:
     if not 0 <= last < 28 * 399:  # no syllable: how the word sounds is not known
         return True
     final = last % 28
-    if final == 8 and ending.startswith("로"):  # noqa: PLR2004 - after ㄹ as after a vowel
+    if final == 8 and ending.startswith("로"):
         return True
-    return ending not in (_AFTER_VOWEL if final else _AFTER_CONSONANT)
+    return ending not in (_WRONG_AFTER_CONSONANT if final else _WRONG_AFTER_VOWEL)
 
 
 def find(wanted: tuple[str, ...], said: tuple[str, ...], *, at_start: bool) -> bool:
-    """Tell whether `wanted` (not empty) stands in `said`, or at its start. Its last word may carry a Korean particle."""
+    """Tell whether `wanted` (not empty) stands in `said`, or at its start; a Korean particle may follow it."""
     needle, text = "\n".join(("", *wanted)), "\n".join(("", *said, ""))
     place = text.find(needle)
     while place != -1 and not (at_start and place):
