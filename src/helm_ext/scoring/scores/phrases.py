@@ -34,12 +34,12 @@ _SAME = str.maketrans(
 )
 _ELISION = re.compile(r"\b([cdjlmnst]|qu)'(?!t\b)(?=\w)")
 _CONTRACTIONS = (
+    (re.compile(r"\bi am\b|\bim\b"), "i'm"),
+    (re.compile(r"\bwe are\b"), "we're"),
     (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|could|should|would|must) not\b"), r"\1n't"),
     (re.compile(r"\bcan ?not\b|\bcant\b"), "can't"),
     (re.compile(r"\bwill not\b|\bwont\b"), "won't"),
     (re.compile(r"\b(do|does|is|could|should|would)nt\b"), r"\1n't"),
-    (re.compile(r"\bi am\b|\bim\b"), "i'm"),
-    (re.compile(r"\bwe are\b"), "we're"),
     (re.compile(r"\b(it|that|here) is\b"), r"\1's"),
 )
 """English verbs are written short."""
