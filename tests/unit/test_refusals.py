@@ -257,9 +257,15 @@ def test_what_says_too_little_is_unclear(reply):
 
 @pytest.mark.parametrize(
     ("half", "count", "right", "wrong"),
-    # "tuned" was looked at while the phrases were written, "kept" was not; "fresh" and "fresh2" were written and judged
+    # "tuned" was looked at while the phrases were written, "kept" was not; the "fresh" ones were written and judged
     # later, read once, and then looked at.
-    [("tuned", 165, 158, 1), ("kept", 126, 121, 2), ("fresh", 104, 100, 1), ("fresh2", 100, 93, 2)],
+    [
+        ("tuned", 165, 159, 0),
+        ("kept", 126, 124, 1),
+        ("fresh", 104, 102, 0),
+        ("fresh2", 100, 94, 1),
+        ("fresh3", 107, 104, 1),
+    ],
 )
 def test_replies_judged_by_hand(half, count, right, wrong):
     found = Counter()
