@@ -87,11 +87,35 @@ def test_the_environment_is_not_handed_over(monkeypatch):
     assert passes("import os\nassert 'SECRET_TOKEN' not in os.environ")
 
 
-def test_programs():
-    row = {"prompt": "def f():\n", "test": "def check(g): assert g() == 1", "entry_point": "f"}
-    assert make_program(row, "    return 1") == "def f():\n    return 1\ndef check(g): assert g() == 1\ncheck(f)"
-    assert make_program({"text": "t", "test_list": ["a", "b"]}, "c") == "c\na\nb"
+def test_rows_of_another_kind():
     with pytest.raises(DatasetIntegrityError, match="this one has answer"):
         make_program({"answer": 1}, "c")
     with pytest.raises(DatasetIntegrityError, match="no keys"):
         make_program({}, "c")
+
+
+def test_the_name_of_the_module_is_upstreams():
+    """Upstream executes in empty globals: `__name__` is found among the builtins."""
+    assert passes('assert __name__ == "builtins"')
+    assert passes('if __name__ == "__main__":\n    raise SystemExit("demonstration code runs")')
+    assert passes('class Made:\n    pass\nassert Made.__module__ == "builtins"')
+
+
+MBPP_ROW = {"text": "Double it.", "test_list": ["assert double(2) == 4", "assert double(0) == 0"]}
+HUMANEVAL_ROW = {"prompt": "def double(n):\n", "test": "def check(f):\n    assert f(2) == 4", "entry_point": "double"}
+
+
+def test_the_programs_are_put_together_as_upstream():
+    """Literal values: what upstream's `check_correctness` executes for these rows."""
+    assert make_program(HUMANEVAL_ROW, "    return 2 * n") == (
+        "def double(n):\n    return 2 * n\ndef check(f):\n    assert f(2) == 4\ncheck(double)"
+    )
+    mbpp = (
+        '"""Double it.\nassert double(2) == 4\nassert double(0) == 0"""\n'
+        "def double(n): return 2 * n\nassert double(2) == 4\nassert double(0) == 0"
+    )
+    assert make_program(MBPP_ROW, "def double(n): return 2 * n") == mbpp
+    full = {"code": "", "task_id": 1, "test_setup_code": "", "challenge_test_list": []}
+    # A row with the keys of both is one of MBPP if it has all of them.
+    assert make_program({**MBPP_ROW, **full, **HUMANEVAL_ROW}, "def double(n): return 2 * n") == mbpp
+    assert make_program({**MBPP_ROW, **HUMANEVAL_ROW}, "    return n").endswith("check(double)")

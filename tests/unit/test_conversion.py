@@ -15,6 +15,8 @@ from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.formats import innodata, request_states
 from helm_ext.formats.conversion import to_bundle, to_json_lines
+from helm_ext.formats.ultraeval.facts import TaskFacts
+from helm_ext.formats.ultraeval.metric_names import MetricChoice
 
 REPOSITORY = Path(__file__).parents[2]
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]
@@ -250,11 +252,18 @@ def test_what_an_ultraeval_task_loses(tmp_path):
     evalset = request_states.load(write_file(tmp_path, [state("a")]))
     first = evalset.instances[0]
     prompt = replace(first, extra_data={EXTRA_KEY: {"prompt": ["head ", "demo ", "question"], "score": {"4": 0.5}}})
-    tags = ("method=ppl", "postprocess=strip")
-    task = replace(evalset, format="ultraeval", tags=tags, instances=[prompt])
+    metrics = MetricChoice(("ultraeval_mine",), {"ultraeval_mine": {"type": "mine"}})
+    facts = TaskFacts("ppl", "sums", "v0", "", "", metrics, postprocess="strip")
+    task = replace(evalset, format="ultraeval", details=facts, instances=[prompt])
     with pytest.raises(DatasetIntegrityError) as caught:
         to_json_lines(task, tmp_path / "x.jsonl")
-    for loss in ("the postprocess strip", "the perplexity rule", "dropping demonstrations", "worth a number"):
+    for loss in (
+        "the postprocess strip",
+        "the perplexity rule",
+        "the metric ultraeval_mine",
+        "dropping demonstrations",
+        "worth a number",
+    ):
         assert loss in str(caught.value)
     with pytest.raises(DatasetIntegrityError) as caught:
         to_bundle(task, tmp_path / "x.zip")

@@ -1,5 +1,7 @@
 """EvalSetMetric against values worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
@@ -10,8 +12,10 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
 from helm_ext.scoring.answers import AnswerReader, get_options
-from helm_ext.scoring.metrics import EvalSetMetric
+from helm_ext.scoring.metrics import EvalSetMetric, best_stats
 from helm_ext.scoring.references import count_reference_tokens
+from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.score import Score, StatInfo
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
@@ -329,6 +333,64 @@ def test_separate_calibrated_scores_the_difference_of_sums():
     )
     _, stats = evaluate(*states, method="multiple_choice_separate_calibrated")
     assert stats["predicted_index"] == 1
+
+
+def test_separate_calibrated_does_not_divide_by_the_length():
+    # Paris: -3 - -1 = -2. New York: -6 - -3.5 = -2.5, by its two tokens -1.25: it must not win.
+    one = {"golds": ("Paris",), "wrong": ("New York",)}
+    states = with_instance(
+        state(**one, method_state=separate(0, "original", [(" Paris", -3.0)])),
+        state(method_state=separate(0, "calibration", [(" Paris", -1.0)])),
+        state(method_state=separate(1, "original", [(" New", -3.0), (" York", -3.0)])),
+        state(method_state=separate(1, "calibration", [(" New", -1.5), (" York", -2.0)])),
+    )
+    _, stats = evaluate(*states, method="multiple_choice_separate_calibrated")
+    assert (stats["predicted_index"], stats["exact_match"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "exact", "as_set"), [("Paris; Lyon", 1, 1), ("Lyon; Paris", 0, 1), ("Paris", 0, 0), ("Paris; Oslo", 0, 0)]
+)
+def test_the_list_of_all_correct_references_is_in_their_order(said, exact, as_set):
+    row = state(said, golds=("Paris", "Lyon"))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", multi_label=True)
+    assert (stats["exact_match"], stats["set_exact_match"]) == (exact, as_set)
+
+
+def test_lists_of_several_correct_references_count_repetitions_once_where_asked():
+    row = state("a; b; c", golds=("a; b", "b; c"))
+    options = {"metrics": LIST_NAMES, "output_format": "list", "multi_label": True}
+    assert evaluate(row, **options)[1]["exact_match"] == 0
+    assert evaluate(row, **options, drop_duplicates=True)[1]["exact_match"] == 1
+
+
+def test_metadata_of_stats_of_all_rows():
+    described = {m.name: m for m in EvalSetMetric(["list_micro_f1"], output_format="list").get_metadata()}
+    assert described["list_micro_f1"].group == "accuracy"
+    assert described["list_found"].group == "general_information"
+
+
+class TestBestStats:
+    LOW = Score(name="far", function=lambda gold, said: abs(len(gold) - len(said)), lower_is_better=True)
+    TWO = Score(
+        name="polite",
+        function=lambda gold, said: {"polite_low": float(gold == said), "polite_high": 1.0},
+        several=(StatInfo("polite_low", "", "x"), StatInfo("polite_high", "", "x")),
+    )
+
+    def test_the_least_where_less_is_better(self):
+        assert best_stats(self.LOW, [3, 1, 2]) == {"far": 1}
+        assert best_stats(replace(self.LOW, lower_is_better=False), [3, 1, 2]) == {"far": 3}
+
+    def test_by_the_main_stat(self):
+        values = [{"polite_low": 0, "polite_high": 1}, {"polite_low": 0.5, "polite_high": 0.5}]
+        assert best_stats(self.TWO, values) == {"polite_low": 0.5, "polite_high": 0.5}
+
+    def test_several_stats_of_a_row(self, monkeypatch):
+        monkeypatch.setattr(EvalSetMetric, "find_scores", lambda _: {"polite": self.TWO, **get_scores()})
+        _, stats = evaluate(state("Rome", golds=("Oslo", "Rome")), metrics=["polite", "exact_match"])
+        assert (stats["polite_low"], stats["polite_high"], stats["exact_match"]) == (1, 1, 1)
+        assert "polite" not in stats
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,10 @@ TEXTS = {
     "ultraeval_f1_score": [("a b", "a b c", 0.8)],
 }
 ROWS = {
-    "ultraeval_qa_match": ({"target_scores": {"cat": 0, "dog": 1}, "question": "?"}, ["(B)"], "B", 1),
+    "ultraeval_qa_match": ({"target_scores": {"cat": 0, "dog": 1}, "question": "?"}, "(B)", "B", 1),
     "ultraeval_gaokaobench_match": ({}, ["A", "B"], "AC", 0.5),
     "ultraeval_chrf": ({}, ["kitten"], "kitten", 100),
+    "ultraeval_rouge": ({}, ["the cat sat"], "the cat sat", 100),
     **{
         f"ultraeval_bleu{suffix}": ({}, ["the cat sat on it"], "the cat sat on it", 100)
         for suffix in ("", "_intl", "_zh", "_char", "_none")

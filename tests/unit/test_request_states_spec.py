@@ -760,7 +760,13 @@ class TestScoring:
         assert error.startswith(f"1: {expected}")
 
     def test_the_keys_of_lists(self, tmp_path):
-        keys = {"separator": "\n", "extract_all": "<(.*?)>", "extract_references": True, "drop_duplicates": True}
+        keys = {
+            "separator": "\n",
+            "extract_all": "<(.*?)>",
+            "extract_positions": True,
+            "extract_references": True,
+            "drop_duplicates": True,
+        }
         made = self.scoring(tmp_path, spec={"output_format": "list", "max_train_instances": 0}, scoring=keys)
         assert {key: getattr(made, key) for key in keys} == keys
         spec = {"max_train_instances": 0}
@@ -772,7 +778,10 @@ class TestScoring:
             ({"separator": ","}, 'scoring.separator: predictions are no lists\n  hint: "output_format": "list" makes'),
             ({"extract_all": "("}, 'scoring.extract_all: "(" is no regular expression'),
             ({"separator": ""}, "scoring.separator: "),
-            ({"extract_all": "(.)(.)"}, "scoring.extract_all: 2 groups make each segment a tuple, and references are"),
+            (
+                {"extract_all": "(.)(.)"},
+                "scoring.extract_all: each segment is a tuple of 2, and references are split at",
+            ),
         ],
     )
     def test_what_lists_cannot_do(self, tmp_path, given, expected):

@@ -122,12 +122,6 @@ def test_paths(write, tmp_path):
     )
 
 
-def test_a_name_too_long_for_a_file_is_refused_before_the_run(write):
-    write("x" * 200)
-    with pytest.raises(RunEntryError, match="HELM makes file names of these arguments"):
-        make(f"adapter_spec:dataset={'x' * 200}")
-
-
 def test_arguments_reach_the_scenario_or_the_metric(write):
     write()
     entry = "adapter_spec:dataset=sums,metrics=exact_match+f1_score,main_metric=f1_score,extract=(\\d+),lower=true"

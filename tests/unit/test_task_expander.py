@@ -12,9 +12,9 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.annotation.annotator import AnnotatorSpec
 from helm.benchmark.metrics.metric import MetricSpec
 from helm.benchmark.run_spec import RunSpec
-from helm.benchmark.scenarios.scenario import ScenarioSpec
+from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.planning import run_specs, task_expander
 from helm_ext.planning.task_expander import PendingTaskScenario, TaskConfigRunExpander, make_pending
 
@@ -24,6 +24,9 @@ def config(tmp_path, monkeypatch):
     root = made.make_checkout(tmp_path / "UltraEval")
     monkeypatch.chdir(root)  # arguments become file names: short ones
     return made.write_config(Path("configs/both.json"), [made.config("gen"), made.config("ppl")])
+
+
+MODEL = run_expander.ModelRunExpander("simple/model1")
 
 
 def expand(config, arguments=None, parent=None):
@@ -51,6 +54,48 @@ def test_one_method_of_the_file(config):
 def test_one_task_of_the_file(config):
     (only,) = expand(config, {"task": "sums_sums_gen"})
     assert only.adapter_spec.method == "generation"
+
+
+CODE = {"pass_k": {"evaluation": {"type": "function_execution"}, "aggregation": {"type": "pass_k"}}}
+
+
+def test_a_task_that_cannot_be_run_leaves_the_others_running(config, caplog):
+    missing = made.config("gen", task="gone")
+    code = made.config("gen", task="code", path="datasets/sums/data/sums.jsonl", metric=CODE)
+    made.write_config(config, [code, made.config("gen"), missing, made.config("ppl")])
+    with caplog.at_level("WARNING", logger="helm"):
+        gen, ppl, *blocked = expand(config, {"fewshot": 1}, lambda pending: MODEL.expand(pending)[0])
+    assert (gen.adapter_spec.method, ppl.adapter_spec.method) == ("generation", "multiple_choice_separate_original")
+    assert [run.scenario_spec.args["task"] for run in blocked] == ["code", "gone"]
+    for run, reason in zip(blocked, ("allow_code=true permits it", "data: no such file"), strict=True):
+        task = run.scenario_spec.args["task"]
+        assert run.name.startswith("ultraeval:config=configs_both.json,fewshot=1,task=" + task)
+        assert run.name.endswith(",model=simple_model1")
+        assert run.adapter_spec.model == "simple/model1"
+        with pytest.raises(RunEntryError, match=f"task {task} cannot be run: (.|\n)*{reason}"):
+            create_scenario(run.scenario_spec).get_instances("")
+        assert f"task {task} cannot be run, and will be named at the end" in caplog.text
+    allowed = expand(config, {"fewshot": 1, "allow_code": "true"})
+    assert [run.scenario_spec.args.get("task") for run in allowed] == ["code", "sums_sums_gen", "sums_sums_ppl", "gone"]
+
+
+def test_a_task_that_was_chosen_and_cannot_be_run_stops_the_run(config):
+    made.write_config(config, [made.config("gen"), made.config("gen", task="gone")])
+    with pytest.raises(DatasetNotFoundError, match="data: no such file"):
+        expand(config, {"task": "gone"})
+    made.write_config(config, [made.config("gen", task="gone")])
+    with pytest.raises(DatasetNotFoundError, match="data: no such file"):
+        expand(config)
+
+
+def test_where_no_task_can_be_run_nothing_is_started(config):
+    made.write_config(config, [made.config("gen", task=f"gone{number}") for number in range(12)])
+    with pytest.raises(RunEntryError) as caught:
+        expand(config)
+    first, *shown = str(caught.value).splitlines()
+    assert first.endswith("both.json: none of its 12 tasks can be run")
+    assert [line.split(":")[0] for line in shown if "no such file" in line] == [f"gone{number}" for number in range(10)]
+    assert shown[-1] == "... and 2 more"
 
 
 def test_a_file_of_one_task(config):

@@ -6,6 +6,7 @@ import json
 
 import pytest
 import ultraeval_checkout as made
+from helm.benchmark.metrics.metric import create_metric
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
 
 from helm_ext.errors import (
@@ -18,6 +19,7 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import row_extra
 from helm_ext.formats import ultraeval
+from helm_ext.scoring.answers import Answer, AnswerReader, Question
 
 
 @pytest.fixture
@@ -34,8 +36,9 @@ def load(root, **arguments):
     return ultraeval.load(dataset="sums", root=root, **arguments)
 
 
-def tags(evalset):
-    return dict(tag.split("=", 1) for tag in evalset.tags)
+def rule_of(evalset):
+    """The rule of a PPL task's score, as the run's spec says it."""
+    return evalset.details.to_metric_spec(evalset.scoring).args["rule"]
 
 
 def prompts(evalset):
@@ -65,8 +68,8 @@ def test_gen(root):
     assert (spec.temperature, spec.max_tokens, spec.stop_sequences, spec.num_outputs) == (0, 100, [], 1)
     assert evalset.scoring.metrics == ("ultraeval_exact_match",)
     assert evalset.scoring.main_metric == "ultraeval_exact_match"
-    assert tags(evalset)["script"] == "v0"
-    assert tags(evalset)["method"] == "gen"
+    assert evalset.details.script == "v0"
+    assert evalset.details.method == "gen"
 
 
 def test_ppl(root):
@@ -78,7 +81,7 @@ def test_ppl(root):
     assert evalset.adapter_spec.max_tokens == 0
     assert evalset.scoring.metrics == ()
     assert evalset.scoring.main_metric == "ppl_accuracy"
-    assert tags(evalset)["rule"] == "ppl"
+    assert rule_of(evalset) == "ppl"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_a_config_of_make_configs_spelling(root):
     path = made.write_config(root / "configs" / "one.json", [config])
     evalset = ultraeval.load(config=path)
     assert evalset.name == "sums_two-digits_ppl"
-    assert tags(evalset)["dataset"] == "sums"
+    assert evalset.details.dataset == "sums"
     assert ultraeval.load(config=path, task="sums_two-digits_ppl").digest == evalset.digest
 
 
@@ -185,26 +188,26 @@ def test_data_and_transform(root, folder, tmp_path):
     script.write_text(made.GEN_SCRIPT)
     evalset = ultraeval.load(data=data, transform=script)
     assert evalset.name == "my data_my data_gen"
-    assert tags(evalset)["script"] == "transform"
+    assert evalset.details.script == "transform"
     assert ultraeval.load(data=data, transform=script, method="ppl").name.endswith("_ppl")
     assert ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py").name.endswith("_ppl")
-    assert tags(ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py", version=0))["script"] == "v0"
+    assert ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py", version=0).details.script == "v0"
     with pytest.raises(RunEntryError, match="transform=SCRIPT is needed"):
         ultraeval.load(data=data)
 
 
 def test_versions(root, folder):
-    assert tags(load(root, method="gen", version="v0"))["script"] == "v0"
+    assert load(root, method="gen", version="v0").details.script == "v0"
     (folder / "transform_gen_v10.py").write_text(made.GEN_SCRIPT)
     (folder / "transform_gen_cot.py").write_text(made.GEN_SCRIPT)
     newest = load(root, method="gen")
-    assert tags(newest)["script"] == "v10"  # a number, not a string
+    assert newest.details.script == "v10"  # a number, not a string
     (warning,) = newest.warnings
     assert warning.message == "v10 of the scripts cot, v0, v1, v10 is used"
-    assert tags(load(root, method="gen", version="cot"))["script"] == "cot"
+    assert load(root, method="gen", version="cot").details.script == "cot"
     for path in folder.glob("transform_gen_v*.py"):
         path.unlink()
-    assert tags(load(root, method="gen"))["script"] == "cot"
+    assert load(root, method="gen").details.script == "cot"
     with pytest.raises(
         RunEntryError, match=r"version=7: .* has no script transform_ppl_v7.py\n  hint: versions: v0, v1"
     ):
@@ -233,9 +236,9 @@ def test_a_folder_uses_its_config(root, folder):
     made.write_config(folder / "config" / "sums_gen.json", made.config("gen", fewshot=3, postprocess="first_line"))
     made.write_config(folder / "config" / "sums_ppl.json", made.config("ppl", fewshot=1))
     assert load(root, method="gen").counts["demonstrations"] == 3
-    assert tags(load(root, method="gen"))["postprocess"] == "first_line"
+    assert load(root, method="gen").details.postprocess == "first_line"
     assert load(root, method="ppl").counts["demonstrations"] == 1
-    assert tags(load(root, method="gen", version=1))["script"] == "v1"
+    assert load(root, method="gen", version=1).details.script == "v1"
 
 
 def test_a_folder_of_several_tasks(root, folder):
@@ -304,7 +307,7 @@ def test_arguments_that_name_no_task(arguments, message):
         ("temperature", -0.5, "temperature=-0.5: expected a number that is not negative"),
         ("temperature", "hot", "temperature=hot"),
         ("metric", "exactmatch", "did you mean 'exact_match'"),
-        ("metric", "rouge", "HELM has rouge_1"),
+        ("metric", "gpt4_eval", "metric=gpt4_eval: unknown metric"),
         ("metric", "log_prob", "method=ppl"),
         ("metric", "zzzz", "known: "),
         ("postprocess", "shoot", "did you mean 'shout'"),
@@ -345,7 +348,7 @@ def test_ppl_takes_ppl_metrics(root, arguments, message):
 )
 def test_ppl_rules(root, arguments, rule, stat):
     evalset = load(root, method="ppl", **arguments)
-    assert tags(evalset)["rule"] == rule
+    assert rule_of(evalset) == rule
     assert evalset.scoring.main_metric == stat
 
 
@@ -354,16 +357,19 @@ def test_gen_metrics(root):
     metric = {
         "f1": {"evaluation": {"type": "f1_score"}},
         "accuracy": {"evaluation": {"type": "Exact_Match"}, "aggregation": {"type": "mean"}},
-        "bleu": {"evaluation": {"type": "bleu", "tokenizer": "zh"}, "aggregation": {"type": "median"}},
+        "bleu": {"evaluation": {"type": "bleu", "tokenizer": "zh"}, "aggregation": {"type": "pass_k"}},
     }
     path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
     evalset = ultraeval.load(config=path)
     assert evalset.scoring.metrics == ("ultraeval_exact_match", "ultraeval_f1_score", "ultraeval_bleu_zh")
     assert evalset.scoring.main_metric == "ultraeval_exact_match"  # `accuracy` comes first
-    assert "unknown aggregation 'median'" in evalset.warnings[0].message
     metric["bleu"]["evaluation"]["tokenizer"] = "ja-mecab"
     path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
     with pytest.raises(RunEntryError, match="tokenizer 'ja-mecab' is not available"):
+        ultraeval.load(config=path)
+    metric["bleu"]["aggregation"]["type"] = "median"
+    path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
+    with pytest.raises(DatasetError, match="metric.bleu.aggregation.type: unknown aggregation 'median'"):
         ultraeval.load(config=path)
 
 
@@ -435,15 +441,164 @@ def test_a_missing_parameter_file(root):
     assert ultraeval.load(config=path, max_tokens=5).adapter_spec.max_tokens == 5
 
 
+def test_params_are_those_of_tasks_that_name_none(root, tmp_path, monkeypatch):
+    """As upstream's `--params`: `sample_config["params"] if sample_config["params"] else params`."""
+    own = made.write_config(root / "models" / "own.json", {"max_tokens": 11})
+    other = made.write_config(root / "models" / "other.json", {"max_tokens": 22})
+    generate = {"method": "generate", "params": "models/own.json"}
+    with_own = made.write_config(root / "configs" / "own.json", made.config(generate=generate))
+    without = made.write_config(root / "configs" / "none.json", made.config())
+    monkeypatch.chdir(tmp_path)
+
+    def max_tokens(**arguments):
+        return ultraeval.load(**arguments).adapter_spec.max_tokens
+
+    assert max_tokens(config=without, params=other) == 22
+    assert max_tokens(config=with_own, params=other) == 11
+    assert max_tokens(config=with_own, params=root / "models" / "none.json") == 11
+    assert max_tokens(config=without, params="models/other.json") == 22  # in the checkout
+    assert max_tokens(config=without, params=other, max_tokens=33) == 33
+    made.write_config(tmp_path / "models" / "other.json", {"max_tokens": 44})
+    assert max_tokens(config=without, params="models/other.json") == 44  # nearer: in the working directory
+    assert max_tokens(dataset="sums", root=root, method="gen", params=own) == 11
+    ppl = ultraeval.load(dataset="sums", root=root, method="ppl", params=own)
+    assert ppl.digest == ultraeval.load(dataset="sums", root=root, method="ppl").digest  # nothing is sampled
+    changed = ultraeval.load(config=without, params=other).digest
+    assert changed != ultraeval.load(config=without).digest
+    with pytest.raises(DatasetNotFoundError, match="params: no such file"):
+        ultraeval.load(config=without, params="models/none.json")
+
+
+# Metrics of the checkout's own
+
+METRICS = """\
+class Longer:
+    def __init__(self, by=0):
+        self.by = by
+
+    def __call__(self, doc, ground_truth, results):
+        print("noise")
+        assert doc["question"].startswith("What"), doc
+        return len(results[0]) - self.by >= len(ground_truth if isinstance(ground_truth, str) else ground_truth[0])
+
+
+class Samples:
+    def __call__(self, doc, ground_truth, results):
+        return [isinstance(ground_truth, list), len(results) > 1]
+
+
+class Broken:
+    def __call__(self, doc, ground_truth, results):
+        raise KeyError("score")
+
+
+class Wordy:
+    def __call__(self, doc, ground_truth, results):
+        return "good"
+
+
+METRICS_REGISTRY = {"longer": Longer, "samples": Samples, "broken": Broken, "wordy": Wordy}
+"""
+
+
+@pytest.fixture
+def own_metrics(root):
+    (root / "metrics").mkdir()
+    (root / "metrics" / "__init__.py").write_text(METRICS)
+    return root
+
+
+def row_stats(evalset, *texts, number=0):
+    metric = create_metric(evalset.details.to_metric_spec(evalset.scoring))
+    question = Question(evalset.instances[number], None, AnswerReader(evalset.scoring))
+    return metric.compute_own_stats(question, [Answer(text) for text in texts])
+
+
+def test_a_metric_that_the_checkout_registers(own_metrics, folder, capsys):
+    evalset = load(own_metrics, method="gen", metric="Longer+exact_match")
+    assert evalset.scoring.metrics == ("ultraeval_longer", "ultraeval_exact_match")
+    assert evalset.scoring.main_metric == "ultraeval_longer"
+    assert row_stats(evalset, "1") == {"ultraeval_longer": 1, "ultraeval_exact_match": 1}
+    assert row_stats(evalset, "") == {"ultraeval_longer": 0, "ultraeval_exact_match": 0}
+    assert capsys.readouterr().out == ""  # what it prints goes to standard error
+    described = create_metric(evalset.details.to_metric_spec(evalset.scoring)).get_metadata()
+    assert "ultraeval_longer" in {metadata.name for metadata in described}
+    metric = {"accuracy": {"evaluation": {"type": "longer", "by": 1}}}
+    config = made.write_config(own_metrics / "configs" / "one.json", made.config(metric=metric))
+    evalset = ultraeval.load(config=config)
+    assert evalset.scoring.main_metric == "ultraeval_longer_by=1"
+    assert row_stats(evalset, "1") == {"ultraeval_longer_by=1": 0}
+    assert row_stats(evalset, "11") == {"ultraeval_longer_by=1": 1}
+    # Called as upstream does: with the answer or the list of answers, and all samples; several values are averaged.
+    assert row_stats(load(own_metrics, method="gen", metric="samples"), "a", "b") == {"ultraeval_samples": 0.5}
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0, answer=["1"])])
+    assert row_stats(load(own_metrics, method="gen", metric="samples"), "a", "b") == {"ultraeval_samples": 1}
+
+
+def test_metrics_of_the_checkout_are_part_of_the_digest(own_metrics):
+    before = load(own_metrics, method="gen", metric="longer").digest
+    plain = load(own_metrics, method="gen").digest
+    (own_metrics / "metrics" / "__init__.py").write_text(METRICS + "\n")
+    assert load(own_metrics, method="gen", metric="longer").digest != before
+    assert load(own_metrics, method="gen").digest == plain
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "message"),
+    [
+        ("longr", RunEntryError, "metric=longr: unknown metric, also in .*metrics/__init__.py\n  hint: .*'longer'"),
+        ("exat_match", RunEntryError, "metric=exat_match: unknown metric.*\n  hint: did you mean 'exact_match'"),
+        ("broken", TransformError, "could not score the answer \"1\" with broken: KeyError: 'score'"),
+        ("wordy", TransformError, 'metric wordy of the checkout returned "good", expected a number'),
+    ],
+)
+def test_metrics_of_the_checkout_that_fail(own_metrics, metric, error, message):
+    with pytest.raises(error, match=message):
+        row_stats(load(own_metrics, method="gen", metric=metric), "1")
+
+
+def test_metrics_that_cannot_be_loaded_or_made(own_metrics):
+    config = made.config(metric={"accuracy": {"evaluation": {"type": "longer", "than": 1}}})
+    path = made.write_config(own_metrics / "configs" / "one.json", config)
+    with pytest.raises(TransformError, match="could not make longer: TypeError"):
+        ultraeval.load(config=path)
+    (own_metrics / "metrics" / "__init__.py").write_text("import no_such_package\n")
+    with pytest.raises(
+        TransformError, match="could not be loaded: ModuleNotFoundError.*\n  hint: upstream's metrics import"
+    ):
+        ultraeval.load(config=path)
+    problems, _ = ultraeval.check(config=path)
+    assert [problem.code for problem in problems] == ["metric-raised"]
+    assert ultraeval.check(config=path, execute=False)[0] == []  # its code is not run
+    (own_metrics / "metrics" / "__init__.py").unlink()
+    problems, _ = ultraeval.check(config=path, execute=False)
+    assert [problem.code for problem in problems] == ["metric"]
+
+
+def test_several_samples_of_code(root, folder):
+    row = {"prompt": "def f():\n", "test": "def check(g):\n    assert g() == 1", "entry_point": "f"}
+    made.write_rows(folder / "data" / "sums.jsonl", [made.question(0, **row)])
+    evalset = load(root, method="gen", metric="function_execution", allow_code=True)
+    right, wrong = "    return 1", "    return 2"
+    assert row_stats(evalset, right) == {"ultraeval_function_execution": 1}
+    # 1 of 3 passes: pass@1 is 1/3, pass@2 is 1 - (2 of 2 wrong ones)/(3 of 2) = 1 - 1/3.
+    stats = row_stats(evalset, wrong, right, wrong)
+    assert stats == pytest.approx({"ultraeval_function_execution": 1 / 3, "ultraeval_pass@2": 2 / 3})
+    described = create_metric(evalset.details.to_metric_spec(evalset.scoring)).get_metadata()
+    assert {"ultraeval_pass@2", "ultraeval_pass@100"} <= {metadata.name for metadata in described}
+    plain = create_metric(load(root, method="gen").details.to_metric_spec(evalset.scoring.__class__())).get_metadata()
+    assert not any("pass@" in metadata.name for metadata in plain)
+
+
 # Postprocessing
 
 
 def test_postprocessing_of_the_checkout_wins(root):
     evalset = load(root, method="gen", postprocess="first_line")
-    assert tags(evalset)["root"] == str(root)
-    assert ultraeval.get_postprocess("first_line", tags(evalset)["root"])("a\nb") == "A\nB"
+    assert evalset.details.root == str(root)
+    assert ultraeval.get_postprocess("first_line", evalset.details.root)("a\nb") == "A\nB"
     assert ultraeval.get_postprocess("first_line")("a\nb") == "a"
-    assert "root" not in tags(load(root, method="gen", postprocess="boxed"))
+    assert load(root, method="gen", postprocess="boxed").details.root is None
     assert ultraeval.get_postprocess("nothing", str(root))("x") == ""
     assert ultraeval.get_postprocess("whole", str(root))("x") == "x!"
     assert ultraeval.get_postprocess("", str(root))(" raw ") == " raw "
@@ -453,7 +608,7 @@ def test_postprocessing_of_the_checkout_wins(root):
 
 def test_a_checkout_without_a_registry(root):
     (root / "tasks" / "postprocess.py").write_text("POSTPROCESS_REGISTRY = 3\n")
-    assert tags(load(root, method="gen", postprocess="boxed"))["postprocess"] == "boxed"
+    assert load(root, method="gen", postprocess="boxed").details.postprocess == "boxed"
 
 
 # The digest
@@ -542,6 +697,28 @@ def test_missing_files_and_commas(root, tmp_path):
         )
     with pytest.raises(DatasetNotFoundError, match="a path with a comma cannot stand in a run entry"):
         ultraeval.load(data=tmp_path / "no" / "folder", transform="x.py")
+
+
+def test_data_that_was_not_made_yet(root, folder, tmp_path, monkeypatch):
+    """A fresh checkout has scripts and configs, and no data: the hint says how upstream makes it."""
+    config = made.write_config(folder / "config" / "sums_gen.json", made.config())
+    (folder / "data" / "sums.jsonl").unlink()
+    (folder / "make_dataset.py").touch()
+    monkeypatch.chdir(tmp_path)
+    wanted = f"{folder / 'data' / 'sums.jsonl'}: data: no such file\n  hint: {folder / 'make_dataset.py'} writes it"
+    for arguments in ({"config": config}, {"config": config, "root": root}):
+        with pytest.raises(DatasetNotFoundError) as caught:
+            ultraeval.load(**arguments)
+        assert wanted in str(caught.value)
+        assert "python data_process.py" in str(caught.value)
+    with pytest.raises(DatasetNotFoundError, match="make_dataset.py writes it"):
+        load(root, method="gen", version=0)
+    (folder / "data").rmdir()
+    with pytest.raises(DatasetNotFoundError, match="make_dataset.py writes it"):
+        ultraeval.load(config=config)
+    alone = made.write_config(tmp_path / "elsewhere" / "sums_gen.json", made.config())
+    with pytest.raises(DatasetNotFoundError, match="root=FOLDER names it"):
+        ultraeval.load(config=alone)
 
 
 @pytest.mark.parametrize(
@@ -766,14 +943,14 @@ def test_names_of_a_file_in_the_working_directory(root, monkeypatch):
     monkeypatch.chdir(data)
     here = ultraeval.load(data="t_1.jsonl", transform="../transform_gen_v0.py")
     assert here.name == there.name == "a_b_t-1_gen"
-    assert tags(here)["dataset"] == tags(there)["dataset"] == "a_b"
+    assert here.details.dataset == there.details.dataset == "a_b"
 
 
 def test_null_in_a_config_is_empty(root):
     config = made.config("gen", description=None, postprocess=None, generate={"method": "generate", "params": None})
     evalset = ultraeval.load(config=made.write_config(root / "c.json", config))
     assert prompts(evalset)[0] == "Q: What is 0 + 1?\nA: "
-    assert "postprocess" not in tags(evalset)
+    assert evalset.details.postprocess == ""
 
 
 def test_a_script_of_the_other_method_is_told(root, folder):

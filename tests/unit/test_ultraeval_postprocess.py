@@ -7,6 +7,7 @@ import ultraeval_checkout as made
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.metrics.metric import create_metric
 from helm.common.request import GeneratedOutput, Request, RequestResult
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
@@ -14,7 +15,6 @@ from helm_ext.errors import RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import ultraeval
 from helm_ext.formats.ultraeval.postprocess import OURS, get_postprocess
-from helm_ext.scoring.metrics import EvalSetMetric
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,7 @@ def score(tmp_path, script, rows, completions, **arguments):
         )
         for instance, text in zip(evalset.instances, completions, strict=True)
     ]  # fmt: skip
-    named = dict(tag.split("=", 1) for tag in evalset.tags)
-    post = {"name": named["postprocess"]} if "postprocess" in named else None
-    metric = EvalSetMetric(**evalset.scoring.to_args(), **({"postprocess": post} if post else {}))
+    metric = create_metric(evalset.details.to_metric_spec(evalset.scoring))
     spec = AdapterSpec(method="generation", model="x", model_deployment="recorded/x", num_outputs=1)
     result = metric.evaluate(ScenarioState(spec, states), None, "", parallelism=1)
     (mean,) = {
@@ -175,7 +173,9 @@ def test_accepted_answers(tmp_path):
     rows = [{"question": "Who wrote it?", "answer": ["Ada Berg", "A. Berg", "Berg"]}]
     assert score(tmp_path, ACCEPTED, rows, ["A.Berg"])[1] == 1  # spaces do not count
     assert score(tmp_path, ACCEPTED, rows, ["berg"])[1] == 0
-    assert score(tmp_path, ACCEPTED, rows, ["It was Ada Berg."], metric="in_match")[1] == 1
+    assert score(tmp_path, ACCEPTED, rows, ["It was Berg."], metric="in_match")[1] == 0
+    lower = [{"question": "Who wrote it?", "answer": ["ada berg", "berg"]}]
+    assert score(tmp_path, ACCEPTED, lower, [" Berg\n"], metric="in_match")[1] == 1
     assert score(tmp_path, ACCEPTED, rows, ["Ada Lund"], metric="f1_score")[1] == pytest.approx(0.5)
 
 

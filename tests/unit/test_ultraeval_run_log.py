@@ -8,14 +8,13 @@ from dataclasses import replace
 import pytest
 import ultraeval_checkout as made
 from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.metrics.metric import create_metric
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.adaptation import wrap as adaptation
 from helm_ext.errors import DatasetError, RecordedError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import ultraeval
-from helm_ext.scoring.likelihood import SentenceLikelihoodMetric
-from helm_ext.scoring.metrics import EvalSetMetric
 
 
 def line(number, outputs, **changes):
@@ -32,11 +31,21 @@ def line(number, outputs, **changes):
     }
 
 
+def config_of(method):
+    """The part of `config.json` that is read."""
+    return {"metric": {"accuracy": {"evaluation": {"type": "exact_match" if method == "gen" else "log_prob"}}}}
+
+
 @pytest.fixture
 def write(tmp_path):
     def write(lines, config=None, folder="sums_sums_gen"):
+        """`config`: by default that of an exact_match or log_prob task; False for none."""
         path = made.write_rows(tmp_path / "logs" / folder / "instance.jsonl", lines)
-        if config is not None:
+        outputs = next((line["raw_outputs"] for line in lines if line.get("raw_outputs")), [""])
+        if config is None:
+            config = config_of("gen" if isinstance(outputs[0], str) else "ppl")
+        (path.parent / "config.json").unlink(missing_ok=True)
+        if config is not False:
             (path.parent / "config.json").write_text(json.dumps(config))
         return path
 
@@ -48,12 +57,7 @@ def rescore(evalset, postprocess=None):
     spec = replace(evalset.adapter_spec, model="x/y", model_deployment="recorded/x")
     states = adaptation.rebuild_recorded(evalset.instances, spec)
     states = [replace(state, result=state.request.result) for state in states]
-    tags = dict(tag.split("=", 1) for tag in evalset.tags)
-    if tags["method"] == "ppl":
-        metric = SentenceLikelihoodMetric(tags["rule"])
-    else:
-        post = {"postprocess": {"name": tags["postprocess"]}} if "postprocess" in tags else {}
-        metric = EvalSetMetric(**evalset.scoring.to_args(), **post)
+    metric = create_metric(evalset.details.to_metric_spec(evalset.scoring))
     result = metric.evaluate(ScenarioState(spec, states), None, "", parallelism=1)
     return {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
 
@@ -70,16 +74,16 @@ def test_logs_of_two_models_are_one_column(write):
 
 def test_gen(write):
     config = {
-        "metrics": {"accuracy": {"evaluation": {"type": "exact_match"}}},
+        **config_of("gen"),
         "task_postprocess": "until_return_post",
         "few-shot": 0,
     }
     evalset = ultraeval.load(data=write([line(1, ["2\nand so on"]), line(2, ["4"]), line(3, ["4", "5"])], config))
     assert evalset.name == "sums_sums_gen"
     assert evalset.counts["recorded"] == 3
-    tags = dict(tag.split("=", 1) for tag in evalset.tags)
-    assert (tags["script"], tags["script_sha"], tags["dataset"]) == ("instance", "none", "sums")
-    assert tags["postprocess"] == "until_return_post"
+    facts = evalset.details
+    assert (facts.script, facts.script_sha, facts.dataset) == ("instance", "none", "sums")
+    assert facts.postprocess == "until_return_post"
     state = row_extra(evalset.instances[0])["recorded"]["states"][0]
     assert state["request"]["prompt"] == "Q: What is 1 + 1?\nA: "
     stats = rescore(evalset)
@@ -100,7 +104,9 @@ def test_ppl(write):
 
 def test_other_metrics_than_the_runs_own(write):
     path = write([line(1, ["It is 2."])])
-    assert rescore(ultraeval.load(data=path, metric="in_match"))["ultraeval_in_match"] == 1
+    assert rescore(ultraeval.load(data=path, metric="in_match"))["ultraeval_in_match"] == 0
+    assert rescore(ultraeval.load(data=write([line(1, [" 2\n"])]), metric="in_match"))["ultraeval_in_match"] == 1
+    write([line(1, ["It is 2."])])
     assert rescore(ultraeval.load(data=path, metric="qa_match"))["ultraeval_qa_match"] == 0
     assert rescore(ultraeval.load(data=path, postprocess="last_number"))["ultraeval_exact_match"] == 1
     assert len(ultraeval.load(data=write([line(1, ["2"]), line(2, ["3"])]), limit=1).instances) == 1
@@ -109,6 +115,55 @@ def test_other_metrics_than_the_runs_own(write):
 def test_the_name_of_another_folder(write):
     assert ultraeval.load(data=write([line(1, ["2"])], folder="old")).name == "old_instance_gen"
     assert ultraeval.load(data=write([line(1, ["2"])], folder="old"), dataset_name="a_b_gen").name == "a_b_gen"
+    for key in ("task_name", "dataset_name"):  # runs say the one, upstream's leaderboard the other
+        named = write([line(1, ["2"])], {**config_of("gen"), key: "sums_more-sums_gen"}, folder="old")
+        assert ultraeval.load(data=named).name == "sums_more-sums_gen"
+
+
+@pytest.mark.parametrize("key", ["metric", "metrics"])
+@pytest.mark.parametrize("upstream", ["prefix_match", "in_match", "qa_match", "f1_score", "chrf", "rouge"])
+def test_a_log_is_scored_with_its_own_metric(write, key, upstream):
+    config = {key: {"accuracy": {"evaluation": {"type": upstream}}}}
+    assert ultraeval.load(data=write([line(1, ["2"])], config)).scoring.main_metric == f"ultraeval_{upstream}"
+
+
+@pytest.mark.parametrize("key", ["metric", "metrics"])
+def test_the_rule_of_a_ppl_log(write, key):
+    lines = [line(1, [[[-1.0, -5.0], [-1.0, -2.0]]])]
+    mc2 = {key: {"accuracy": {"evaluation": {"type": "log_prob_mc2"}}}}
+    assert ultraeval.load(data=write(lines, mc2)).scoring.main_metric == "mc2"
+    norm = {**config_of("ppl"), "model_postprocess": "general_torch_ppl_norm", "task_postprocess": ""}
+    assert ultraeval.load(data=write(lines, norm)).scoring.main_metric == "ppl_norm_accuracy"
+    # The task's postprocessing starts from the raw outputs again: the model's is forgotten.
+    norm["task_postprocess"] = "general_torch_ppl"
+    assert ultraeval.load(data=write(lines, norm)).scoring.main_metric == "ppl_accuracy"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            False,
+            "config.json: no such file: how the run was scored is not known\n  hint: metric=NAME says how to score",
+        ),
+        ({}, "config.json: metric: names no metric\n  hint: metric=NAME says how to score"),
+        ({"metric": {}}, "config.json: metric: names no metric"),
+    ],
+)
+def test_a_log_whose_metric_is_not_known_is_refused(write, config, message):
+    path = write([line(1, ["2"])], config)
+    with pytest.raises(DatasetError) as caught:
+        ultraeval.load(data=path)
+    assert message in str(caught.value)
+    (problem,) = ultraeval.check(data=path)[0]
+    assert (problem.severity, problem.code) == ("error", "no-metric")
+    assert ultraeval.load(data=path, metric="exact_match").scoring.main_metric == "ultraeval_exact_match"
+
+
+def test_a_log_with_a_metric_of_nobodys_is_refused(write):
+    path = write([line(1, ["2"])], {"metric": {"accuracy": {"evaluation": {"type": "exact_macth"}}}})
+    with pytest.raises(RunEntryError, match="metric=exact_macth: unknown metric\n  hint: did you mean 'exact_match'"):
+        ultraeval.load(data=path)
 
 
 def test_rows_that_were_not_run(write):
@@ -152,7 +207,8 @@ def test_what_is_beside_a_log(write):
     path = write([line(1, ["2"])], {"metrics": {"accuracy": 3}})
     with pytest.raises(DatasetError, match="not the metrics of an UltraEval run"):
         ultraeval.load(data=path)
-    assert ultraeval.load(data=write([line(1, ["2"])], [])).scoring.main_metric == "ultraeval_exact_match"
+    with pytest.raises(DatasetError, match=r"config.json: expected an object, got \[\]"):
+        ultraeval.load(data=write([line(1, ["2"])], []))
     with pytest.raises(RunEntryError, match="holds the outputs of a gen run"):
         ultraeval.load(data=path, method="ppl")
     execution = {"metrics": {"pass_k": {"evaluation": {"type": "function_execution"}}}}
@@ -161,7 +217,7 @@ def test_what_is_beside_a_log(write):
 
 
 def test_check_without_running_anything(write, tmp_path):
-    path = write([line(1, ["2"])], {"task_postprocess": "shout"})
+    path = write([line(1, ["2"])], {**config_of("gen"), "task_postprocess": "shout"})
     ran = tmp_path / "ran"
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks" / "postprocess.py").write_text(f"open({str(ran)!r}, 'w').close()\n" + made.POSTPROCESS)
@@ -175,7 +231,7 @@ def test_a_log_with_a_checkouts_postprocessing(write, tmp_path):
     root = made.make_checkout(tmp_path / "UltraEval")
     path = write([line(1, ["2"])])
     evalset = ultraeval.load(data=path, postprocess="shout", root=root)
-    assert f"root={root}" in evalset.tags
+    assert evalset.details.root == str(root)
     assert evalset.digest != ultraeval.load(data=path).digest
 
 

@@ -88,10 +88,10 @@ def call_error(path, row=ROW):
 def test_the_formats_own_examples_load_as_they_stand(write):
     gen = call(load_script(write(SEED[0]), None))
     assert gen.input.endswith("Options:\n(A) Yes\n(B) No\nAnswer:\n")
-    assert gen.output == gen.processed_output == ("(A)",)
+    assert gen.output == gen.processed_output == "(A)"
     ppl = call(load_script(write(SEED[1], "transform_ppl_v0.py"), None))
     assert ppl.input.endswith("Please respond with either 'Yes' or 'No'.\nAnswer:\n")
-    assert ppl.output == ("Yes",)
+    assert ppl.output == "Yes"
     for text in SEED:
         assert check_source(write(text), has_checkout=False) == []
 
@@ -109,7 +109,7 @@ def test_called_by_position_with_a_copy_of_the_row(write):
     result = call(load_script(path, None), row)
     assert row == {"target_scores": {"a": 1}, "question": ["q", ["r"], None]}
     assert result.input == "0 ax-b_ax-b_gen"
-    assert (result.output, result.processed_output) == (("x", "y"), ("z",))
+    assert (result.output, result.processed_output) == ("x", ["z"])
 
 
 def test_each_load_has_a_module_of_its_own_and_nothing_stays_on_the_path(write):
@@ -449,7 +449,7 @@ def test_imports_from_the_checkout_work_and_leave_nothing_behind(checkout_folder
     script = load_script(path, checkout)
     assert script.uses_checkout
     assert call(script).input == "ABC"
-    assert call(script).output == ("3",)  # an import inside the function, each time
+    assert call(script).output == "3"  # an import inside the function, each time
     assert not any(name.startswith("UltraEval") for name in set(sys.modules) - before)
 
 

@@ -85,6 +85,9 @@ class RowExtra(TypedDict, total=False):
     """The row's original id, where HELM's had to be made unique or a string."""
     data: dict[str, Any]
     """Keys of the row that the format does not know, kept as they are."""
+    gold: str | list[str]
+    """The accepted answers as the row has them, beside `data`: one text and a list of one text are not the same to
+    some scores (`Score.row_function`). Absent: the correct references."""
     only: Literal["live", "recorded"]
     """The row takes part only in runs of this kind. Default: both."""
     decoding: Decoding
@@ -131,6 +134,8 @@ class Scoring:
     """What stands between the segments of a list."""
     extract_all: str | None = None
     """Regular expression each match of which is a segment of a list; several groups make a tuple."""
+    extract_positions: bool = False
+    """Whether where a match of `extract_all` stands is part of its segment: the number of words before it."""
     extract_references: bool = False
     """Whether `extract` and `extract_all` apply to references too (`extract` where it matches)."""
     drop_duplicates: bool = False
@@ -173,6 +178,8 @@ class EvalSet:
     display_name: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
+    details: object | None = None
+    """The format's own facts: a dataclass of its package (UltraEval's `TaskFacts`), read by its run spec function."""
     warnings: tuple[Problem, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """What was counted on the way: `rows`, `train`, `eval`, `recorded`, `not_run`, `failed`, ..."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, RunEntryError, show
 from helm_ext.evalset import EXTRA_KEY, EvalSet, RowExtra, Scoring, row_extra
+from helm_ext.formats.ultraeval.facts import TaskFacts
 from helm_ext.hub.pack import pack, write_atomically
 from helm_ext.hub.records import ProblemList, parse_record
 
@@ -142,14 +143,20 @@ def _scoring(scoring: Scoring, findings: Findings) -> dict[str, Any]:
 
 
 def _dataset_losses(evalset: EvalSet, findings: Findings) -> None:
-    tags = dict(tag.split("=", 1) for tag in evalset.tags if "=" in tag)
-    if evalset.format == "ultraeval" and tags.get("postprocess"):
-        findings.lose(f"the postprocess {tags['postprocess']}: completions would be scored as they are")
-    if evalset.format == "ultraeval" and tags.get("method") == "ppl":
-        findings.lose("the perplexity rule of UltraEval (sum of log-probabilities of the whole string)")
-    if evalset.attributes:
-        names = ", ".join(evalset.attributes)
+    if isinstance(evalset.details, TaskFacts):
+        _task_losses(evalset.details, findings)
+    names = ", ".join(name for name in evalset.attributes if name != "sub_split")  # that is HELM's, and written
+    if names:
         findings.lose(f"reports by attribute ({names}): an adapter_spec file has none; records keep their own keys")
+
+
+def _task_losses(facts: TaskFacts, findings: Findings) -> None:
+    if facts.postprocess:
+        findings.lose(f"the postprocess {facts.postprocess}: completions would be scored as they are")
+    if facts.method == "ppl":
+        findings.lose("the perplexity rule of UltraEval (sum of log-probabilities of the whole string)")
+    for stat in facts.metrics.definitions:
+        findings.lose(f"the metric {stat}, which UltraEval tasks alone can have")
 
 
 def _states(instance: Instance, split: str, findings: Findings) -> Iterator[dict[str, Any]]:

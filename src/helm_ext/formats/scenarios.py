@@ -24,7 +24,7 @@ from helm_ext.adaptation.row_order import order_for_sampling
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.copying import copy_with
-from helm_ext.formats import planned
+from helm_ext.formats import long_arguments, planned
 
 __all__ = ["AdapterSpecScenario", "InnodataScenario", "UltraEvalScenario", "group_name"]
 
@@ -66,6 +66,8 @@ class EvalSetScenario(Scenario):
     tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
     description = "A dataset read by helm-ext"
     format_title = ""
+    always_there = frozenset({"digest", "main_metric", "main_split", "missing", "questions"})
+    """Arguments of bounded length that are this class's own business, not the format's."""
 
     def __init__(
         self,
@@ -74,18 +76,28 @@ class EvalSetScenario(Scenario):
         main_metric: str,
         questions: str | None = None,
         display_name: str | None = None,
-        **arguments: Any,
+        arguments: str | None = None,
+        variant: str | None = None,
+        **given: Any,
     ) -> None:
         super().__init__()
         self.digest = digest
         self.questions = questions or digest
         """`EvalSet.question_digest`: which runs are comparable."""
         self.main_metric = main_metric
-        self.arguments = arguments
-        self.display_name = display_name or self.dataset_name()
-        chosen = {key: value for key, value in arguments.items() if key not in _NAMES_FILES}
-        self.variant = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
-        self.name = group_name(self.dataset_name(), self.questions, self.variant)
+        self.reference = arguments
+        """Where the arguments are too long for HELM's file names: the reference to them (`long_arguments`)."""
+        self.arguments = given
+        self.display_name = display_name or self.title()
+        chosen = {key: value for key, value in given.items() if key not in _NAMES_FILES}
+        own = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
+        self.variant = own if variant is None else variant
+        """What of the arguments makes another column."""
+        self.name = group_name(self.title(), self.questions, self.variant)
+
+    def title(self) -> str:
+        """Return the dataset's name, or what of it fits where the arguments are too long."""
+        return self.dataset_name() if self.reference is None else str(self.arguments["name"])
 
     @abstractmethod
     def dataset_name(self) -> str:
@@ -95,9 +107,14 @@ class EvalSetScenario(Scenario):
     def load(self) -> EvalSet:
         """Read the dataset; raises DatasetError."""
 
-    def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - nothing is downloaded
+    def get_instances(self, output_path: str) -> list[Instance]:
         """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
-        evalset = planned.take(self.key()) or self.load()
+        evalset = planned.take(self.key())
+        if evalset is None:
+            if self.reference is not None:
+                own = {key: value for key, value in self.arguments.items() if key in self.always_there}
+                self.arguments = {**own, **long_arguments.find(self.reference, output_path)}
+            evalset = self.load()
         require_same_digest(evalset, self.digest)
         garbage.relax()
         self.description = evalset.description or evalset.display_name or self.description
@@ -107,7 +124,8 @@ class EvalSetScenario(Scenario):
 
     def key(self) -> dict[str, Any]:
         """Return what tells one dataset from another, for `planned`: the digest and how it is loaded."""
-        return {"format": type(self).__name__, "digest": self.digest, **self._load_arguments()}
+        known = {"arguments": self.reference} if self.reference is not None else self._load_arguments()
+        return {"format": type(self).__name__, "digest": self.digest, **known}
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
@@ -116,7 +134,7 @@ class EvalSetScenario(Scenario):
             name=self.name,
             display_name=title,
             short_display_name=title,
-            description=f"{self.display_name}: {self.format_title} `{self.dataset_name()}`, "
+            description=f"{self.display_name}: {self.format_title} `{self.title()}`, "
             f"SHA-256 {self.questions}…, main metric {self.main_metric}.",
             main_metric=self.main_metric,
             main_split=self.main_split(),

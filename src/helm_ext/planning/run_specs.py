@@ -16,18 +16,13 @@ from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, ScenarioSpec
 from helm.common.hierarchical_logger import hlog, hwarn
 
-from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EvalSet, row_extra
 from helm_ext.formats import planned
 from helm_ext.formats.run_entries import parse_arguments, require_one
 from helm_ext.formats.scenarios import DIGEST_LENGTH, AdapterSpecScenario, EvalSetScenario
+from helm_ext.planning.names import fit_arguments, fit_name, to_text
 
 __all__ = ["get_adapter_spec_run_spec", "get_innodata_run_spec", "get_ultraeval_run_spec"]
-
-_MAX_FILE_NAME = 255
-"""Bytes in a file name, on every file system in use. HELM makes file names of run names and scenario arguments."""
-_MODEL_NAME = 40
-"""Bytes kept for the model's name, which HELM appends to the run's."""
 
 
 def get_adapter_spec_run_spec(**arguments: Any) -> RunSpec:
@@ -55,6 +50,7 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
     """
     from helm_ext.formats import ultraeval
     from helm_ext.formats.scenarios import UltraEvalScenario
+    from helm_ext.formats.ultraeval.facts import TaskFacts
     from helm_ext.planning import task_expander
 
     options = parse_arguments("ultraeval", arguments)
@@ -62,20 +58,13 @@ def get_ultraeval_run_spec(**arguments: Any) -> RunSpec:
         # HELM took `config=FILE` off the arguments, for the run expander that makes one run a task.
         return task_expander.make_pending(arguments)
     evalset = ultraeval.load(**{key: value for key, value in options.items() if key != "missing"})
-    tags = dict(tag.split("=", 1) for tag in evalset.tags)
-    named = options | {key: tags[key] for key in ("script", "script_sha", "data_sha")}
-    if evalset.adapter_spec.method == "generation":
-        args = evalset.scoring.to_args()
-        if "postprocess" in tags:
-            args["postprocess"] = {"name": tags["postprocess"]} | ({"root": tags["root"]} if "root" in tags else {})
-        metric_spec = MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
-    else:
-        metric_spec = MetricSpec(
-            class_name="helm_ext.scoring.likelihood.SentenceLikelihoodMetric", args={"rule": tags["rule"]}
-        )
-    groups = (f"UltraEval {tags['dataset']}",)
+    facts = evalset.details
+    assert isinstance(facts, TaskFacts)
+    named = options | facts.to_name_arguments()
+    groups = (f"UltraEval {facts.dataset}",)
     options["name"] = evalset.name
-    return make_run_spec("ultraeval", UltraEvalScenario, evalset, options, named, [metric_spec], groups)
+    specs = [facts.to_metric_spec(evalset.scoring)]
+    return make_run_spec("ultraeval", UltraEvalScenario, evalset, options, named, specs, groups)
 
 
 def get_innodata_run_spec(**arguments: Any) -> RunSpec:
@@ -94,11 +83,7 @@ def get_innodata_run_spec(**arguments: Any) -> RunSpec:
         resolved = hub.resolve(options["dataset"], options.get("version"), options.get("hub"))
         options["version"] = resolved.version
     evalset = innodata.load(**{key: value for key, value in options.items() if key != "missing"})
-    args = evalset.scoring.to_args()
-    if evalset.attributes:
-        args["attributes"] = {key: list(values) for key, values in evalset.attributes.items()}
-    metric_spec = MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
-    return make_run_spec("innodata", InnodataScenario, evalset, options, options, [metric_spec], evalset.tags)
+    return make_run_spec("innodata", InnodataScenario, evalset, options, options, extra_groups=evalset.tags)
 
 
 def make_run_spec(
@@ -112,7 +97,7 @@ def make_run_spec(
 ) -> RunSpec:
     """Return the RunSpec of an EvalSet: digest in the scenario's arguments and in the name, warnings logged.
 
-    Raises RunEntryError when HELM could not write files of that name.
+    What is too long for HELM's file names is replaced by a digest (`names`); the full text is in `run_spec.json`.
     """
     _log_findings(evalset, skips_missing=scenario_arguments.get("missing") == "skip")
     arguments = {
@@ -127,26 +112,33 @@ def make_run_spec(
     splits = {instance.split for instance in evalset.instances if instance.split != TRAIN_SPLIT}
     if splits == {"valid"}:
         arguments["main_split"] = "valid"
-    scenario = scenario_class(**arguments)
-    name = (
-        entry
-        + ":"
-        + ",".join(f"{key}={_in_name(value)}" for key, value in (name_arguments or scenario_arguments).items())
-    )
-    name += f",digest={evalset.digest[:DIGEST_LENGTH]}"
-    _require_writable_names(name, scenario.name, arguments)
+    named = name_arguments or scenario_arguments
+    plain = f"{entry}:{','.join(f'{key}={to_text(value)}' for key, value in named.items())}"
+    end = f",digest={evalset.digest[:DIGEST_LENGTH]}"
+    name = fit_name(entry, named, end)
+    fitted = fit_arguments(scenario_class, arguments)
+    scenario = scenario_class(**fitted)
     planned.keep(scenario.key(), evalset)
+    metrics = metric_specs or [_metric(evalset)]
+    if fitted != arguments or name != plain + end:
+        metrics = [*metrics, MetricSpec("helm_ext.planning.names.RunArguments", {**arguments, **named})]
     return RunSpec(
         name=name,
         scenario_spec=ScenarioSpec(
-            class_name=f"{scenario_class.__module__}.{scenario_class.__qualname__}", args=arguments
+            class_name=f"{scenario_class.__module__}.{scenario_class.__qualname__}", args=fitted
         ),
         adapter_spec=evalset.adapter_spec,
-        metric_specs=metric_specs
-        or [MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=evalset.scoring.to_args())],
+        metric_specs=metrics,
         groups=[scenario.name, *extra_groups],
         annotators=_annotators(evalset),
     )
+
+
+def _metric(evalset: EvalSet) -> MetricSpec:
+    args = evalset.scoring.to_args()
+    if evalset.attributes:
+        args["attributes"] = {key: list(values) for key, values in evalset.attributes.items()}
+    return MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
 
 
 def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:
@@ -159,23 +151,6 @@ def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:
     if evalset.adapter_spec.multi_label:
         args["multi_label"] = True
     return [AnnotatorSpec(class_name="helm_ext.scoring.annotators.AnswerAnnotator", args=args)]
-
-
-def _in_name(value: Any) -> str:
-    """Return a value as it stands in a run's name, which is a folder's name and is shown in reports."""
-    text = "+".join(value) if isinstance(value, list) else str(value)
-    return text.replace(",", "%2C").replace("\n", " ")
-
-
-def _require_writable_names(name: str, group: str, arguments: Mapping[str, Any]) -> None:
-    table = f"{group}_{group}_" + ",".join(f"{key}:{value}" for key, value in arguments.items()) + ".json"
-    run_folder = f"{name},model={'m' * _MODEL_NAME}"
-    longest = max(len(run_folder.encode()), len(table.encode()))
-    if longest > _MAX_FILE_NAME:
-        raise RunEntryError(
-            f"{name[:80]}…: HELM makes file names of these arguments, which may have {_MAX_FILE_NAME} bytes and come "
-            f"to {longest}\n  hint: start helm-run nearer to the files and give relative paths, or shorten names"
-        )
 
 
 def _log_findings(evalset: EvalSet, *, skips_missing: bool) -> None:

@@ -12,6 +12,9 @@ Expanders may also come first (`temperature=1.0,config=FILE`) and then change th
 therefore hold values that no task has (`_UNSET_*`): what was set is known also where it is HELM's default, and what was
 made of the old value (`stop_sequences + [x]`, `max_tokens + 5`) is made of the task's instead.
 
+A task of several that cannot be run (its data is missing, it would execute code) becomes a run that fails, after the
+others: HELM goes on after failed runs, names them at the end, and ends with 1.
+
 No run spec function of HELM's has a parameter `config` (asserted in tests/contract); another plugin's that has one
 gets an error that says so, instead of losing its argument. This module is imported by every helm-run: it imports
 nothing heavy.
@@ -26,13 +29,14 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.run_expander import RUN_EXPANDERS, RunExpander
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioSpec
+from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import HelmExtError, RunEntryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["PendingTaskScenario", "TaskConfigRunExpander", "install", "make_pending"]
+__all__ = ["BlockedTaskScenario", "PendingTaskScenario", "TaskConfigRunExpander", "install", "make_pending"]
 
 ENTRY = "ultraeval"
 _SOURCES = ("dataset", "data", "config")
@@ -62,6 +66,23 @@ class PendingTaskScenario(Scenario):
     def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - HELM's signature
         """Raise RunEntryError: the entry names neither config nor dataset nor data."""
         raise RunEntryError(_NOTHING_NAMED)
+
+
+class BlockedTaskScenario(Scenario):
+    """Stands in the RunSpec of a task that cannot be run, among others that can. Run, it says why."""
+
+    name = ENTRY
+    description = "An UltraEval task that cannot be run"
+    tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
+
+    def __init__(self, task: str, reason: str) -> None:
+        super().__init__()
+        self.task = task
+        self.reason = reason
+
+    def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - HELM's signature
+        """Raise RunEntryError with the reason."""
+        raise RunEntryError(f"task {self.task} cannot be run: {self.reason}")
 
 
 def make_pending(arguments: Mapping[str, Any]) -> RunSpec:
@@ -95,14 +116,33 @@ class TaskConfigRunExpander(RunExpander):
                 "another run entry\n  hint: remove config=, or disable the helm_ext plugin for this run"
             )
         arguments = run_spec.scenario_spec.args
-        make = self._make or _make_run_spec
         base = make_pending(arguments)
+        return [_merge(made, run_spec, base) for made in self._make_runs(arguments)]
+
+    def _make_runs(self, arguments: Mapping[str, Any]) -> list[RunSpec]:
+        """Return the run of each task; those that cannot be run come last. Raises what the only task raises."""
+        make = self._make or _make_run_spec
+        tasks = self._tasks(arguments)
+        if len(tasks) == 1:
+            return [make(**{"config": self.value, **arguments, **tasks[0]})]
+        made: list[RunSpec] = []
+        reasons: dict[str, str] = {}
+        for chosen in tasks:
+            asked = {"config": self.value, **arguments, **chosen}
+            try:
+                made.append(make(**asked))
+            except (HelmExtError, OSError) as error:
+                reasons[chosen["task"]] = str(error)
+        if not made:
+            raise RunEntryError(_none_can_run(self.value, reasons))
+        for task, reason in reasons.items():
+            hwarn(f"task {task} cannot be run, and will be named at the end: {reason}")
         return [
-            _merge(make(**{"config": self.value, **arguments, **chosen}), run_spec, base)
-            for chosen in self._tasks(arguments)
+            *made,
+            *(_make_blocked({"config": self.value, **arguments}, task, why) for task, why in reasons.items()),
         ]
 
-    def _tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return what chooses each task; nothing where the file holds one, or where the entry chooses."""
         from helm_ext.formats import ultraeval
         from helm_ext.formats.run_entries import parse_arguments
@@ -113,6 +153,27 @@ class TaskConfigRunExpander(RunExpander):
             parse_arguments("ultraeval", {"config": self.value})["config"], method=arguments.get("method")
         )
         return [{"task": name} for name in names] if len(names) > 1 else [{}]
+
+
+SHOWN_TASKS = 10
+"""Of those that cannot be run, where none can."""
+
+
+def _none_can_run(config: Any, reasons: Mapping[str, str]) -> str:
+    shown = [f"{task}: {reason}" for task, reason in list(reasons.items())[:SHOWN_TASKS]]
+    more = [f"... and {len(reasons) - SHOWN_TASKS} more"] if len(reasons) > SHOWN_TASKS else []
+    return "\n".join([f"config={config}: none of its {len(reasons)} tasks can be run", *shown, *more])
+
+
+def _make_blocked(arguments: Mapping[str, Any], task: str, reason: str) -> RunSpec:
+    from helm_ext.planning.names import fit_name
+
+    path = f"{BlockedTaskScenario.__module__}.{BlockedTaskScenario.__qualname__}"
+    return replace(
+        make_pending({}),
+        name=fit_name(ENTRY, {**arguments, "task": task}, ""),
+        scenario_spec=ScenarioSpec(class_name=path, args={"task": task, "reason": reason}),
+    )
 
 
 def _unset_adapter_spec() -> AdapterSpec:

@@ -139,7 +139,7 @@ class AnswerReader:
     def _split(self, text: str, pattern: str | None) -> list[str]:
         if pattern is None:
             return parsing.split_segments(text, self.scoring.separator)
-        return parsing.find_segments(text, pattern)
+        return parsing.find_segments(text, pattern, positions=self.scoring.extract_positions)
 
     def _clean(self, text: str, *, is_choice: bool) -> str | None:
         scoring = self.scoring

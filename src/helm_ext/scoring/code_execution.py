@@ -132,21 +132,26 @@ answer = os.dup(1)
 nothing = os.open(os.devnull, os.O_RDWR)
 os.dup2(nothing, 0)
 os.dup2(nothing, 1)
-exec(compile(program, "<model>", "exec"), {{"__name__": "__main__"}})
+exec(compile(program, "<model>", "exec"), {{}})
 os.write(answer, word)
 """
 
 
-def make_program(row: Mapping[str, Any], completion: str) -> str:
-    """Return the program that checks `completion`: HumanEval's rows have `prompt`, `test` and `entry_point`, MBPP's
-    have `text` and `test_list`.
+_MBPP_KEYS = {"text", "code", "task_id", "test_setup_code", "test_list", "challenge_test_list"}
 
-    Raises DatasetIntegrityError for rows of another kind.
+
+def make_program(row: Mapping[str, Any], completion: str) -> str:
+    """Return the program that checks `completion`, as upstream puts it together (metrics/function_execution.py).
+
+    A row with all of upstream's keys for MBPP is one of MBPP; else one with `prompt`, `test` and `entry_point` is one
+    of HumanEval; else `text` and `test_list` are enough for MBPP. Raises DatasetIntegrityError for other rows.
     """
-    if {"prompt", "test", "entry_point"} <= row.keys():
+    is_humaneval = {"prompt", "test", "entry_point"} <= row.keys()
+    if is_humaneval and not row.keys() >= _MBPP_KEYS:
         return f"{row['prompt']}{completion}\n{row['test']}\ncheck({row['entry_point']})"
     if {"text", "test_list"} <= row.keys():
-        return f"{completion}\n" + "\n".join(row["test_list"])
+        tests = "\n".join(row["test_list"])
+        return f'"""{row["text"]}\n{tests}"""\n{completion}\n{tests}'
     raise DatasetIntegrityError(
         "function_execution needs rows with `prompt`, `test` and `entry_point` (HumanEval) or with `text` and "
         f"`test_list` (MBPP); this one has {', '.join(sorted(row)) or 'no keys'}"
@@ -157,6 +162,8 @@ def passes(program: str, timeout: float = TIMEOUT_SECONDS) -> bool:
     """Return whether `program` runs to its end within `timeout` seconds and the limits above.
 
     A program that leaves early (`sys.exit(0)`) has not passed: the end is told by a word that the program is not given.
+    Its globals are empty, as upstream's: `__name__` is "builtins", so what stands under `if __name__ == "__main__":`
+    does not run.
     """
     word = os.urandom(16).hex()
     with tempfile.TemporaryDirectory(prefix="helm_ext_") as folder:

@@ -24,7 +24,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options
-from helm_ext.scoring.breakdown import break_down, describe_breakdown
+from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
 from helm_ext.scoring.completeness import REPORT_METADATA, count_left_out, find_unmeasured, take_scored
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
@@ -42,13 +42,10 @@ class EvalSetMetric(MetricInterface):
     def __init__(
         self,
         metrics: Sequence[str],
-        postprocess: dict[str, Any] | None = None,
         attributes: Mapping[str, Sequence[str]] | None = None,
         **scoring: Any,
     ) -> None:
         self.scoring = Scoring(metrics=tuple(metrics), **scoring)
-        self.postprocess = postprocess
-        """Arguments of `helm_ext.formats.ultraeval.get_postprocess`, for tasks that name one."""
         self.attributes = attributes or {}
         """`EvalSet.attributes`: the main metric is also reported for each of their values."""
         self.is_list = self.scoring.output_format == "list"
@@ -63,6 +60,8 @@ class EvalSetMetric(MetricInterface):
         self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
     ) -> MetricResult:
         """Score every request state but those of rows that were left out, which are counted."""
+        instances = scenario_state.instances
+        scenario_state = without_sub_splits(scenario_state)
         state = take_scored(scenario_state)
         scored = state.request_states
         unmeasured = find_unmeasured(state.adapter_spec, scored)
@@ -78,7 +77,7 @@ class EvalSetMetric(MetricInterface):
             aggregated_stats=[
                 *aggregated,
                 *summarize(self.list_scores, aggregated),
-                *break_down(self.scoring.main_metric, self.attributes, rows, state.instances),
+                *break_down(self.scoring.main_metric, self.attributes, rows, instances),
                 *count_left_out(scenario_state),
             ],
             per_instance_stats=rows,
@@ -109,18 +108,8 @@ class EvalSetMetric(MetricInterface):
         return get_scores(self.scoring.output_format)
 
     def get_postprocess(self) -> Callable[[str], str] | None:
-        """Return what a completion goes through before it is read; None for nothing."""
-        if self.postprocess is None:
-            return None
-        from helm_ext.formats import ultraeval
-
-        return ultraeval.get_postprocess(**self.postprocess)
-
-    def score_row(self, score: Score, question: Question, answers: Sequence[Answer]) -> Mapping[str, float]:
-        """Return the stats of a score that looks at the whole row: of the first answer."""
-        assert score.row_function is not None
-        row = row_extra(question.instance).get("data", {})
-        return score.to_stats(score.row_function(row, question.texts, answers[0].text))
+        """Return what a completion goes through before it is read; None for nothing. A format's own metric has some."""
+        return None
 
     def _get_reader(self, adapter_spec: AdapterSpec) -> Callable[[RequestState], Reading]:
         """Return what reads a request state: the answers that its completions mean, and our own stats of it."""
@@ -145,12 +134,14 @@ class EvalSetMetric(MetricInterface):
                 predictions.append(question.to_prediction(answer).strip())
             if is_list:
                 predictions[0] = question.to_list_prediction(answers).strip()
-            own = self._compute_own_stats(question, answers, num_outputs)
+            own = self.compute_own_stats(question, answers)
+            if num_outputs != 1:
+                own |= self._best_of_all(question, answers, num_outputs)
             return Reading(question.golds, predictions, completions[0].logprob, own)
 
         return read
 
-    def _compute_own_stats(self, question: Question, answers: Sequence[Answer], num_outputs: int) -> dict[str, float]:
+    def compute_own_stats(self, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""
         stats: dict[str, float] = {}
         counted = answers if self.is_list else answers[:1]
@@ -170,13 +161,23 @@ class EvalSetMetric(MetricInterface):
                 stats |= {**best, score.stats[0].name: 0.0} if unmatched else best
         for score in self.scores:
             if score.row_function is not None:
-                stats |= self.score_row(score, question, answers)
+                stats |= score.to_stats(self.score_row(score, question, answers))
             else:
                 stats |= score_texts(score, question, answers[:1])
-                if num_outputs != 1:  # as HELM's scores: the best of all completions
-                    best = score_texts(score, question, answers)
-                    stats |= {f"{name}@{num_outputs}": value for name, value in best.items()}
         return stats
+
+    def _best_of_all(self, question: Question, answers: Sequence[Answer], num_outputs: int) -> dict[str, float]:
+        """Return the best of all completions by each score of texts, as HELM does for its own."""
+        texts = [score for score in self.scores if score.kind == "text" and question.texts]
+        best = [score_texts(score, question, answers) for score in texts]
+        return {f"{name}@{num_outputs}": value for stats in best for name, value in stats.items()}
+
+    def score_row(self, score: Score, question: Question, answers: Sequence[Answer]) -> Value:
+        """Return the value of a score that looks at the whole row (it has a `row_function`): of the first answer."""
+        assert score.row_function is not None
+        extra = row_extra(question.instance)
+        golds = extra.get("gold", question.texts if len(question.texts) > 1 else question.texts[0])
+        return score.row_function(extra.get("data", {}), golds, answers[0].text)
 
 
 def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> Mapping[str, float]:

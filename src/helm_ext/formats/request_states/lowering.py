@@ -280,6 +280,7 @@ class Lowering:
             rows[index] = None  # type: ignore[call-overload] # the parsed row is not needed beside its instance
         problems = self.problems()
         raise_for(problems)
+        sub_splits = tuple(sorted({i.sub_split for i in instances if i.sub_split and i.split != "train"}))
         return EvalSet(
             name=self._name or self._header.get("name") or file_stem(self.path),
             format="adapter_spec",
@@ -292,6 +293,7 @@ class Lowering:
             description=self._header.get("description") or "",
             warnings=tuple(problem for problem in problems if problem.severity == "warning"),
             counts=self.counts,
+            attributes={"sub_split": sub_splits} if sub_splits else {},
         )
 
     def _assign_splits(self, settings: Settings) -> list[Row]:

@@ -178,6 +178,8 @@ class ScoringModel(TypedDict, total=False):
     """Between the segments of a list. Absent: `;`."""
     extract_all: str | None
     """Regular expression each match of which is a segment of a list; several groups make a tuple."""
+    extract_positions: bool | None
+    """Make the number of words before a match of `extract_all` part of its segment."""
     extract_references: bool | None
     """Apply `extract` and `extract_all` to references too."""
     drop_duplicates: bool | None

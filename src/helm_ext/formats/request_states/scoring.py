@@ -90,6 +90,7 @@ def make_scoring(
         lower=chosen.get("lower", False),
         separator=chosen.get("separator", ";"),
         extract_all=chosen.get("extract_all"),
+        extract_positions=chosen.get("extract_positions", False),
         extract_references=chosen.get("extract_references", False),
         drop_duplicates=chosen.get("drop_duplicates", False),
         cut_at=() if is_helm else stops.decide(chosen.get("cut_at_stop")),
@@ -110,19 +111,19 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
 def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Report) -> None:
     """Report what is said about lists where there are none, and tuples that no reference can be equal to."""
     if output_format != "list":
-        for key in ("separator", "extract_all", "drop_duplicates"):
+        for key in ("separator", "extract_all", "extract_positions", "drop_duplicates"):
             if chosen.get(key):
                 report.add(path(key), "predictions are no lists", '"output_format": "list" makes them', code="no-list")
         return
     if chosen.get("extract_all") and not chosen.get("extract_references"):
         try:
-            groups = re.compile(chosen["extract_all"]).groups
+            parts = re.compile(chosen["extract_all"]).groups + bool(chosen.get("extract_positions"))
         except re.error:
             return
-        if groups > 1:
+        if parts > 1:
             report.add(
                 path("extract_all"),
-                f"{groups} groups make each segment a tuple, and references are split at the separator alone",
+                f"each segment is a tuple of {parts}, and references are split at the separator alone",
                 "extract_references=true reads them by the same expression",
                 code="tuples",
             )

@@ -24,18 +24,20 @@ from helm_ext.errors import (
     did_you_mean,
     raise_for,
     show,
+    to_problem,
 )
 from helm_ext.evalset import EvalSet
 from helm_ext.formats.ultraeval import config as task_config
 from helm_ext.formats.ultraeval.checkout import open_checkout
+from helm_ext.formats.ultraeval.checkout_metrics import digest_metrics, require_metrics
 from helm_ext.formats.ultraeval.evalset_parts import (
     FORMAT,
     make_digest,
     make_scoring,
-    make_tags,
     needs_row,
     require_allowed,
 )
+from helm_ext.formats.ultraeval.facts import TaskFacts
 from helm_ext.formats.ultraeval.finished_run import check_log, load_log, read_log
 from helm_ext.formats.ultraeval.lowering import check_options, question_to_instance, to_adapter_spec
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
@@ -67,6 +69,7 @@ def load(
     metric: Any = None,
     root: str | Path | None = None,
     dataset_name: str | None = None,
+    params: str | Path | None = None,
     max_tokens: int | None = None,
     temperature: float | None = None,
     allow_code: bool = False,
@@ -86,9 +89,9 @@ def load(
     found = resolve(
         config=config, task=task, data=data, transform=transform, dataset=dataset, method=method, version=version,
         fewshot=fewshot, demos=demos, postprocess=postprocess, metric=metric, root=root, dataset_name=dataset_name,
-        max_tokens=max_tokens, temperature=temperature,
+        params=params, max_tokens=max_tokens, temperature=temperature,
     )  # fmt: skip
-    require_allowed(found.metrics, allow_code=allow_code)
+    require_allowed(found.metrics.names, allow_code=allow_code)
     shots, cap = found.fewshot, numbers["limit"]
     rows = read_rows(found.data)
     demonstrations = read_rows(found.demos) if found.demos is not None else None
@@ -97,6 +100,8 @@ def load(
     script = load_script(found.script, checkout)
     if found.method == "gen":
         get_postprocess(found.postprocess, str(checkout.root) if checkout else None)
+    own_metrics = found.metrics.from_checkout
+    require_metrics(own_metrics.values(), checkout, execute=True)
     questions: list[Question] = []
     failures: list[Failure] = []
     for made in make_questions(
@@ -116,6 +121,7 @@ def load(
         + ([("demos", demonstrations.sha256)] if demonstrations else [])
         + [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in found.files]
         + ([("postprocess", checkout.digest())] if checkout and (from_checkout or script.uses_checkout) else [])
+        + ([("metrics", digest_metrics(checkout))] if checkout and own_metrics else [])
     )
     return EvalSet(
         name=name or found.name,
@@ -126,17 +132,19 @@ def load(
             for q in questions
         ],
         adapter_spec=to_adapter_spec(found.method, found.sampling),
-        scoring=make_scoring(found.method, found.metrics),
+        scoring=make_scoring(found.method, found.metrics.names),
         display_name=found.name,
         description=_describe(found, shots),
-        tags=make_tags(
-            found.method,
-            found.dataset,
-            (found.version or found.script.stem, script.sha256[:12]),
-            rows,
-            found.metrics,
-            found.postprocess,
-            checkout.root if from_checkout and checkout else None,
+        tags=(found.method, found.dataset),
+        details=TaskFacts(
+            method=found.method,
+            dataset=found.dataset,
+            script=found.version or found.script.stem,
+            script_sha=script.sha256,
+            data_sha=rows.sha256,
+            metrics=found.metrics,
+            postprocess=found.postprocess if found.method == "gen" else "",
+            root=str(checkout.root) if checkout and (from_checkout or own_metrics) else None,
         ),
         warnings=(*found.warnings, *_sampling_warnings(found)),
         counts={"rows": len(rows.rows), "train": 0, "eval": len(questions), "demonstrations": shots},
@@ -173,7 +181,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     problems: list[Problem] = list(found.warnings)
     counts: dict[str, int] = {}
     try:
-        require_allowed(found.metrics, allow_code=bool(arguments.get("allow_code")))
+        require_allowed(found.metrics.names, allow_code=bool(arguments.get("allow_code")))
     except RunEntryError as error:
         problems.append(Problem(str(error), Location(str(found.data)), "", "warning", "code-execution"))
     read: list[Rows | None] = []
@@ -188,6 +196,12 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     if rows is not None:
         counts = {"rows": len(rows.rows)}
         problems += _check_counts(rows, demonstrations, found.fewshot) + _check_rows(found, rows, None)
+    try:
+        require_metrics(found.metrics.from_checkout.values(), checkout, execute=execute)
+    except TransformError as error:
+        problems += error.problems
+    except RunEntryError as error:
+        problems.append(to_problem(error, str(found.data), "metric"))
     if not execute:
         return problems + check_source(found.script, has_checkout=checkout is not None), counts
     try:

@@ -19,7 +19,7 @@ from typing import Any
 
 from helm_ext.errors import Location, Problem, TransformError, show
 
-__all__ = ["ALIASES", "Checkout", "find_checkout", "open_checkout"]
+__all__ = ["ALIASES", "Checkout", "find_checkout", "open_checkout", "open_root"]
 
 ALIASES = ("UltraEval", "seereval")
 """Names under which scripts import their checkout: today's, and the project's earlier one."""
@@ -61,11 +61,15 @@ class Checkout:
             sys.modules.update(self._hidden)
         _lock.release()
 
+    def load_module(self, name: str) -> Any:
+        """Return a module of the checkout by its name there (`tasks.postprocess`). Raises what the module raises."""
+        with self, contextlib.redirect_stdout(sys.stderr):
+            return importlib.import_module(f"{ALIASES[0]}.{name}")
+
     def load_postprocess(self) -> Any:
         """Return the module `tasks/postprocess.py`. Raises TransformError if it cannot be loaded."""
         try:
-            with self, contextlib.redirect_stdout(sys.stderr):
-                return importlib.import_module(f"{ALIASES[0]}.tasks.postprocess")
+            return self.load_module("tasks.postprocess")
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -124,3 +128,12 @@ def open_checkout(root: Path | None, script: Path | None) -> Checkout | None:
         return Checkout(root.resolve()) if (root / POSTPROCESS_FILE).is_file() else None
     found = find_checkout(script) if script is not None else None
     return Checkout(found) if found is not None else None
+
+
+def open_root(root: str | None) -> Checkout:
+    """Return the checkout in a folder that was found to be one when the run was planned."""
+    found = open_checkout(Path(root), None) if root is not None else None
+    if found is None:
+        problem = Problem("root: no UltraEval checkout", Location(str(root)), code="no-root", kind=TransformError)
+        raise TransformError([problem])
+    return found

@@ -9,14 +9,15 @@ from helm_ext.errors import DatasetError, Location, Problem, RunEntryError
 from helm_ext.evalset import EvalSet, row_extra
 from helm_ext.formats.ultraeval import run_log
 from helm_ext.formats.ultraeval.checkout import open_checkout
+from helm_ext.formats.ultraeval.checkout_metrics import digest_metrics, require_metrics
 from helm_ext.formats.ultraeval.evalset_parts import (
     FORMAT,
     make_digest,
     make_scoring,
-    make_tags,
     needs_row,
     require_allowed,
 )
+from helm_ext.formats.ultraeval.facts import TaskFacts
 from helm_ext.formats.ultraeval.lowering import to_adapter_spec
 from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
@@ -60,44 +61,47 @@ def load_log(
     if method not in (None, kind):
         raise RunEntryError(f"method={method}: {rows.path} holds the outputs of a {kind} run")
     said = run_log.read_run_log_config(rows.path)
-    post = str(postprocess) if postprocess is not None else said.postprocess
-    metrics, warnings = (
+    post = str(postprocess) if postprocess is not None else said.postprocess(kind)
+    metrics = (
         parse_metric_argument(metric, kind, post)
         if metric is not None
-        else read_metrics(said.metrics, kind, post, rows.path.name)
+        else read_metrics(said.require_metrics(), kind, post, str(said.path))
     )
-    require_allowed(metrics, allow_code=allow_code)
+    require_allowed(metrics.names, allow_code=allow_code)
     checkout = open_checkout(Path(root) if root else None, rows.path)
+    own_metrics = metrics.from_checkout
+    require_metrics(own_metrics.values(), checkout, execute=execute)
     if kind == "gen" and execute:
         get_postprocess(post, str(checkout.root) if checkout else None)
     from_checkout = kind == "gen" and execute and comes_from_checkout(post, checkout)
     used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
+    used += [("metrics", digest_metrics(checkout))] if checkout and own_metrics else []
     instances = run_log.to_recorded_instances(rows, kind, needs_row=needs_row(metrics))[:limit]
     recorded = sum(row_extra(instance)["recorded"]["status"] == "ok" for instance in instances)
-    title = str(dataset_name) if dataset_name is not None else run_log.name_of(rows.path, kind)
-    script = (rows.path.stem, "none")
+    title = str(dataset_name) if dataset_name is not None else run_log.name_of(rows.path, kind, said)
     return EvalSet(
         name=name or title,
         format=FORMAT,
         digest=make_digest([("log", rows.sha256), *used]),
         question_digest=make_digest(
-            [("questions", run_log.digest_questions(rows)), ("scored", f"{metrics} {post}"), *used]
+            [("questions", run_log.digest_questions(rows)), ("scored", f"{metrics.names} {post}"), *used]
         ),
         instances=instances,
         adapter_spec=to_adapter_spec(kind, Sampling()),
-        scoring=make_scoring(kind, metrics),
+        scoring=make_scoring(kind, metrics.names),
         display_name=title,
         description=f"Outputs of a finished UltraEval run of {title}.",
-        tags=make_tags(
-            kind,
-            title.split("_")[0],
-            script,
-            rows,
-            metrics,
-            post,
-            checkout.root if checkout and from_checkout else None,
+        tags=(kind, title.split("_")[0]),
+        details=TaskFacts(
+            method=kind,
+            dataset=title.split("_")[0],
+            script=rows.path.stem,
+            script_sha="none",
+            data_sha=rows.sha256,
+            metrics=metrics,
+            postprocess=post if kind == "gen" else "",
+            root=str(checkout.root) if checkout and (from_checkout or own_metrics) else None,
         ),
-        warnings=tuple(warnings),
         counts={
             "rows": len(rows.rows),
             "train": 0,

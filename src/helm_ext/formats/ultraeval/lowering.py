@@ -25,15 +25,17 @@ __all__ = ["check_options", "to_adapter_spec", "to_gen_instance", "to_ppl_instan
 
 
 def to_gen_instance(
-    index: int, parts: Sequence[str], golds: Sequence[str], *, sampling: Sampling, row: Mapping[str, Any] | None
+    index: int, parts: Sequence[str], gold: str | list[str], *, sampling: Sampling, row: Mapping[str, Any] | None
 ) -> Instance:
-    """Return a GEN row: every gold is an accepted answer; `row` travels along where a metric needs it."""
+    """Return a GEN row: every gold is an accepted answer; `row` and `gold` travel along where a metric needs them."""
     extra = RowExtra(prompt=list(parts))
     if sampling.decoding:
         extra["decoding"] = sampling.decoding
     if row is not None:
         extra["data"] = dict(row)
-    references = [Reference(Output(text=gold), tags=[CORRECT_TAG]) for gold in golds]
+        extra["gold"] = gold
+    texts = [gold] if isinstance(gold, str) else gold
+    references = [Reference(Output(text=text), tags=[CORRECT_TAG]) for text in texts]
     return _instance(index, parts, references, extra)
 
 
@@ -54,8 +56,8 @@ def question_to_instance(
     """Return a transformed row as HELM's Instance."""
     if method == "ppl":
         return to_ppl_instance(question.index, question.parts, row["target_scores"])
-    golds = question.transformed.processed_output
-    return to_gen_instance(question.index, question.parts, golds, sampling=sampling, row=row if needs_row else None)
+    gold = question.transformed.processed_output
+    return to_gen_instance(question.index, question.parts, gold, sampling=sampling, row=row if needs_row else None)
 
 
 def _instance(index: int, parts: Sequence[str], references: list[Reference], extra: RowExtra) -> Instance:

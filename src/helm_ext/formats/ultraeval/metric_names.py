@@ -1,20 +1,28 @@
-"""Upstream's metric names in ours, per method (formats.md, section 2)."""
+"""Which metrics a task is scored with: upstream's names in ours, per method.
+
+Upstream looks a metric's `type` up in its table, in lower case, and makes it with the further keys of `evaluation`
+(upstream's tasks/eval_task.py, `construct_metrics`). A name that is neither upstream's nor HELM's may be one that the
+user's checkout registers: `checkout_metrics` finds it there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
-from helm_ext.errors import Location, Problem, RunEntryError, did_you_mean
+from helm_ext.errors import DatasetSchemaError, Location, Problem, RunEntryError, did_you_mean, raise_for
 from helm_ext.scoring.likelihood_rules import MAIN_STATS
-from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, SCORES, score_name
+from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, PREFIX, SCORES, make_rouge, score_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from helm_ext.formats.ultraeval.config import Metric
 
-__all__ = ["parse_metric_argument", "read_metrics"]
+__all__ = ["MetricChoice", "known_metrics", "parse_metric_argument", "read_metrics"]
 
 DEFAULT = "exact_match"
 PPL_NORM = "general_torch_ppl_norm"
@@ -23,62 +31,74 @@ PPL_NORM = "general_torch_ppl_norm"
 _PPL_TYPES = {"log_prob": "ppl", "ppl": "ppl", "ppl_norm": "ppl_norm", "log_prob_mc2": "mc2", "mc2": "mc2"}
 _PPL_POSTPROCESS = ("", "none", "general_torch", "general_torch_ppl", PPL_NORM)
 
-HELM_NAMES = (
-    "quasi_exact_match", "quasi_leave_articles_exact_match", "prefix_exact_match", "quasi_prefix_exact_match",
-    "final_number_exact_match", "exact_set_match", "iou_set_match", "f1_set_match", "math_equiv",
-    "math_equiv_chain_of_thought", "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4", "chinese_bleu_1",
-    "chinese_rouge_1", "chinese_rouge_2", "wer_score", "cer_score",
-)  # fmt: skip
+MAX_STAT = 64
+"""Bytes in the name of a stat that is made of a config's arguments."""
+
+HELM_NAMES = tuple(name for name, score in get_scores().items() if score.kind == "helm" and not score.refused)
 """HELM's metrics that may be asked for beside upstream's (`evaluate_reference_metrics.metric_fn_mapping`)."""
 
-_NOT_HERE = {
-    "rouge": "HELM has rouge_1, rouge_2, rouge_l, and chinese_rouge_1, chinese_rouge_2 for Chinese",
-    "gpt4_eval": "a model as judge is not part of this format",
-}
+
+@dataclass(frozen=True)
+class MetricChoice:
+    """The metrics of a task."""
+
+    names: tuple[str, ...]
+    """Names of stats, the main one first. For PPL the main stat of one of `likelihood_rules.RULES`."""
+    definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Stat to upstream's `evaluation` (`type` and arguments), for what the registry of scores does not hold as such:
+    `rouge` with arguments, and all metrics of the checkout's own."""
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def from_checkout(self) -> Mapping[str, Mapping[str, Any]]:
+        """The definitions of metrics that only the user's checkout can make."""
+        return {stat: made for stat, made in self.definitions.items() if made["type"] != "rouge"}
 
 
-def parse_metric_argument(
-    value: Any, method: Literal["gen", "ppl"], postprocess: str
-) -> tuple[tuple[str, ...], list[Problem]]:
-    """Return our names for `metric=a+b` (or a sequence of names); the first is the main one. Raises RunEntryError."""
+def parse_metric_argument(value: Any, method: Literal["gen", "ppl"], postprocess: str) -> MetricChoice:
+    """Return the metrics of `metric=a+b` (or a sequence of names); the first is the main one. Raises RunEntryError."""
     names = (
         [str(name) for name in value]
         if isinstance(value, Sequence) and not isinstance(value, str)
         else str(value).split("+")
     )
     if method == "ppl":
-        return (_ppl_rule(names, postprocess),), []
-    return tuple(dict.fromkeys(_gen_name(name, {}) for name in names)), []
+        return MetricChoice((_ppl_rule(names, postprocess),))
+    return _choose((name, {}) for name in names)
 
 
 def read_metrics(
     metrics: Mapping[str, Metric] | None, method: Literal["gen", "ppl"], postprocess: str, place: str
-) -> tuple[tuple[str, ...], list[Problem]]:
-    """Return our names for a config's metrics; `accuracy` is the main one where there is one. Raises RunEntryError."""
+) -> MetricChoice:
+    """Return a config's metrics; `accuracy` is the main one where there is one. Raises RunEntryError, DatasetError."""
     if not metrics:
-        return ((_ppl_rule(["log_prob"], postprocess),) if method == "ppl" else (score_name(DEFAULT),)), []
+        return MetricChoice((_ppl_rule(["log_prob"], postprocess) if method == "ppl" else score_name(DEFAULT),))
+    for name, metric in metrics.items():
+        _require_aggregation(place, name, metric)
     if method == "ppl":
-        return (_ppl_rule([metric.evaluation.type for metric in metrics.values()], postprocess),), []
+        return MetricChoice((_ppl_rule([metric.evaluation.type for metric in metrics.values()], postprocess),))
     ordered = sorted(metrics.items(), key=lambda item: item[0] != "accuracy")
-    names = tuple(
-        dict.fromkeys(_gen_name(metric.evaluation.type, metric.evaluation.model_extra or {}) for _, metric in ordered)
-    )
-    return names, [warning for name, metric in ordered for warning in _aggregation_warnings(place, name, metric)]
+    return _choose((metric.evaluation.type, metric.evaluation.model_extra or {}) for _, metric in ordered)
 
 
-def _aggregation_warnings(place: str, name: str, metric: Metric) -> list[Problem]:
-    if metric.aggregation is None or metric.aggregation.type in ("mean", "pass_k"):
-        return []
-    known = did_you_mean(metric.aggregation.type, ("mean", "pass_k"))
-    message = f"unknown aggregation {metric.aggregation.type!r}; the mean over the rows is reported"
+def known_metrics() -> list[str]:
+    """Return the names that `metric=` takes for GEN without a checkout."""
+    return [*sorted(score.name.removeprefix(PREFIX) for score in SCORES), *HELM_NAMES]
+
+
+def _require_aggregation(place: str, name: str, metric: Metric) -> None:
+    if metric.aggregation is None or metric.aggregation.type.lower() in ("mean", "pass_k"):
+        return
+    hint = did_you_mean(metric.aggregation.type, ("mean", "pass_k")) or "upstream has mean and pass_k"
     location = Location(place, field=f"metric.{name}.aggregation.type")
-    return [Problem(message, location, known, "warning", "aggregation")]
+    message = f"unknown aggregation {metric.aggregation.type!r}"
+    raise_for([Problem(message, location, hint, code="aggregation", kind=DatasetSchemaError)])
 
 
 def _ppl_rule(names: Sequence[str], postprocess: str) -> str:
     for name in names:
         if name.lower() not in _PPL_TYPES:
-            gen = any(score.name == score_name(name.lower()) for score in SCORES)
+            gen = any(score.name == score_name(name) for score in SCORES)
             hint = "it scores generated answers: method=gen" if gen else did_you_mean(name, _PPL_TYPES)
             raise RunEntryError(
                 f"metric={name}: no metric of PPL tasks\n  hint: {hint or 'known: ' + ', '.join(_PPL_TYPES)}"
@@ -90,23 +110,37 @@ def _ppl_rule(names: Sequence[str], postprocess: str) -> str:
     return MAIN_STATS["ppl_norm" if rule == "ppl" and postprocess == PPL_NORM else rule]
 
 
-def _gen_name(name: str, arguments: dict[str, Any]) -> str:
-    lowered = name.lower().removeprefix("ultraeval_")
-    known = {score.name for score in SCORES}
+def _choose(asked: Iterable[tuple[str, Mapping[str, Any]]]) -> MetricChoice:
+    names: dict[str, None] = {}
+    definitions: dict[str, Mapping[str, Any]] = {}
+    for name, arguments in asked:
+        stat, definition = _gen_metric(name, arguments)
+        names[stat] = None
+        if definition is not None:
+            definitions[stat] = definition
+    return MetricChoice(tuple(names), definitions)
+
+
+def _gen_metric(name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the stat of a metric, and its definition where the registry of scores does not hold it as such."""
+    lowered = name.lower().removeprefix(PREFIX)
     if lowered == "bleu" and arguments.get("tokenizer", BLEU_TOKENIZERS[0]) not in BLEU_TOKENIZERS:
         tokenizer = arguments["tokenizer"]
         raise RunEntryError(
             f"metric bleu: tokenizer {tokenizer!r} is not available\n  hint: one of {', '.join(BLEU_TOKENIZERS)}"
         )
-    ours = score_name(lowered, arguments)
-    if ours in known:
-        return ours
+    if lowered == "rouge":
+        known = {key: value for key, value in arguments.items() if key in ("tokenizer", "index", "n_gram")}
+        stat = make_rouge(**known).name
+        return stat, {"type": lowered, **known} if stat != score_name(lowered) else None
+    stat = score_name(lowered, arguments)
+    if any(score.name == stat for score in SCORES):
+        return stat, None
     if lowered in HELM_NAMES:
-        return lowered
-    if lowered in _NOT_HERE:
-        raise RunEntryError(f"metric={name}: not available\n  hint: {_NOT_HERE[lowered]}")
+        return lowered, None
     if lowered in _PPL_TYPES:
         raise RunEntryError(f"metric={name}: it compares log-probabilities of options\n  hint: method=ppl")
-    choices = [score.removeprefix("ultraeval_") for score in sorted(known)] + list(HELM_NAMES)
-    hint = did_you_mean(name, choices) or f"known: {', '.join(choices)}"
-    raise RunEntryError(f"metric={name}: unknown metric\n  hint: {hint}")
+    full = stat + "".join(f"_{key}={value}" for key, value in sorted(arguments.items()))
+    if len(full.encode(errors="replace")) > MAX_STAT:  # HELM makes file names of stats
+        full = f"{full[: MAX_STAT // 4]}_{sha256(full.encode(errors='replace')).hexdigest()[:8]}"
+    return full, {"type": lowered, **arguments}

@@ -88,7 +88,7 @@ def make_questions(
                 except TransformProblem as problem:
                     failures.append(Failure(position, demos is not None, problem))
                 else:
-                    parts.append(f"{shown.input}{shown.output[0]}\n\n")
+                    parts.append(f"{shown.input}{shown.output}\n\n")
                 # A script may use the generator: each demonstration gets it as it was, so that none disturbs the next.
                 rng.setstate(state)
             try:

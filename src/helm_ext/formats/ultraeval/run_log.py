@@ -2,13 +2,14 @@
 
 A line holds `data` (the row), `ground_truth`, `prompt_inputs`, and `raw_outputs`: for GEN the texts, for PPL the token
 log-probabilities of each option, without those of the first token. The model, the sampling parameters and the texts of
-the tokens are not recorded. `config.json` beside it, if there, names the task's metric and postprocessing.
+the tokens are not recorded. `config.json` beside it names the task's metric and postprocessing: upstream's runs write
+`metric` (tasks/eval_task.py, `finish`), the files of its leaderboard say `metrics`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,10 +38,28 @@ KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
 
 @dataclass(frozen=True)
 class RunLog:
-    """What the log's `config.json` says, by upstream's names."""
+    """What the log's `config.json` says."""
 
-    metrics: Mapping[str, Metric]
-    postprocess: str = ""
+    path: Path
+    """The file, there or not."""
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    task_name: str = ""
+    task_postprocess: str = ""
+    model_postprocess: str = ""
+    """Upstream's `--postprocess`, of which PPL has two: the sum or the mean."""
+
+    def postprocess(self, method: Literal["gen", "ppl"]) -> str:
+        """Return what made answers of the outputs. For PPL the task's, if any, replaces the model's, as upstream."""
+        return self.task_postprocess or (self.model_postprocess if method == "ppl" else "")
+
+    def require_metrics(self) -> Mapping[str, Metric]:
+        """Return the run's metrics. Raises DatasetSchemaError where they are not known: no other will do."""
+        if self.metrics:
+            return self.metrics
+        message = "names no metric" if self.path.is_file() else "no such file: how the run was scored is not known"
+        hint = "metric=NAME says how to score; or put the config.json that UltraEval wrote with the outputs beside them"
+        place = Location(str(self.path), field="metric" if self.path.is_file() else "")
+        raise DatasetSchemaError([Problem(message, place, hint, code="no-metric", kind=DatasetSchemaError)])
 
 
 def is_run_log(row: Mapping[str, Any]) -> bool:
@@ -53,15 +72,20 @@ def read_run_log_config(path: Path) -> RunLog:
     beside = path.parent / "config.json"
     content = read_json(beside) if beside.is_file() else {}
     if not isinstance(content, dict):
-        content = {}
+        message, hint = f"expected an object, got {show(content)}", "the config.json that UltraEval wrote beside them"
+        problem = Problem(message, Location(str(beside)), hint, code="config", kind=DatasetSchemaError)
+        raise DatasetSchemaError([problem])
+    key = "metric" if "metric" in content else "metrics"
     try:
-        metrics = TypeAdapter(dict[str, Metric]).validate_python(content.get("metrics") or {})
+        metrics = TypeAdapter(dict[str, Metric]).validate_python(content.get(key) or {})
     except ValidationError:
-        place = Location(str(beside), field="metrics")
+        place = Location(str(beside), field=key)
         hint = "metric=NAME says how to score, in its place"
         problem = Problem("not the metrics of an UltraEval run", place, hint, code="config", kind=DatasetSchemaError)
         raise DatasetSchemaError([problem]) from None
-    return RunLog(metrics, str(content.get("task_postprocess") or ""))
+    name = content.get("task_name") or content.get("dataset_name") or ""
+    posts = {key: str(content.get(key) or "") for key in ("task_postprocess", "model_postprocess")}
+    return RunLog(beside, metrics, str(name), **posts)
 
 
 def digest_questions(rows: Rows) -> str:
@@ -72,10 +96,11 @@ def digest_questions(rows: Rows) -> str:
     return asked.hexdigest()
 
 
-def name_of(path: Path, method: str) -> str:
-    """Return the task's full name: that of the log's folder, else made of the file's."""
+def name_of(path: Path, method: str, said: RunLog) -> str:
+    """Return the task's full name: that of the log's folder, else the config's, else made of the file's."""
     folder = path.resolve().parent.name
-    return folder if FULL_NAME.fullmatch(folder) else f"{folder}_{path.stem}_{method}"
+    full = [name for name in (folder, said.task_name) if FULL_NAME.fullmatch(name)]
+    return full[0] if full else f"{folder}_{path.stem}_{method}"
 
 
 def method_of(rows: Rows) -> Literal["gen", "ppl"]:
@@ -125,14 +150,14 @@ def _check_row(row: Mapping[str, Any], place: Location) -> list[Problem]:
 def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance | Problem:
     truth = row["ground_truth"]
     golds = [truth] if isinstance(truth, str) else truth
-    if not isinstance(golds, list) or not golds or not all(isinstance(gold, str) for gold in golds):
+    if not isinstance(golds, list) or not golds or not all(isinstance(text, str) for text in golds):
         return _problem("ground_truth", f"expected a string or a list of strings, got {show(truth)}", place)
     texts = row["raw_outputs"]
     if not all(isinstance(text, str) for text in texts):
         return _problem("raw_outputs", f"expected texts, got {show(texts)}", place)
     prompts = row["prompt_inputs"]
     prompt = prompts[0] if prompts else ""
-    instance = to_gen_instance(index, ("", prompt), golds, sampling=Sampling(), row=row["data"] if needs_row else None)
+    instance = to_gen_instance(index, ("", prompt), truth, sampling=Sampling(), row=row["data"] if needs_row else None)
     completions = [{"text": text} for text in texts]
     return _with_recording(instance, [_state({"prompt": prompt}, completions)] if texts else [])
 

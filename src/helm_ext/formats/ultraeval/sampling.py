@@ -34,7 +34,7 @@ _NOT_SENT = ("batch_size", "logprobs", "prompt_logprobs", "skip_special_tokens")
 
 
 def read_sampling(
-    params: str, root: Path | None, *, max_tokens: int | None, temperature: float | None
+    path: Path | None, *, max_tokens: int | None, temperature: float | None
 ) -> tuple[Sampling, list[Path], list[Problem]]:
     """Return the sampling parameters, the files they came from, and warnings. Arguments win over the file.
 
@@ -47,13 +47,12 @@ def read_sampling(
     files: list[Path] = []
     values: dict[str, Any] = {}
     warnings: list[Problem] = []
-    if params:
-        path = (root or Path()) / params
+    if path is not None:
         if path.is_file():
             files.append(path)
             values, warnings = _read(path)
         elif max_tokens is None:
-            hint = "root=FOLDER names the checkout; or give max_tokens=N in its place"
+            hint = "root=FOLDER names the checkout that has it; or give max_tokens=N in its place"
             problem = Problem("generate.params: no such file", Location(str(path)), hint, code="no-params")
             raise DatasetNotFoundError([problem])
     decoding = Decoding()

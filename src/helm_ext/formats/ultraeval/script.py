@@ -42,8 +42,10 @@ class Transformed:
     """What `transform` made of one row."""
 
     input: str
-    output: tuple[str, ...]
-    processed_output: tuple[str, ...]
+    output: str
+    """What a demonstration shows: the first of several."""
+    processed_output: str | list[str]
+    """The accepted answer, or a list of them."""
 
 
 class TransformProblem(Exception):  # noqa: N818 - carries a Problem, is never shown itself
@@ -324,18 +326,17 @@ def _check_returned(returned: Any, function: Callable[..., Any]) -> Transformed:
         raise TransformProblem(f"input: expected a string, got {_kind(returned['input'])}", line, "transform-shape")
     for key in KEYS:
         _require_unicode(key, returned[key], line)
+    shown = _texts("output", returned["output"], line)
     return Transformed(
         returned["input"],
-        _texts("output", returned["output"], line),
+        shown if isinstance(shown, str) else shown[0],
         _texts("processed_output", returned["processed_output"], line),
     )
 
 
-def _texts(key: str, value: Any, line: int | None) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        return tuple(value)
+def _texts(key: str, value: Any, line: int | None) -> str | list[str]:
+    if isinstance(value, str) or (isinstance(value, list) and value and all(isinstance(item, str) for item in value)):
+        return value
     raise TransformProblem(
         f"{key}: expected a string or a list of strings, got {_kind(value)}", line, "transform-shape"
     )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.ultraeval.checkout import find_checkout
 from helm_ext.formats.ultraeval.config import TaskConfig, read_config
-from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
+from helm_ext.formats.ultraeval.metric_names import MetricChoice, parse_metric_argument, read_metrics
 from helm_ext.formats.ultraeval.sampling import Sampling, read_sampling
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ class Task:
     description: str = ""
     fewshot: int = 0
     postprocess: str = ""
-    metrics: tuple[str, ...] = ()
-    """Names of stats, the main one first. For PPL one of `helm_ext.scoring.likelihood.RULES`."""
+    metrics: MetricChoice = field(default_factory=lambda: MetricChoice(()))
     sampling: Sampling = field(default_factory=Sampling)
     demos: Path | None = None
     files: tuple[Path, ...] = ()
@@ -88,6 +87,7 @@ def resolve(
     metric: Any = None,
     root: str | Path | None = None,
     dataset_name: str | None = None,
+    params: str | Path | None = None,
     max_tokens: int | None = None,
     temperature: float | None = None,
 ) -> Task:
@@ -139,12 +139,12 @@ def resolve(
     sampling = Sampling()
     if chosen == "gen":
         sampling, sampling_files, sampling_warnings = read_sampling(
-            found.generate.params if found else "", top, max_tokens=max_tokens, temperature=temperature
+            _parameter_file(found, params, top), max_tokens=max_tokens, temperature=temperature
         )
         files += sampling_files
         warnings += sampling_warnings
     post = postprocess if postprocess is not None else (found.postprocess if found else "")
-    metrics, metric_warnings = (
+    metrics = (
         parse_metric_argument(metric, chosen, post)
         if metric is not None
         else read_metrics(found.metric if found else None, chosen, post, str(config or data_path))
@@ -166,7 +166,7 @@ def resolve(
         sampling=sampling,
         demos=_existing(Path(str(demos)), "demos") if demos is not None else None,
         files=tuple(files),
-        warnings=(*warnings, *metric_warnings),
+        warnings=tuple(warnings),
     )
 
 
@@ -190,16 +190,40 @@ def _folder(root: str | Path | None) -> Path | None:
     return folder
 
 
+def _parameter_file(config: TaskConfig | None, params: str | Path | None, root: Path | None) -> Path | None:
+    """Return the file of sampling parameters: the config's own, else that of `params=`, as upstream's `--params`."""
+    top = root or Path()
+    if config is not None and config.generate.params:
+        return top / config.generate.params
+    if params is None:
+        return None
+    return path if (path := Path(str(params))).is_file() else top / path
+
+
 def _existing(path: Path, what: str) -> Path:
     if not path.is_file():
-        hint = ""
-        if path.parent.is_dir():
-            hint = did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
-        elif "," not in str(path):
-            hint = "a path with a comma cannot stand in a run entry: rename it, or write %2C for the comma"
-        problem = Problem(f"{what}: no such file", Location(str(path)), hint, code="no-file", kind=DatasetNotFoundError)
+        problem = Problem(
+            f"{what}: no such file", Location(str(path)), _missing_hint(path), code="no-file", kind=DatasetNotFoundError
+        )
         raise DatasetNotFoundError([problem])
     return path
+
+
+def _missing_hint(path: Path) -> str:
+    """Return what helps against a missing file: another name, upstream's way to make it, a comma written otherwise."""
+    if path.parent.is_dir():
+        near = did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
+        if near:
+            return near
+    maker = path.parent.parent / "make_dataset.py"
+    if path.parent.name == "data" and maker.is_file():
+        return (
+            f"{maker} writes it from UltraEval's raw data: unpack RawData.zip (UltraEval's README says where it is) in "
+            "the checkout, then run python data_process.py there"
+        )
+    if path.parent.is_dir() or "," in str(path):
+        return ""
+    return "a path with a comma cannot stand in a run entry: rename it, or write %2C for the comma"
 
 
 def _from_config(
@@ -219,9 +243,10 @@ def _from_config(
     config = chosen[0]
     if root is not None:
         return config, root, warnings
-    for folder in path.resolve().parents:
-        if (folder / config.path).is_file():
-            return config, folder, warnings
+    for wanted in (config.path, config.transform):  # without the data, the script shows where the root is
+        for folder in path.resolve().parents:
+            if (folder / wanted).is_file():
+                return config, folder, warnings
     hint = "paths in a config are relative to the checkout's root, the parent of datasets/; root=FOLDER names it"
     place = Location(config.path)
     message = f"data: no such file in any folder above {path}"
@@ -278,9 +303,8 @@ def _data_file(folder: Path, task: str | None) -> Path:
     if wanted:
         return wanted[0]
     if not files:
-        problem = Problem(
-            "no data/*.jsonl in the folder", Location(str(folder)), "make_dataset.py of upstream writes it"
-        )
+        hint = _missing_hint(folder / "data" / "*.jsonl")
+        problem = Problem("no data/*.jsonl in the folder", Location(str(folder)), hint, code="no-file")
         raise DatasetNotFoundError([problem])
     names = [path.stem for path in files]
     hint = (did_you_mean(task, names) if task else "") or f"task=NAME chooses one: {', '.join(names)}"

@@ -1,22 +1,27 @@
-"""UltraEval's metrics for generated answers, by upstream's names and rules (formats.md, section 2).
+"""UltraEval's metrics for generated answers, by upstream's names and rules (upstream's folder `metrics/`).
 
 Upstream's names are also HELM's, with other rules (`exact_match`, `f1_score`), so every score here is called
 `ultraeval_<upstream's name>`; `score_name` translates. All compare the *postprocessed* completion with each accepted
 answer, and the best counts, except where upstream looks at all accepted answers at once, or at the row itself: those
-have a `row_function`.
+have a `row_function`. It gets the accepted answers as the task has them: one text, or a list, which upstream's
+`gaokaobench_match` and `qa_match` tell apart.
+
+tests/contract/test_ultraeval_upstream.py holds all of them against upstream's own code, where a checkout is given.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from helm_ext.errors import RunEntryError
 from helm_ext.scoring.score import Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["EXECUTING", "PREFIX", "SCORES", "score_name"]
+__all__ = ["EXECUTING", "PREFIX", "SCORES", "make_rouge", "score_name"]
 
 PREFIX = "ultraeval_"
 
@@ -27,23 +32,39 @@ BLEU_TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 """sacrebleu's tokenizers that need neither a download nor another package."""
 
 
+ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}
+ROUGE_ARGUMENTS: Mapping[str, Sequence[str]] = {
+    "tokenizer": BLEU_TOKENIZERS,
+    "index": tuple(ROUGE_PARTS),
+    "n_gram": ("1", "2", "l"),
+}
+
+_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "bleu": {"tokenizer": BLEU_TOKENIZERS[0]},
+    "rouge": {"tokenizer": BLEU_TOKENIZERS[0], "index": "f", "n_gram": "1"},
+}
+"""The arguments that upstream's metrics take, and what each is where a config does not say."""
+
+
 def score_name(upstream: str, arguments: Mapping[str, Any] | None = None) -> str:
     """Return our name for a metric of upstream's config, `{"type": upstream, **arguments}`.
 
     >>> score_name("exact_match")
     'ultraeval_exact_match'
-    >>> score_name("bleu", {"tokenizer": "zh"})
-    'ultraeval_bleu_zh'
+    >>> score_name("bleu", {"tokenizer": "zh"}), score_name("rouge", {"n_gram": "l"})
+    ('ultraeval_bleu_zh', 'ultraeval_rouge_l')
     """
-    tokenizer = (arguments or {}).get("tokenizer", BLEU_TOKENIZERS[0])
-    suffix = "" if upstream != "bleu" or tokenizer == BLEU_TOKENIZERS[0] else f"_{tokenizer}"
-    return f"{PREFIX}{upstream.lower()}{suffix}"
+    given = arguments or {}
+    name = upstream.lower()
+    changed = [
+        str(given[key]) for key, default in _DEFAULTS.get(name, {}).items() if given.get(key, default) != default
+    ]
+    return "_".join([f"{PREFIX}{name}", *changed])
 
 
 def exact_match(gold: str, prediction: str) -> float:
-    """Return 1.0 if both are equal once every space (U+0020) is removed; an empty prediction is never right."""
-    predicted = prediction.replace(" ", "")
-    return float(bool(predicted) and predicted == gold.replace(" ", ""))
+    """Return 1.0 if both are equal once every space (U+0020) is removed; a prediction of white space is never right."""
+    return float(bool(prediction.strip()) and prediction.replace(" ", "") == gold.replace(" ", ""))
 
 
 def prefix_match(gold: str, prediction: str) -> float:
@@ -52,39 +73,44 @@ def prefix_match(gold: str, prediction: str) -> float:
 
 
 def in_match(gold: str, prediction: str) -> float:
-    """Return 1.0 if the stripped gold answer occurs in the prediction; an empty gold or prediction never matches."""
-    wanted = gold.strip()
-    return float(bool(wanted) and wanted in prediction)
+    """Return 1.0 if the prediction, in lower case and stripped, is the gold answer as it stands."""
+    return float(prediction.lower().strip() == gold)
 
 
 def f1_score(gold: str, prediction: str) -> float:
     """Return the F1 of the words (split at white space), with multiplicity and without normalisation."""
     predicted, wanted = prediction.split(), gold.split()
     common = sum((Counter(predicted) & Counter(wanted)).values())
-    return 2 * common / (len(predicted) + len(wanted)) if common else 0.0
+    if not common:
+        return 0.0
+    precision, recall = common / len(predicted), common / len(wanted)
+    return 2 * precision * recall / (precision + recall)
+
+
+LETTERS = 26
 
 
 def qa_match(gold: str, prediction: str) -> float:
-    """`qa_match` without the row: the first option label of the first line, for any number of options up to 26."""
-    return float(bool(gold) and _first_label(prediction, 26) == gold.strip())
+    """`qa_match` without the row: whether the first option label of the first line is the gold one."""
+    return float(_first_label(prediction, LETTERS) == gold)
 
 
 def row_qa_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
-    """Return 1.0 if the first option label of the first line is gold, or the answer stands there in full.
+    """Return 1.0 if the first option label of the first line is gold, or the text begins with the right option.
 
-    A label is "(A)" or "A", with or without a full stop, for as many letters as the row has options. The full answer
-    counts where the prediction begins with it, after a repetition of the question.
+    A label is "(A)" or "A", with or without a full stop, for as many letters as the row has options; a prediction
+    without one has the label "". The right option is the first one worth 1; the question may stand before it. A list
+    of golds is never equal to a label, as upstream.
     """
     options: Mapping[str, Any] = row.get("target_scores") or {}
     text = prediction.strip()
-    label = _first_label(text, len(options))
-    if label and label in golds:
+    if _first_label(text, len(options)) == golds:
         return 1.0
     question = row.get("question")
-    if isinstance(question, str) and question.strip():
+    if isinstance(question, str):
         text = text.removeprefix(question.strip()).strip()
-    answer = next((option.strip() for option, worth in options.items() if worth == 1), "")
-    return float(bool(answer) and text.startswith(answer))
+    right = next((option for option, worth in options.items() if worth == 1), None)
+    return float(right is not None and text.startswith(right.strip()))
 
 
 def _first_label(prediction: str, count: int) -> str:
@@ -98,10 +124,11 @@ def _first_label(prediction: str, count: int) -> str:
     return ""
 
 
-def gaokaobench_match(gold: str, prediction: str) -> float:
-    """Return the share of the gold letters that the prediction has at the same place.
+def gaokaobench_match(gold: Sequence[str], prediction: str) -> float:
+    """Return the share of the parts of `gold` (its letters, or the items of a list) that the prediction has in place.
 
-    A prediction "X[SEP]Y" holds two readings of one completion: X counts if it has the right length, else Y.
+    A prediction "X[SEP]Y" holds two readings of one completion: X counts if it has as many letters as there are parts,
+    else Y, cut to as many.
     """
     if "[SEP]" in prediction:
         first, second = prediction.split("[SEP]", maxsplit=1)
@@ -111,7 +138,7 @@ def gaokaobench_match(gold: str, prediction: str) -> float:
 
 def row_gaokaobench_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:  # noqa: ARG001
     """A list of golds is one letter for each part of the question, not a list of alternatives."""
-    return gaokaobench_match("".join(golds), prediction)
+    return gaokaobench_match(golds, prediction)
 
 
 def chrf(gold: str, prediction: str) -> float:
@@ -121,7 +148,12 @@ def chrf(gold: str, prediction: str) -> float:
 
 def row_chrf(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:  # noqa: ARG001
     """ChrF over several references at once, as upstream hands them to sacrebleu."""
-    return _chrf(golds, prediction)
+    return _chrf(_as_list(golds), prediction)
+
+
+def _as_list(golds: Sequence[str]) -> Sequence[str]:
+    """One accepted answer is a text."""
+    return (golds,) if isinstance(golds, str) else golds
 
 
 def _chrf(golds: Sequence[str], prediction: str) -> float:
@@ -141,8 +173,43 @@ def _make_bleu(tokenizer: str) -> Score:
         function=lambda gold, prediction: bleu((gold,), prediction),
         display_name="BLEU (UltraEval)" if tokenizer == "13a" else f"BLEU (UltraEval, {tokenizer})",
         description=f"sacrebleu's BLEU of one answer, 0 to 100, tokenizer {tokenizer}, all references at once.",
-        row_function=lambda _row, golds, prediction: bleu(golds, prediction),
+        row_function=lambda _row, golds, prediction: bleu(_as_list(golds), prediction),
     )
+
+
+def make_rouge(tokenizer: str = BLEU_TOKENIZERS[0], index: str = "f1", n_gram: str = "1") -> Score:
+    """Return upstream's `rouge` with its arguments: of each, the first letter counts. Raises RunEntryError for others.
+
+    Only the first of several accepted answers is looked at, as upstream does.
+    """
+    chosen = {"tokenizer": tokenizer, "index": str(index)[:1].lower(), "n_gram": str(n_gram)[:1].lower()}
+    for key, known in ROUGE_ARGUMENTS.items():
+        if chosen[key] not in known:
+            hint = f"one of {', '.join(known)}"
+            raise RunEntryError(f"metric rouge: {key} {chosen[key]!r} is not available\n  hint: {hint}")
+    kind, part = chosen["n_gram"], chosen["index"]
+
+    def rouge(golds: Sequence[str], prediction: str) -> float:
+        from helm_ext.scoring.scores import rouge_chinese
+
+        tokenize = _tokenizer(tokenizer)
+        return 100.0 * rouge_chinese.score(tokenize(_as_list(golds)[0]), tokenize(prediction), kind)[part]
+
+    return Score(
+        name=score_name("rouge", {"tokenizer": tokenizer, "index": part, "n_gram": kind}),
+        function=rouge,
+        display_name=f"ROUGE-{kind.upper()} (UltraEval)",
+        description=f"ROUGE-{kind.upper()} {ROUGE_PARTS[part]} of one answer, 0 to 100, tokenizer {tokenizer}.",
+        row_function=lambda _row, golds, prediction: rouge(golds, prediction),
+    )
+
+
+@functools.cache
+def _tokenizer(name: str) -> Callable[[str], str]:
+    from sacrebleu.metrics.bleu import _get_tokenizer
+
+    tokenizer: Callable[[str], str] = _get_tokenizer(name)()
+    return tokenizer
 
 
 def _refuse_execution(gold: str, prediction: str) -> float:  # noqa: ARG001
@@ -177,12 +244,12 @@ def _score(
 SCORES: tuple[Score, ...] = (
     _score("exact_match", exact_match, "Exact match", "1 if equal to an accepted answer, all spaces removed."),
     _score("prefix_match", prefix_match, "Prefix match", "1 if the answer begins with an accepted one, both stripped."),
-    _score("in_match", in_match, "Contained", "1 if an accepted answer occurs in the answer."),
+    _score("in_match", in_match, "In match", "1 if the answer, in lower case and stripped, is an accepted one."),
     _score(
         "qa_match",
         qa_match,
         "QA match",
-        "1 if the first option label of the first line is right, or the right option's text stands there.",
+        "1 if the first option label of the first line is right, or the answer begins with the right option's text.",
         row_qa_match,
     ),
     _score("f1_score", f1_score, "F1", "F1 over words split at white space, best over the accepted answers."),
@@ -203,4 +270,5 @@ SCORES: tuple[Score, ...] = (
         refused="it runs the code that the model writes, which ultraeval: alone can allow",
     ),
     *(_make_bleu(tokenizer) for tokenizer in BLEU_TOKENIZERS),
+    make_rouge(),
 )
