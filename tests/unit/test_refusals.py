@@ -269,6 +269,7 @@ def test_what_says_too_little_is_unclear(reply):
         ("fresh2", 100, 94, 1),
         ("fresh3", 107, 105, 0),
         ("fresh4", 56, 54, 0),
+        ("fresh5", 47, 45, 0),
     ],
 )
 def test_replies_judged_by_hand(half, count, right, wrong):
