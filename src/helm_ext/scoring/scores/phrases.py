@@ -168,7 +168,7 @@ class Tables:
         return [replace(self.languages[number], phrases=phrases) for number, phrases in found.items()]
 
 
-_SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint")
+_SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such", "self", "instead")
 """Without any of these a text does not speak of refusing."""
 
 
