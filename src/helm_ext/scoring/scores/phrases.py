@@ -170,7 +170,7 @@ class Tables:
 
 
 _SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such",
-             "asked", "self", "topic", "instead")  # fmt: skip
+             "asked", "self", "topic", "rules", "instead")  # fmt: skip
 """Without any of these a text does not speak of refusing."""
 
 
