@@ -99,11 +99,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         if loose is not None:
             return (loose,)
     plain = label_set.plain.fullmatch(stripped)
-    if (
-        plain
-        and (stated := label_set.find(plain["label"]))
-        and all(len(t) > len(plain["named"]) for t in labels.values())
-    ):
+    if plain and (stated := label_set.find(plain["label"])) and all(len(t) > len(plain["named"]) for t in labels.values()):
         return (stated,)
     options = Options(label_set, labels)
     text = without_next_question(stripped)

@@ -12,18 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.options import Options
-from helm_ext.parsing.spelling import (
-    BRACKETS,
-    CLOSERS,
-    DASHES,
-    OPENERS,
-    PUNCTUATION,
-    fold,
-    is_pair,
-    is_sign,
-    lower,
-    peel,
-)
+from helm_ext.parsing.spelling import BRACKETS, CLOSERS, DASHES, OPENERS, PUNCTUATION, fold, is_pair, is_sign, lower, peel
 
 __all__ = ["UNCLEAR", "Item", "Mentions", "Named"]
 
@@ -145,12 +134,7 @@ class Mentions:
         """Tell whether an option may end at `position`: at a line's end, before a symbol or prose that may follow."""
         rest = self.text[position : position + _LOOK_AHEAD]
         first = rest.lstrip(" ")[:1]
-        return (
-            not first
-            or first == "\n"
-            or unicodedata.category(first) in {"So", "Co"}
-            or bool(phrases.CONTINUATION.match(rest))
-        )
+        return not first or first == "\n" or unicodedata.category(first) in {"So", "Co"} or bool(phrases.CONTINUATION.match(rest))
 
     def _read_item(self, position: int, stop: int = -1) -> Item | None:
         """Return the option that is named at `position`: the longer of a label and a text."""
@@ -183,9 +167,7 @@ class Mentions:
         sentence = _SENTENCE.split(line, maxsplit=1)[0]
         for part in {line, sentence} - {""}:
             texts = options.find_texts(part)
-            if texts and all(
-                options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts
-            ):
+            if texts and all(options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts):
                 return True
             if not texts and len(part) <= options.label_set.longest + 16:
                 other = options.label_set.find(peel(part))
@@ -245,32 +227,15 @@ class Mentions:
         for _ in range(_MAX_DECORATION):
             for option in self.options.texts:
                 end = place + len(option)
-                if self.lowered.startswith(option, place) and (
-                    self._ends_text(end) or self._goes_on(end) or stop in {end, _skip(self.text, end, CLOSERS)}
-                ):
+                if self.lowered.startswith(option, place) and (self._ends_text(end) or self._goes_on(end) or stop in {end, _skip(self.text, end, CLOSERS)}):
                     # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
-                    inner = (
-                        fold(option[1:])
-                        if option[0] in OPENERS and is_pair(option[0], self.text[end : end + 1])
-                        else option
-                    )
-                    is_clear = not self.options.find_longer(option, peeled) and (
-                        inner == option or inner not in by_text
-                    )
+                    inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], self.text[end : end + 1]) else option
+                    is_clear = not self.options.find_longer(option, peeled) and (inner == option or inner not in by_text)
                     label = by_text[option]
                     if behind and self.options.folded[behind] in {option, self.options.folded.get(label or "")}:
                         label = behind
                     closed = _skip(self.text, end, CLOSERS)
-                    return Item(
-                        label or "",
-                        place,
-                        closed,
-                        closed,
-                        True,
-                        self.text[closed : closed + 1] == "?",
-                        is_clear and label is not None,
-                        is_text=True,
-                    )
+                    return Item(label or "", place, closed, closed, True, self.text[closed : closed + 1] == "?", is_clear and label is not None, is_text=True)
             char = self.text[place : place + 1]
             if not char or char not in OPENERS + DASHES + ":" or is_sign(self.text, place):
                 return None

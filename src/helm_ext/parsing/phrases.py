@@ -74,7 +74,9 @@ _NOUN = (
     rf"(?:{_GOOD}[^\S\n](?:ones?|options?|choices?|letters?|statements?|picks?)"
     r"|answers?|option|choice|solution|selection|response|conclusion|letter|pick|guess|verdict|decision)"
 )
-_NOUN_TAIL = r"(?:\s{1,3}(?:here|therefore|thus|then|choice|option|letter|(?:to|for)\s(?:this|the|your)\s(?:question|problem|puzzle)))?"
+_NOUN_TAIL = (
+    r"(?:\s{1,3}(?:here|therefore|thus|then|choice|option|letter|(?:to|for)\s(?:this|the|your)\s(?:question|problem|puzzle)))?"
+)
 _LABELLED = r"(?:correct|key|output|result|prediction|label|right|final|marked|gabarito|richtig|correcta|lösung|svar)"
 _FOREIGN_NOUN = (
     r"(?:respuestas?|respostas?|risposta|risposte|réponses?|reponse|antwort(?:en)?|lösung|antwoord|odpowiedź|odpowiedz|"
@@ -129,144 +131,14 @@ INTRODUCTION = _compile(
 _ANCHOR = re.compile(
     rf"{MARKER}|####|[-=]>|\b"
     + _any_of(
-        *(
-            "ans",
-            "opt",
-            "option",
-            "choi",
-            "cho",
-            "sol",
-            "sel",
-            "resp",
-            "con",
-            "lett",
-            "pick",
-            "guess",
-            "verd",
-            "deci",
-            "corr",
-        ),
-        *(
-            "right",
-            "best",
-            "true",
-            "prop",
-            "appr",
-            "accu",
-            "suit",
-            "like",
-            "fina",
-            "key",
-            "outp",
-            "resu",
-            "pred",
-            "labe",
-            "val",
-            "chose",
-        ),
-        *(
-            "mark",
-            "gaba",
-            "rich",
-            "ant",
-            "lös",
-            "svar",
-            "risp",
-            "rép",
-            "repo",
-            "odp",
-            "cev",
-            "yan",
-            "jaw",
-            "opç",
-            "opz",
-        ),
-        *(
-            "alte",
-            "đáp",
-            "отв",
-            "вар",
-            "від",
-            "απά",
-            "say",
-            "take",
-            "thin",
-            "beli",
-            "go",
-            "went",
-            "vote",
-            "sett",
-            "stic",
-        ),
-        *(
-            "eli",
-            "esco",
-            "wäh",
-            "neh",
-            "выб",
-            "sce",
-            "kies",
-            "wyb",
-            "seç",
-            "chọn",
-            "pili",
-            "välj",
-            "it['’\\s]",
-            "that['’\\s]",
-        ),
-        *(
-            "this\\s",
-            "whic",
-            "c['’]",
-            "es\\s",
-            "è\\s",
-            "det\\s",
-            "so\\b",
-            "thus",
-            "ther",
-            "henc",
-            "defi",
-            "prob",
-            "clea",
-            "cert",
-        ),
-        *(
-            "obvi",
-            "sure",
-            "also",
-            "dahe",
-            "donc",
-            "quin",
-            "port",
-            "logo",
-            "i\\sm",
-            "make\\s",
-            "scra",
-            "on\\ss",
-            "wait",
-            "actu",
-        ),
-        *(
-            "no",
-            "rath",
-            "sorr",
-            "oops",
-            "edit",
-            "to\\sc",
-            "but",
-            "sino",
-            "sond",
-            "mais",
-            "bens",
-            "lean",
-            "lett",
-            "letr",
-            "buch",
-            "vas",
-            "vál",
-            "răsp",
-            "das\\s",
-        ),
+        *("ans", "opt", "option", "choi", "cho", "sol", "sel", "resp", "con", "lett", "pick", "guess", "verd", "deci", "corr"),
+        *("right", "best", "true", "prop", "appr", "accu", "suit", "like", "fina", "key", "outp", "resu", "pred", "labe", "val", "chose"),
+        *("mark", "gaba", "rich", "ant", "lös", "svar", "risp", "rép", "repo", "odp", "cev", "yan", "jaw", "opç", "opz"),
+        *("alte", "đáp", "отв", "вар", "від", "απά", "say", "take", "thin", "beli", "go", "went", "vote", "sett", "stic"),
+        *("eli", "esco", "wäh", "neh", "выб", "sce", "kies", "wyb", "seç", "chọn", "pili", "välj", "it['’\\s]", "that['’\\s]"),
+        *("this\\s", "whic", "c['’]", "es\\s", "è\\s", "det\\s", "so\\b", "thus", "ther", "henc", "defi", "prob", "clea", "cert"),
+        *("obvi", "sure", "also", "dahe", "donc", "quin", "port", "logo", "i\\sm", "make\\s", "scra", "on\\ss", "wait", "actu"),
+        *("no", "rath", "sorr", "oops", "edit", "to\\sc", "but", "sino", "sond", "mais", "bens", "lean", "lett", "letr", "buch", "vas", "vál", "răsp", "das\\s"),
     )
 )
 _ANCHOR_BEYOND = _compile(
@@ -308,86 +180,16 @@ SENTENCE_END = re.compile(r"[.!?](?=[\s\"')*_]|$)|[;\n。！？；]")
 _THINK = r"(?:think|thinks|believe|believes|assume|guess|say|says|argue|suspect|suppose|expect|claim|claims|choose|pick|select|answer)"
 _BAD = _any_of(
     *("previous", "prior", "preceding", "other", "another", "earlier", "former", "old", "initial", "original", "first"),
-    *(
-        "alternative",
-        "second",
-        "second-best",
-        "next",
-        "runner-up",
-        "worst",
-        "wrong",
-        "incorrect",
-        "false",
-        "bad",
-        "poor",
-    ),
-    *(
-        "opposite",
-        "common",
-        "popular",
-        "tempting",
-        "plausible",
-        "frequent",
-        "typical",
-        "invalid",
-        "excluded",
-        "rejected",
-    ),
-    *(
-        "your",
-        "his",
-        "her",
-        "their",
-        "students?['’]s?",
-        "неправильный",
-        "неверный",
-        "falsche",
-        "mauvaise",
-        "incorrecta",
-    ),
+    *("alternative", "second", "second-best", "next", "runner-up", "worst", "wrong", "incorrect", "false", "bad", "poor"),
+    *("opposite", "common", "popular", "tempting", "plausible", "frequent", "typical", "invalid", "excluded", "rejected"),
+    *("your", "his", "her", "their", "students?['’]s?", "неправильный", "неверный", "falsche", "mauvaise", "incorrecta"),
     *("errada", "otra", "andere", "anterior"),
 )
 _VOID = _any_of(
-    *(
-        "if",
-        "whether",
-        "unless",
-        "suppose",
-        "supposing",
-        "assume",
-        "assuming",
-        "not",
-        "isn['’]t",
-        "least\\slikely",
-        "no",
-    ),
-    *(
-        "don['’]t",
-        "doesn['’]t",
-        "didn['’]t",
-        "wouldn['’]t",
-        "won['’]t",
-        "can['’]t",
-        "couldn['’]t",
-        "cannot",
-        "never",
-        "neither",
-    ),
+    *("if", "whether", "unless", "suppose", "supposing", "assume", "assuming", "not", "isn['’]t", "least\\slikely", "no"),
+    *("don['’]t", "doesn['’]t", "didn['’]t", "wouldn['’]t", "won['’]t", "can['’]t", "couldn['’]t", "cannot", "never", "neither"),
     *("doubtful", "deny", "disagree", "unlikely", "impossible", "improbable", "false", "untrue", "hardly", "tempting"),
-    *(
-        "tempted",
-        "seem",
-        "unsure",
-        "unclear",
-        "may\\sbe",
-        "might\\sbe",
-        "could\\sbe",
-        "thought",
-        "assumed",
-        "nicht",
-        "pas",
-        "не",
-    ),
+    *("tempted", "seem", "unsure", "unclear", "may\\sbe", "might\\sbe", "could\\sbe", "thought", "assumed", "nicht", "pas", "не"),
 )
 _OTHERS = _any_of(
     *("you", "one", "some", "many", "most", "people", "others", "they", "students", "someone", "anyone", "he", "she"),
@@ -453,8 +255,7 @@ FILLER = re.compile(
 """Between an introduction and the label. May be empty."""
 
 DENIAL = re.compile(
-    r"\s{0,3}(?:(?:definitely|certainly|clearly|also|probably)\s)?(?:(?:not|never|nicht|pas|не|no|non|não|niet|nie)\b|不)",
-    _FLAGS,
+    r"\s{0,3}(?:(?:definitely|certainly|clearly|also|probably)\s)?(?:(?:not|never|nicht|pas|не|no|non|não|niet|nie)\b|不)", _FLAGS
 )
 """Between an introduction and the label: the label is denied."""
 
@@ -468,9 +269,7 @@ LEAD = re.compile(
 
 # What declares options the answer, behind them.
 _END = r"(?=\s{0,2}(?:[.,;:!?)*_\"'。、—–]|-\s|\([^()]|$|\n)|\s(?:because|since|as|for|here|to|and|but|while|given|among|out\sof|of\sthe|based|in\sthis)\b)"
-_MUST = (
-    r"(?:is|are|was|were|must\sbe|would\sbe|should\sbe|will\sbe|has\sto\sbe|(?:seems?|appears?|looks?)(?:\sto\sbe)?)"
-)
+_MUST = r"(?:is|are|was|were|must\sbe|would\sbe|should\sbe|will\sbe|has\sto\sbe|(?:seems?|appears?|looks?)(?:\sto\sbe)?)"
 _VERDICT = re.compile(
     r"\s(?:(?:it\sis|(?:would\s)?fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
     rf"|(?:both\s|all\s)?{_MUST}\s{{1,3}}(?:(?:clearly|definitely|therefore|thus|the|both|all|only|most|most\slikely|likely|indeed|"
@@ -480,9 +279,7 @@ _VERDICT = re.compile(
     r"|(?:es|son|é|são|è|sono|está|est|sont|ist|sind|är|is|zijn)\s(?:(?:la|le|the|die|das|het|a|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|"
     rf"juist\w?|rätt|certa|bonne|giust\w)(?:\s(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END})"
 )
-_MARKED = re.compile(
-    r"\s?[:=–-]\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false|no)(?=\s{0,2}(?:[.,;!)]|$|\n))"
-)
+_MARKED = re.compile(r"\s?[:=–-]\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false|no)(?=\s{0,2}(?:[.,;!)]|$|\n))")
 _VERDICT_BEYOND = re.compile(
     rf"\s?(?:选项|選項|项|項)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
     rf"|\s?(?:选项|選項|项|項)?(?:是|为)答案{_END}"

@@ -81,9 +81,7 @@ def _read_end_lines(mentions: Mentions, lines: list[tuple[int, int]]) -> tuple[l
     if len(lines) < 2:  # noqa: PLR2004 - one line has been read as a whole
         return [], []
     first, last = (_read_line(mentions, *line) for line in (lines[0], lines[-1]))
-    second, before_last = (
-        _read_line(mentions, *line) or _read_led_line(mentions, *line) for line in (lines[1], lines[-2])
-    )
+    second, before_last = (_read_line(mentions, *line) or _read_led_line(mentions, *line) for line in (lines[1], lines[-2]))
     firsts = [] if first is None or second not in {None, first} else [Statement(-1, lines[0][1], Rank.CONCLUDED, first)]
     if last is None:
         last = _read_led_line(mentions, *lines[-1])

@@ -55,10 +55,7 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     found = [
         introduction
         for place in phrases.find_anchors(lowered)
-        if (
-            introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place))
-            or phrases.INTRODUCTION.match(lowered, place)
-        )
+        if (introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place)) or phrases.INTRODUCTION.match(lowered, place))
     ]
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
     for found_here, is_denied in ((phrases.find_verdicts(lowered), False), (phrases.find_rejections(lowered), True)):
