@@ -178,7 +178,7 @@ def test_an_exception_counts_the_problems_that_it_does_not_list():
 
 
 def test_names_of_any_length_and_number_are_compared_in_bounded_time():
-    started = time.monotonic()
+    started = time.process_time()
     assert did_you_mean("a" * 10**6, ["a" * 10**6 + "b"]) == ""
     assert did_you_mean("instuctions", [*(f"{n}-{n}-{n}" for n in range(10**5)), "instructions"])
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5

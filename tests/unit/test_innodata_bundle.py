@@ -534,3 +534,36 @@ def test_json_schema_describes_records_and_meta():
     assert schema["$defs"]["meta"]["required"] == ["name", "test_size", "train_size", "test_digest", "train_digest"]
     pattern = schema["$defs"]["meta"]["properties"]["name"]["pattern"]
     assert pattern == "^[a-z0-9]+([._-][a-z0-9]+)*$"
+
+
+def test_the_limits_that_the_docs_state(monkeypatch):
+    for variable in ("HELM_EXT_MAX_BUNDLE_BYTES", "HELM_EXT_MAX_BUNDLE_RATIO"):
+        monkeypatch.delenv(variable, raising=False)
+    assert Limits.from_environ() == Limits(max_bytes=8 * 1024**3, max_ratio=200)
+    for text in ("0", "-1", "1.5", "x"):
+        monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", text)
+        with pytest.raises(HelmExtError, match="expected a positive whole number"):
+            Limits.from_environ()
+    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "1")
+    assert Limits.from_environ().max_bytes == 1
+
+
+def test_an_archive_without_members(tmp_path):
+    with zipfile.ZipFile(tmp_path / "demo.zip", "w"):
+        pass
+    assert (tmp_path / "demo.zip").stat().st_size == 22  # the record that ends an archive, and nothing else
+    assert [text.splitlines()[0] for text in texts(tmp_path / "demo.zip")] == [
+        f'demo.zip: member "{name}": missing' for name in ("test.jsonl", "train.jsonl", "meta.json")
+    ]
+
+
+def test_one_byte_too_many(demo):
+    demo.write_bytes(demo.read_bytes() + b"\n")
+    assert [text.splitlines()[0] for text in texts(demo)] == ["demo.zip: 1 byte of trailing data after the archive"]
+
+
+def test_sizes_at_their_limits(tmp_path):
+    path = write_zip(tmp_path / "demo.zip", members())
+    total = sum(len(data) for _, data in members())
+    assert texts(path, limits=Limits(max_bytes=total)) == []
+    assert texts(path, limits=Limits(max_bytes=total - 1)) != []

@@ -92,9 +92,9 @@ def test_of_very_many_attributes_a_hundred_group_the_report_and_a_warning_says_s
     rows = [{"id": str(n), "messages": [{"role": "user", "content": "?"}], "expected": "", "z": 1} for n in range(200)]
     attributes = {f"a{n:05}": n for n in range(40_000)}
     packed = pack(name="sums", test=write_lines(tmp_path / "t", rows), target=tmp_path, attributes=attributes)
-    started = time.monotonic()
+    started = time.process_time()
     evalset = load(path=packed.path)
-    assert time.monotonic() - started < 8  # a value for each row and attribute took minutes
+    assert time.process_time() - started < 8  # a value for each row and attribute took minutes
     assert list(evalset.attributes) == [f"a{n:05}" for n in range(100)]
     assert row_extra(evalset.instances[0])["attributes"] == {f"a{n:05}": str(n) for n in range(100)}
     assert len(evalset.tags) == 100
@@ -381,7 +381,8 @@ def test_metrics(bundle):
     assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match")
     scoring = load(path=bundle, metrics=["expected_f1"], main_metric="refusal_match").scoring
     assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match")
-    with pytest.raises(RunEntryError, match="unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
+    with pytest.raises(RunEntryError, match="unknown metric \"refusal_mtch\"
+  hint: did you mean 'refusal_match'"):
         load(path=bundle, main_metric="refusal_mtch")
     with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
         load(path=bundle, metrics=["zzz"])

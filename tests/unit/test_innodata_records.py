@@ -263,13 +263,13 @@ MANY = 100_000
 )
 def test_a_record_with_many_parts_is_read_in_linear_time(value):
     data = json.dumps(value).encode()
-    started = time.monotonic()
+    started = time.process_time()
     parse_record(data, Location("t", 1), Problems())
-    assert time.monotonic() - started < 8  # the quadratic ways took 15 to 100 seconds
+    assert time.process_time() - started < 8  # the quadratic ways took 15 to 100 seconds
 
 
 @pytest.mark.parametrize("data", [b"[" * 10**6, b'{"a":' * 10**6 + b"1" + b"}" * 10**6, b'"' * 10**7, b"\\" * 10**7])
 def test_long_lines_of_one_character(data):
-    started = time.monotonic()
+    started = time.process_time()
     assert parse_record(data, Location("t", 1), Problems()) is None
-    assert time.monotonic() - started < 8
+    assert time.process_time() - started < 8

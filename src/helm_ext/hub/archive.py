@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, show
+from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, count, show
 from helm_ext.hub.codes import BundleCode
 
 __all__ = ["Limits", "open_archive"]
@@ -126,7 +126,7 @@ def _check_end(file: BinaryIO, refuse: object) -> bool:
     directory_size, comment_size = record[5], record[7]
     extra = len(tail) - at - _END_RECORD.size - comment_size
     if extra > 0:
-        refuse(f"{extra} bytes of trailing data after the archive", BundleCode.TRAILING_DATA,
+        refuse(f"{count(extra, 'byte')} of trailing data after the archive", BundleCode.TRAILING_DATA,
                "make the archive anew, from the three files only")  # fmt: skip
         return False
     if extra < 0:
@@ -192,11 +192,11 @@ def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ..
 
     counts = Counter(member.filename for member in members if not _is_ignored(member.filename))
     wanted = ", ".join(names)
-    for name, count in counts.items():
-        if count > 1:
-            refuse(f"member {show(name)}: occurs {count} times", BundleCode.DUPLICATE_MEMBER)
+    for name, times in counts.items():
+        if times > 1:
+            refuse(f"member {show(name)}: occurs {times} times", BundleCode.DUPLICATE_MEMBER)
         if name not in names:
-            inner = name.rsplit("/", 1)[-1]
+            inner = name.rpartition("/")[2]
             hint = f"a bundle has exactly {wanted}"
             if inner in names or name.endswith("/"):
                 hint = "put the files at the top of the archive, in no folder"
@@ -207,4 +207,4 @@ def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ..
 
 
 def _is_ignored(name: str) -> bool:
-    return name.startswith(_IGNORED_FOLDER) or name.rsplit("/", 1)[-1] in _IGNORED_NAMES
+    return name.startswith(_IGNORED_FOLDER) or name.rpartition("/")[2] in _IGNORED_NAMES

@@ -322,8 +322,8 @@ def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]
         if first is None:
             first_seen[record.id] = Location(path, record.line)
             continue
-        name = first.path.rsplit("/", 1)[-1]
-        if first.path != path and path.rsplit("/", 1)[-1] == name:
+        name = first.path.rpartition("/")[2]
+        if first.path != path and path.rpartition("/")[2] == name:
             name = first.path
         problems.add(
             Location(path, record.line, "id"),
