@@ -229,7 +229,6 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         instances=instances,
         adapter_spec=spec,
         scoring=plan.scoring,
-        attributes={"sub_split": sub_splits} if sub_splits else {},
         display_name=header.get("display_name") or "",
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
