@@ -1,4 +1,4 @@
-"""Completions to predictions: extraction, cleaning and lists (formats.md, section 1, `output_format` and `scoring`)."""
+"""Completions to predictions: extraction, cleaning and lists (docs/adapter_spec.md, "`scoring`")."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _captured(match: re.Match[str]) -> str:
 def extract(text: str, pattern: str | re.Pattern[str]) -> str:
     """Return the first group of the last match (the whole match if the pattern has no group), or "" without a match.
 
-    `scoring.extract` of formats.md: the last, because reasoning comes before the answer.
+    The key `extract` of `scoring` (docs/adapter_spec.md): the last, because reasoning comes before the answer.
     """
     compiled = compile_pattern(pattern) if isinstance(pattern, str) else pattern
     last = None
