@@ -125,14 +125,28 @@ class Scoring:
     """How completions become scores. Becomes the arguments of `helm_ext.scoring.metrics.EvalSetMetric`."""
 
     metrics: tuple[str, ...] = ("exact_match", "quasi_exact_match")
-    """HELM's metric names (those of BasicGenerationMetric) or ours (`helm_ext.scoring.scores`)."""
+    """Names of `helm_ext.scoring.registry`: HELM's or ours."""
     main_metric: str = "exact_match"
     """The stat on the leaderboard."""
     output_format: Literal["string", "list"] = "string"
     extract: str | None = None
-    """Regular expression applied to each prediction: first group of the last match, or "" (formats.md, section 1)."""
+    """Regular expression applied to each prediction: first group of the last match. Where it matches nothing, the row
+    is unmapped: its score is 0, and it is counted."""
     strip: bool = False
     lower: bool = False
+    """Predictions and references are lower-cased."""
+    separator: str = ";"
+    """What stands between the segments of a list."""
+    extract_all: str | None = None
+    """Regular expression each match of which is a segment of a list; several groups make a tuple."""
+    extract_positions: bool = False
+    """Whether where a match of `extract_all` stands is part of its segment: the number of words before it."""
+    extract_references: bool = False
+    """Whether `extract` and `extract_all` apply to references too (`extract` where it matches)."""
+    drop_duplicates: bool = False
+    """Whether a segment that is repeated in a list counts once."""
+    cut_at: tuple[str, ...] = ()
+    """Stop sequences at which predictions and references are cut (`helm_ext.scoring.stops` decides)."""
     label_reading: Literal["forgiving", "exact"] = "forgiving"
     """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
     (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""

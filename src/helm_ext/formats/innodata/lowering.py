@@ -44,7 +44,7 @@ class Content:
     """Of the bundle, with `replies` of both files."""
     records: Sequence[Record]
     counts: dict[str, int]
-    warnings: Sequence[Problem] = ()
+    warnings: list[Problem] = ()
     replies: Mapping[str, Recorded] | None = None
     """By id."""
 

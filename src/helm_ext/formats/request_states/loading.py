@@ -54,6 +54,12 @@ class Arguments(TypedDict, total=False):
     extract: str | None
     strip: bool | None
     lower: bool | None
+    separator: str | None
+    extract_all: str | None
+    extract_positions: bool | None
+    extract_references: bool | None
+    drop_duplicates: bool | None
+    cut_at_stop: bool | None
 
 
 def load(path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
@@ -214,6 +220,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     for index, row in enumerate(rows):
         instances.append(builder.build(row, index if moves else None))
         rows[index] = None  # type: ignore[call-overload] # the parsed row is not needed beside its instance
+    sub_splits = tuple(sorted({i.sub_split for i in instances if i.sub_split and i.split != "train"}))
     return EvalSet(
         name=options.name or header.get("name") or _stem(content.reader.path),
         format="adapter_spec",
@@ -222,6 +229,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         instances=instances,
         adapter_spec=spec,
         scoring=plan.scoring,
+        attributes={"sub_split": sub_splits} if sub_splits else {},
         display_name=header.get("display_name") or "",
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
