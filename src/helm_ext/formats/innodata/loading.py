@@ -18,6 +18,7 @@ from helm_ext.errors import (
 )
 from helm_ext.formats.innodata.lowering import Content, to_evalset
 from helm_ext.formats.innodata.options import Options
+from helm_ext.formats.innodata.refusals import find_missing_refusals
 from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.hub import open_bundle, open_version, resolve
 from helm_ext.hub.bundle import Bundle, check_records
@@ -57,6 +58,9 @@ def load(**arguments: Any) -> EvalSet:
         content.counts["recorded"] = len(content.replies)
         content.counts["not_run"] = len(content.records) - len(content.replies)
     content.counts["eval"] = len(content.records)
+    if "refusal_match" in (*(options.metrics or ()), options.main_metric):
+        place = str(options.dataset or options.path)
+        content.warnings = [*content.warnings, *find_missing_refusals(content.records, place)]
     return to_evalset(content, options)
 
 

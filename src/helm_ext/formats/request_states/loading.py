@@ -234,7 +234,6 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
         counts=file.counts,
-        attributes={"sub_split": sub_splits} if sub_splits else {},
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
 
