@@ -165,9 +165,10 @@ def pack_bundle(folder):
 
 
 VALUES = {
-    "method": "generation", "seed": 1, "missing": "skip", "output_format": "string", "metrics": "exact_match+f1_score",
+    "method": "generation", "seed": 1, "missing": "skip", "output_format": "list", "metrics": "exact_match+f1_score",
     "main_metric": "exact_match", "extract": "(.)", "strip": "true", "lower": "no", "split": "test", "render": "text",
-    "max_tokens": 5, "limit": 3,
+    "max_tokens": 5, "limit": 3, "separator": r"\n", "extract_all": "(.)", "extract_positions": "true",
+    "extract_references": "true", "drop_duplicates": "true", "cut_at_stop": "true",
 }  # fmt: skip
 
 
