@@ -234,3 +234,19 @@ def test_another_package_is_found_by_its_entry_point(tmp_path):
     )
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout  # noqa: S603
     assert printed.strip() == "The vowels are equal."
+
+
+def test_bleu_without_nltks_data_is_an_error_when_the_run_is_planned(tmp_path, monkeypatch):
+    from nltk import tokenize
+    from request_states_files import errors, state, write
+
+    def word_tokenize(_text):
+        raise LookupError
+
+    monkeypatch.setattr(tokenize, "word_tokenize", word_tokenize)
+    monkeypatch.setattr("helm.benchmark.metrics.nltk_helper.install_nltk_resources", lambda: None)
+    path = write(tmp_path / "x.json", [state()], scoring={"metrics": ["bleu_4"]})
+    (found,) = errors(path)
+    assert "scoring.metrics: bleu_1 and bleu_4 need NLTK's data punkt_tab" in found
+    assert "hint: `python -m nltk.downloader punkt_tab`" in found
+    assert errors(write(tmp_path / "x.json", [state()], scoring={"metrics": ["rouge_l"]})) == []

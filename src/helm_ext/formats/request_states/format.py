@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT"]
 
 
+def _separator(_name: str, value: Any) -> str:
+    r"""What HELM cannot carry in a run entry is written as in JSON and URLs: `\n`, `\t`, `%2C` for a comma."""
+    return str(value).replace("\\n", "\n").replace("\\t", "\t").replace("%2C", ",")
+
+
 def _dataset_path(name: str, value: Any) -> str:
     """Return a path; where there is no such file, but a dataset of that name, say so."""
     path = _read_path(name, value)
@@ -30,11 +35,6 @@ def _dataset_path(name: str, value: Any) -> str:
         if file is not None:
             raise RunEntryError(f"{path}: no such file\n  hint: dataset={dataset} reads {file}")
     return path
-
-
-def _separator(_name: str, value: Any) -> str:
-    """Return a separator; what a run entry cannot hold is written as in JSON and URLs."""
-    return str(value).replace("\\n", "\n").replace("\\t", "\t").replace("%2C", ",")
 
 
 class _AdapterSpec(Format):
@@ -78,14 +78,24 @@ class _AdapterSpec(Format):
         Argument(
             "separator",
             Kind("text", _separator),
-            "what stands between the segments of a list; `\\n`, `\\t` and `%2C` (a comma) are written so",
+            r"what stands between the segments of a list; `\n`, `\t`, and `%2C` for a comma",
+            "the file's, or `;`",
+        ),
+        Argument("extract_all", TEXT, "a regular expression each match of which is a segment of a list", "the file's"),
+        Argument(
+            "extract_positions",
+            FLAG,
+            "the number of words before a match of `extract_all` is part of its segment",
             "the file's",
         ),
-        Argument("extract_all", TEXT, "a regular expression, each match of which is a segment of a list", "the file's"),
-        Argument("extract_positions", FLAG, "where a match stands is part of its segment", "the file's"),
-        Argument("extract_references", FLAG, "`extract` and `extract_all` apply to references too", "the file's"),
+        Argument("extract_references", FLAG, "`extract` and `extract_all` are applied to references too", "the file's"),
         Argument("drop_duplicates", FLAG, "a segment that is repeated in a list counts once", "the file's"),
-        Argument("cut_at_stop", FLAG, "predictions and references are cut at the stop sequences", "the file's"),
+        Argument(
+            "cut_at_stop",
+            FLAG,
+            "predictions and references are cut at the stop sequences",
+            "where only white space follows them in references",
+        ),
         Argument("name", TEXT, "the dataset's name", "the file's", names_data=True, in_run_entry=False),
     )
 

@@ -170,4 +170,5 @@ def _prepare(prepare: Callable[[], object], path: Path, report: Problems) -> Non
     try:
         prepare()
     except HelmExtError as error:
-        report.add(path, str(error), code="metrics")
+        message, _, hint = str(error).partition("\n  hint: ")
+        report.add(path, message, hint, code="metrics")

@@ -5,6 +5,10 @@ The names stand here because importing HELM's module costs seconds; a contract t
 
 from __future__ import annotations
 
+import contextlib
+import io
+
+from helm_ext.errors import HelmExtError
 from helm_ext.scoring.score import Score
 
 __all__ = ["SCORES"]
@@ -53,9 +57,39 @@ _DESCRIPTIONS = {
 _TEST_CASES = ("pass", "code_eval_acc")
 """Their references are more than text."""
 
+_WORD_TOKENIZED = ("bleu_1", "bleu_4")
+"""They call `nltk.tokenize.word_tokenize`, which needs data that no package brings."""
+
+
+def _require_word_tokenizer() -> None:
+    """Raise HelmExtError where NLTK's data are not there and cannot be downloaded, as HELM would on the first score."""
+    from nltk.tokenize import word_tokenize
+
+    with contextlib.suppress(LookupError):
+        word_tokenize("a")
+        return
+    from helm.benchmark.metrics.nltk_helper import install_nltk_resources
+
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        install_nltk_resources()
+    try:
+        word_tokenize("a")
+    except LookupError:
+        raise HelmExtError(
+            "bleu_1 and bleu_4 need NLTK's data punkt_tab, which are not here and cannot be downloaded\n"
+            "  hint: `python -m nltk.downloader punkt_tab` where there is a network, and NLTK_DATA=FOLDER names where "
+            "they lie; rouge_l needs no data"
+        ) from None
+
+
 SCORES: tuple[Score, ...] = (
     *(
-        Score(name=name, description=description, lower_is_better=name in _LOWER_IS_BETTER)
+        Score(
+            name=name,
+            description=description,
+            lower_is_better=name in _LOWER_IS_BETTER,
+            prepare=_require_word_tokenizer if name in _WORD_TOKENIZED else None,
+        )
         for name, description in _DESCRIPTIONS.items()
     ),
     *(
