@@ -113,7 +113,7 @@ def _without_point(text: str) -> str:
 def map_answer(completion: str, labels: Mapping[str, str], pattern: str | None = None) -> str | None:
     """Return the label that `completion` means; `pattern` is HELM's `output_mapping_pattern`, which overrides.
 
-    With a pattern, only what it extracts is read (formats.md: it overrides the reading of the whole completion): first
+    With a pattern, only what it extracts is read (docs/adapter_spec.md: it overrides the reading): first
     as a label by its exact spelling, as HELM does, then by the rules of `read_label`.
     """
     completion = _apply(completion, pattern)
