@@ -19,7 +19,9 @@ from helm_ext.scoring.registry import get_scores
 def test_names_of_reference_metrics():
     source = inspect.getsource(evaluate_reference_metrics.compute_reference_metrics)
     mapping = source.split("metric_fn_mapping: Dict[str, Callable] = {")[1].split("}")[0]
-    assert set(re.findall(r'"(\w+)":', mapping)) == {score.name for score in get_scores().values() if score.kind == "helm"}
+    assert set(re.findall(r'"(\w+)":', mapping)) == {
+        score.name for score in get_scores().values() if score.kind == "helm"
+    }
 
 
 def test_defaults_of_prefixes_and_suffixes():

@@ -381,7 +381,7 @@ def test_metrics(bundle):
     assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match")
     scoring = load(path=bundle, metrics=["expected_f1"], main_metric="refusal_match").scoring
     assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match")
-    with pytest.raises(RunEntryError, match="unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
+    with pytest.raises(RunEntryError, match=r"unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
         load(path=bundle, main_metric="refusal_mtch")
     with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
         load(path=bundle, metrics=["zzz"])

@@ -72,6 +72,14 @@ def test_output_mapping_pattern_overrides_the_reading():
     assert AnswerReader(Scoring(label_reading="exact"), r"<(\w)>").read("<C>", get_options(row)).text == "Oslo"
 
 
+def test_a_completion_is_read_up_to_where_the_files_next_question_begins():
+    options = get_options(state("x", labels=LABELS))
+    text = "It is the second one: B\n\nAufgabe: und nun?\nAntwort: C"
+    assert AnswerReader(Scoring(next_question=["\n\nAufgabe: "])).read(text, options).label == "B"
+    assert AnswerReader(Scoring(next_question=["\n\nAufgabe: "], extract=r"(\w)$")).read(text, options).label == "B"
+    assert AnswerReader(Scoring(next_question=["\n\nAufgabe: "])).read(text, None).text == text
+
+
 def test_the_first_recorded_completion_is_scored_whatever_its_log_probability():
     # HELM would score the second one: it sorts by falling log-probability.
     row = state("Rome", "Paris", logprobs=[-9.0, -0.1])

@@ -683,6 +683,18 @@ class TestDoubledPrompts:
 
 
 class TestScoring:
+    def test_where_the_next_question_would_begin(self, tmp_path):
+        spec = {
+            "instance_prefix": "\n\n",
+            "input_prefix": "Q: ",
+            "stop_sequences": ["\n", "###"],
+            "max_train_instances": 0,
+        }
+        assert self.scoring(tmp_path, rivers(), spec).next_question == ("\n\nQ: ", "###")
+        assert self.scoring(tmp_path, rivers(), spec).to_args()["next_question"] == ["\n\nQ: ", "###"]
+        assert self.scoring(tmp_path, rivers(), spec | {"input_prefix": " "}).next_question == ("###",)
+        assert self.scoring(tmp_path, [state()], spec).next_question == ()
+
     def scoring(self, tmp_path, rows=None, spec=None, scoring=None, **options):
         top = {"scoring": scoring} if scoring is not None else {}
         return load(write(tmp_path / "x.json", rows or [state()], spec, **top), **options).scoring
@@ -700,7 +712,7 @@ class TestScoring:
             main_metric="normalized_exact_match",
         )
         assert self.scoring(tmp_path, rivers()) == Scoring(
-            metrics=("exact_match", "quasi_exact_match"), main_metric="exact_match"
+            metrics=("exact_match", "quasi_exact_match"), main_metric="exact_match", next_question=("\nInput: ",)
         )
         shown = [choice("A. Nile\nB. Volga\nC. Rhine", RIVERS)]
         assert self.scoring(tmp_path, shown).main_metric == "exact_match"

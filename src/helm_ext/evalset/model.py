@@ -151,13 +151,16 @@ class Scoring:
     """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
     (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""
 
+    next_question: Sequence[str] = ()
+    """What the file's next question would begin with (`helm_ext.parsing.find_question_starts`). The completion of a
+    multiple-choice row is read up to there: base models go on with a question of their own."""
+
     def to_args(self) -> dict[str, Any]:
         """Return the JSON arguments that differ from the defaults, `metrics` always."""
         default = asdict(Scoring())
         mine = asdict(self)
         args = {key: value for key, value in mine.items() if key == "metrics" or value != default[key]}
-        args |= {key: list(value) for key, value in args.items() if isinstance(value, tuple)}
-        return args
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in args.items()}
 
 
 @dataclass(frozen=True)

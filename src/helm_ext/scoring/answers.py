@@ -79,11 +79,14 @@ class AnswerReader:
         self.is_exact = scoring.label_reading == "exact"
         self._cleans = bool(scoring.extract is not None or scoring.strip or scoring.lower or scoring.cut_at)
         self._cleans_golds = bool(scoring.lower or scoring.cut_at or scoring.extract_references)
+        self._next_question = tuple(scoring.next_question)
         self._takes_labels = not pattern and not self.is_list
         """A text that is nothing but a label is read as that label in any case."""
 
     def read(self, text: str, options: Mapping[str, str] | None) -> Answer:
         """Return what a completion's text answers; `options` are those of its row, see `get_options`."""
+        if options is not None and self._next_question:
+            text = parsing.cut_at_next_question(text, self._next_question)
         if self._cleans:
             cleaned = self._clean(text, is_choice=options is not None)
             if cleaned is None:

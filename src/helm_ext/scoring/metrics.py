@@ -192,6 +192,8 @@ def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> 
 
 def best_stats(score: Score, values: Sequence[Value]) -> Mapping[str, float]:
     """Return the stats of the best of some values: by the main stat, the first of equals."""
+    if len(values) == 1:
+        return score.to_stats(values[0])
     main = score.stats[0]
     best = min if main.lower_is_better else max
     if not score.several:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 __all__ = ["Kind", "Score", "StatInfo", "Value"]
@@ -64,7 +65,7 @@ class Score:
     prepare: Callable[[], object] | None = None
     """Called once when the score is asked for, before any model: raises HelmExtError where the score cannot work."""
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """What the function gets."""
         if self.list_function is not None:
@@ -73,7 +74,7 @@ class Score:
             return "row"
         return "helm" if self.function is None else "text"
 
-    @property
+    @cached_property
     def stats(self) -> tuple[StatInfo, ...]:
         """The stats that the score gives for a row, the main one first."""
         return self.several or (
@@ -95,6 +96,8 @@ class Score:
     def to_stats(self, value: Value) -> Mapping[str, float]:
         """Return the stats of what the function returned. Raises ValueError where they are not those of `stats`."""
         if not isinstance(value, Mapping):
+            if not self.several:
+                return {self.name: value}
             value = {self.name: value}
         if value.keys() != {stat.name for stat in self.stats}:
             expected = ", ".join(stat.name for stat in self.stats)

@@ -586,6 +586,7 @@ class UnmappedCompletions(Rule):
         self.pattern = given.get("output_mapping_pattern")
         self.multi_label = bool(given.get("multi_label"))
         self.is_list = header.settings.output_format == "list"
+        self.next_question = header.settings.next_question
         self.extract = scoring.get("extract")
         self.strip, self.lower = bool(scoring.get("strip")), bool(scoring.get("lower"))
 
@@ -602,6 +603,7 @@ class UnmappedCompletions(Rule):
             return
 
     def _names(self, completion: str, options: Mapping[str, str]) -> bool:
+        completion = parsing.cut_at_next_question(completion, self.next_question)
         text = parsing.clean(completion, extract=self.extract, strip=self.strip, lower=self.lower)
         if text is None:
             return False

@@ -291,6 +291,8 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
         num_outputs=settings.num_outputs,
         stops=survey.stops,
     )
+    if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):
+        scoring = replace(scoring, next_question=settings.next_question)
     wanted = 0 if survey.is_differentiated else settings.max_train_instances * settings.num_train_trials
     # Rows of other splits than those evaluated are drawn first.
     drawn = max(0, wanted - (survey.rows - survey.selected))
