@@ -236,8 +236,8 @@ def read_known(data: bytes) -> Any:
     """Return the state of a line if it is right and has no keys but those of the format, else None.
 
     What `_parse` and `models.STATE` return for such a line, read and checked at once: short rows load
-    in a quarter to a third less time. A test holds both equal. Unknown keys are dropped, and of two equal ones the first:
-    such a line has more quotes.
+    in a quarter to a third less time. A test holds both equal. Unknown keys are dropped, and of two equal ones the
+    first: such a line has more quotes.
     """
     try:
         state = KNOWN_STATE.decode(data)
