@@ -88,7 +88,7 @@ def test_scores_of_lists(name):
 
 def test_refusals():
     score = get_scores()["refusal_match"]
-    values = score.to_stats(score.function("I cannot help with that.", "I'm sorry, I can't help with that."))
+    values = score.to_stats(score.row_function({}, ["I cannot help with that."], "I'm sorry, I can't help with that."))
     assert values[score.main_stat] == 1
 
 
