@@ -7,7 +7,7 @@ equal to HELM's instances of the same values and hashed alike, written and copie
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import field, fields, make_dataclass
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -23,15 +23,11 @@ T = TypeVar("T")
 def _quick(cls: type[T]) -> type[T]:
     """Return the subclass of a dataclass without `__post_init__` whose defaults are plain values."""
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    defaults = {field.name: field.default for field in fields(cls) if field.default is not MISSING}  # type: ignore[arg-type]
-    arguments = ", ".join(f"{name}=defaults[{name!r}]" if name in defaults else name for name in names)
-    lines = [f"def __init__(self, {arguments}):", *(f" self.{name} = {name}" for name in names)]
-    scope: dict[str, Any] = {"defaults": defaults}
-    exec("\n".join(lines), scope)  # noqa: S102 - the only names in it are identifiers
+    thawed = make_dataclass(cls.__name__, [(f.name, f.type, field(default=f.default)) for f in fields(cls)])  # type: ignore[arg-type]
     body = {
         "__doc__": f"`{cls.__module__}.{cls.__qualname__}`, made quickly.",
         "__module__": __name__,
-        "__init__": scope["__init__"],
+        "__init__": thawed.__init__,  # type: ignore[misc]
         "__setattr__": object.__setattr__,
         "__delattr__": object.__delattr__,
     }

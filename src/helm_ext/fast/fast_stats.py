@@ -35,8 +35,8 @@ from helm.common.general import singleton
 from helm.common.hierarchical_logger import hlog
 
 from helm_ext.fast.calibration_stats import calibration_stats
-from helm_ext.fast.fast_scores import INTEGER_SCORES, get_score
-from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Row, Stats
+from helm_ext.fast.fast_scores import get_score
+from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
 from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_parts
 
 if TYPE_CHECKING:
@@ -96,12 +96,8 @@ class FastGenerationMetric(OnePassMetric):
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         scores = [(name, get_score(name)) for name in dict.fromkeys(self.names)]
-        num_outputs = adapter_spec.num_outputs
-        integer_scores = num_outputs == 1 and INTEGER_SCORES.issuperset(self.names)
-        score_names = tuple(name for name, _ in scores)
         # What is compared is the texts, but for references with test cases.
         repeats = {"pass", "code_eval_acc"}.isdisjoint(self.names)
-        left_out = self.left_out
         read = self.read or (lambda state: read_as_helm(state, adapter_spec))
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
@@ -109,29 +105,17 @@ class FastGenerationMetric(OnePassMetric):
             parts = common.get_parts(state, context)
             reading = read(state)
             if state.instance.references:
-                if "max_prob" not in left_out:
-                    max_prob = float(np.exp(reading.logprob)) if reading.logprob else 1.0
-                    parts.append([context.stat("max_prob", max_prob)])
-                texts = (*reading.golds, None, *reading.predictions) if repeats else None
-                scored = context.remembered.get(texts)
-                if scored is None:
-                    values = _score(state, reading, scores, num_outputs)
-                    if integer_scores:
-                        scored = context.shared(score_names, tuple([value for _, value in values]))  # type: ignore[misc]
-                    else:
-                        scored = context.stats(values)
-                    if texts:
-                        context.remember(texts, scored)
-                parts.append(scored)
+                if "max_prob" not in context.left_out:
+                    parts.append([context.stat("max_prob", float(np.exp(reading.logprob)) if reading.logprob else 1.0)])
+                texts = (*reading.golds, None, *reading.predictions) if repeats else object()
+                compared = context.once(
+                    "scores", texts, lambda: context.stats(_score(state, reading, scores, adapter_spec.num_outputs))
+                )
+                parts.append(compared)
             parts += language_modeling_parts(state, context)
             if reading.more:
                 key = tuple([(name, value, value.__class__) for name, value in reading.more.items()])
-                more = context.remembered.get(key)
-                if more is None:
-                    more = context.stats(reading.more.items())
-                    _refuse_repeats(parts, more)
-                    context.remember(key, more)
-                parts.append(more)
+                parts.append(context.once("more", key, lambda: _make_more(reading.more, parts, context)))
             return parts
 
         return compute_row
@@ -139,7 +123,7 @@ class FastGenerationMetric(OnePassMetric):
     def derive(self, stats: dict[MetricName, Stat]) -> list[Stat]:
         return compute_perplexity_metrics(stats)
 
-    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Row]) -> list[Stat]:
+    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Stats]) -> list[Stat]:
         lowest = next((stat.min for name, stat in stats.items() if name.name == "logprob"), None)
         if lowest is None or lowest >= 0:
             hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
@@ -147,11 +131,14 @@ class FastGenerationMetric(OnePassMetric):
         return calibration_stats(rows.values())
 
 
-def _refuse_repeats(parts: Parts, more: Stats) -> None:
-    known = {id(stat.name) for part in parts for stat in part}
-    repeated = sorted(stat.name.name for stat in more if id(stat.name) in known)
+def _make_more(values: Mapping[str, float], parts: Parts, context: Context) -> Stats:
+    """Return Stats of further values. Raises ValueError for names that `parts` has already."""
+    more = context.stats(values.items())
+    known = {stat.name for part in parts for stat in part}
+    repeated = sorted(stat.name.name for stat in more if stat.name in known)
     if repeated:
         raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
+    return more
 
 
 def read_as_helm(state: RequestState, adapter_spec: AdapterSpec) -> Reading:
@@ -233,7 +220,7 @@ class FastReferenceMetric(OnePassMetric):
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         count_tokens = lru_cache(maxsize=1024)(lambda reference: len(window.tokenize(f" {reference}")))
-        left_out, rewrite = self.left_out, self.rewrite
+        rewrite = self.rewrite
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
             states = [rewrite(state) for state in states]
@@ -241,9 +228,7 @@ class FastReferenceMetric(OnePassMetric):
             for state in states:
                 for name, value in common.get(state):
                     several.setdefault(name, []).append(value)
-            row = [
-                context.stat_of_many(name, tuple(values)) for name, values in several.items() if name not in left_out
-            ]
+            row = [context.stat(name, *values) for name, values in several.items() if name not in context.left_out]
             return [row, context.stats(_choice_values(states, adapter_spec.method, count_tokens))]
 
         return compute_row
