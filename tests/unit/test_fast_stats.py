@@ -13,14 +13,8 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.misspelling_perturbation import MisspellingPerturbation
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-from helm.benchmark.metrics.basic_metrics import (
-    BasicGenerationMetric,
-    BasicReferenceMetric,
-    compute_calibration_metrics,
-)
+from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric
 from helm.benchmark.metrics.evaluate_reference_metrics import normalize_text as helm_normalize_text
-from helm.benchmark.metrics.metric_name import MetricName
-from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import asdict_without_nones
@@ -29,7 +23,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.fast import one_pass
-from helm_ext.fast.calibration_stats import calibration_stats
 from helm_ext.fast.fast_scores import get_score, normalize_text
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, read_as_helm
 
@@ -416,27 +409,6 @@ def test_quasi_matches(gold, prediction):
     for name in ("quasi_exact_match", "quasi_prefix_exact_match"):
         assert get_score(name)(gold, prediction) == getattr(evaluate_reference_metrics, name)(gold, prediction)
     assert get_score("f1_score")(gold, prediction or "") == evaluate_reference_metrics.f1_score(gold, prediction or "")
-
-
-def make_confidence_row(number, probability, match, *, more=()):
-    names = [("logprob", -1.0), *more, ("max_prob", probability), ("exact_match", match)]
-    return [Stat(MetricName(name)).add(value) for name, value in names if value is not None]
-
-
-@pytest.mark.parametrize("kind", ["mixed", "all right", "all wrong", "fractions", "none"])
-def test_calibration_equals_helm(kind):
-    rng = random.Random(kind)
-    rows = {}
-    for number in range(400):
-        match = {"all right": 1, "all wrong": 0, "none": None, "fractions": rng.choice([0, 0.5, 1])}.get(
-            kind, rng.randrange(2)
-        )
-        # Rows of several lengths, some without a probability.
-        more = [(f"more{index}", 1.0) for index in range(rng.randrange(3))]
-        probability = rng.random() if rng.random() < 0.9 else None
-        instance = Instance(Input("?"), [], id=f"id{number}")
-        rows[instance] = make_confidence_row(number, probability, match, more=more)
-    assert calibration_stats(rows.values()) == compute_calibration_metrics(rows)
 
 
 def test_memory_is_bounded_where_no_request_is_like_another(monkeypatch):

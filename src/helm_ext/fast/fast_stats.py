@@ -26,6 +26,7 @@ from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.metrics.basic_metrics import (
     BasicGenerationMetric,
     BasicReferenceMetric,
+    compute_calibration_metrics,
     compute_perplexity_metrics,
 )
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
@@ -34,7 +35,6 @@ from helm.benchmark.window_services.window_service_factory import WindowServiceF
 from helm.common.general import singleton
 from helm.common.hierarchical_logger import hlog
 
-from helm_ext.fast.calibration_stats import calibration_stats
 from helm_ext.fast.fast_scores import get_score
 from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
 from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_parts
@@ -128,7 +128,7 @@ class FastGenerationMetric(OnePassMetric):
         if lowest is None or lowest >= 0:
             hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
             return []
-        return calibration_stats(rows.values())
+        return compute_calibration_metrics(rows)
 
 
 def _make_more(values: Mapping[str, float], parts: Parts, context: Context) -> Stats:

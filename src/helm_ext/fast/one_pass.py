@@ -10,7 +10,6 @@ Shared `Stat`s must not be changed by whoever receives them; HELM's own code cop
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections import defaultdict
 from dataclasses import replace

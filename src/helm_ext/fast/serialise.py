@@ -23,7 +23,6 @@ from dataclasses import fields
 from json.encoder import encode_basestring_ascii
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import orjson
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ _OPTIONS = (
 )
 _NULL = re.compile(rb"null(?:,?\n|\Z)")
 """A null that orjson wrote: with indentation it ends its line, and no string does, for a quote comes after it."""
-_NULL_AS_INTEGER = int.from_bytes(b"null", "little")
 
 
 def _compile_encoder(cls: Any) -> Callable[[Any], dict[str, Any]]:
@@ -99,8 +97,6 @@ def to_plain(value: Any) -> Any:
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in value]
-    if isinstance(value, orjson.Fragment):
-        return json.loads(orjson.dumps(value))
     return value
 
 
@@ -152,13 +148,6 @@ def dumps(value: Any, depth: int = 0) -> bytes:
     return data.replace(b"\n", b"\n" + b"  " * depth) if depth else data
 
 
-def _may_hold_null(data: bytes) -> bool:
-    """Return whether `null` occurs: a search for it reads byte by byte, numpy compares many at a time."""
-    return any(
-        (np.frombuffer(data, "<u4", (len(data) - start) // 4, start) == _NULL_AS_INTEGER).any() for start in range(4)
-    )
-
-
 def _encode_elements(items: list[Any], depth: int) -> bytes:
     """Encode the elements of a list that stands `depth` levels deep: indented, joined by commas, without brackets."""
     nested: Any = items
@@ -166,7 +155,7 @@ def _encode_elements(items: list[Any], depth: int) -> bytes:
         nested = [nested]  # so that orjson indents them
     try:
         data = orjson.dumps(nested, _default, _OPTIONS)
-        exact = not (_may_hold_null(data) and _NULL.search(data) and _has_nonfinite(items))
+        exact = not (_NULL.search(data) and _has_nonfinite(items))
     except TypeError:
         exact = False
     if not exact:  # one of them needs json: find out which
