@@ -105,8 +105,7 @@ class FastGenerationMetric(OnePassMetric):
             parts = common.get_parts(state, context)
             reading = read(state)
             if state.instance.references:
-                if "max_prob" not in context.left_out:
-                    parts.append([context.stat("max_prob", float(np.exp(reading.logprob)) if reading.logprob else 1.0)])
+                parts.append(context.once("max_prob", reading.logprob, lambda: _max_prob(reading.logprob, context)))
                 texts = (*reading.golds, None, *reading.predictions) if repeats else object()
                 compared = context.once(
                     "scores", texts, lambda: context.stats(_score(state, reading, scores, adapter_spec.num_outputs))
@@ -129,6 +128,10 @@ class FastGenerationMetric(OnePassMetric):
             hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
             return []
         return compute_calibration_metrics(rows)
+
+
+def _max_prob(logprob: float, context: Context) -> Stats:
+    return context.stats([("max_prob", float(np.exp(logprob)) if logprob else 1.0)])
 
 
 def _make_more(values: Mapping[str, float], parts: Parts, context: Context) -> Stats:
