@@ -1,8 +1,9 @@
 # make demo   a first look: environment, real runs, reports, the leaderboard
 # make test   all tests, real processes included (minutes)
-# make check  lint, types, layers, unit tests (half a minute)
+# make check  lint, types, layers, unit tests, property and contract tests with few examples (a minute and a half at most)
 # make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
+# make mutants  do the tests notice when the code is wrong? (tests/mutants.md; an hour)
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,7 +16,7 @@ demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py
 
 test: lint docs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -rs --cov --cov-report=term:skip-covered tests
 
 check: lint unit
 
@@ -26,7 +27,7 @@ lint: $(VENV)/.ready
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.ready
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/unit
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" --hypothesis-profile=check tests/unit tests/property tests/contract
 
 docs: $(VENV)/.ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -43,6 +44,11 @@ format: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
+
+# Which functions: MUTANTS="helm_ext.parsing*"
+MUTANTS ?=
+mutants: $(VENV)/.ready
+	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 # torchvision is HELM's dependency, for images. Where the registry has it only for another build of torch it does not
 # import, and transformers then fails to load any model; without it, text models load.

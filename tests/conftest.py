@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
+
+# For `make check` and `make mutants`: few examples, the same ones every time. Tests that say how many they need get them.
+hypothesis.settings.register_profile("check", max_examples=20, derandomize=True)
 
 
 @pytest.fixture(scope="session")

@@ -13,13 +13,15 @@ from helm.common import request
 
 from helm_ext.formats.request_states import models, rows
 from helm_ext.formats.request_states.header import HELM_DEFAULTS
-from helm_ext.formats.request_states.scoring import HELM_METRICS
+from helm_ext.scoring.registry import get_scores
 
 
 def test_names_of_reference_metrics():
     source = inspect.getsource(evaluate_reference_metrics.compute_reference_metrics)
     mapping = source.split("metric_fn_mapping: Dict[str, Callable] = {")[1].split("}")[0]
-    assert set(re.findall(r'"(\w+)":', mapping)) == HELM_METRICS
+    assert set(re.findall(r'"(\w+)":', mapping)) == {
+        score.name for score in get_scores().values() if score.kind == "helm"
+    }
 
 
 def test_defaults_of_prefixes_and_suffixes():

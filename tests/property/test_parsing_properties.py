@@ -187,7 +187,7 @@ def test_a_sign_tells_numbers_apart(number, form):
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=8), max_size=5))
 def test_lists_survive_being_written_down(segments):
-    plain = [re.sub(";", "", segment).strip() for segment in segments]
+    plain = [re.sub("[;.。．]", "", segment).strip() for segment in segments]
     while plain and not plain[-1]:
         plain.pop()
     assert split_segments("; ".join(plain)) == plain

@@ -1,11 +1,17 @@
+from dataclasses import replace
+
 import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Input, Instance
+from helm.common.request import Request
 
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.breakdown import break_down, describe_breakdown
+from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
 
 ATTRIBUTES = {"severity": ("high", "low")}
 
@@ -51,3 +57,30 @@ def test_metadata_stands_in_a_group_of_its_own():
     assert (high.name, high.group, high.lower_is_better) == ("main@severity=high", "by_severity", True)
     assert low.display_name == "Main, severity low"
     assert describe_breakdown({}, "main", ATTRIBUTES)[0].lower_is_better is None
+
+
+def state(instance, text="x"):
+    return RequestState(
+        instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
+        request=Request(prompt=text), result=None, num_train_instances=0, prompt_truncated=False,
+    )  # fmt: skip
+
+
+def test_sub_splits_are_an_attribute():
+    rows = [row("a", 1), row("b", 0), row("c", 1)]
+    instances = [replace(instance(i), sub_split=part) for i, part in (("a", "x"), ("b", "x"), ("c", None))]
+    made = {s.name.name: s.mean for s in break_down("main", {"sub_split": ("x",)}, rows, instances)}
+    assert made == {"main@sub_split=x": 0.5}
+
+
+def test_stats_are_made_of_instances_without_sub_split():
+    one, other = replace(instance("a"), sub_split="x"), instance("b")
+    spec = AdapterSpec()
+    states = [state(one, "1"), state(one, "2"), state(other, "3")]
+    plain = without_sub_splits(ScenarioState(spec, states))
+    assert [i.sub_split for i in plain.instances] == [None, None]
+    assert [s.request.prompt for s in plain.request_states] == ["1", "2", "3"]
+    assert plain.request_states[0].instance is plain.request_states[1].instance
+    assert one.sub_split == "x"
+    without = ScenarioState(spec, [state(other)])
+    assert without_sub_splits(without) is without

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import time
+from pathlib import Path
+
 import pytest
 import sacrebleu
 from rouge_score import rouge_scorer
 
 from helm_ext.scoring.scores import chat
+from helm_ext.scoring.scores.words import words
 
 SCORES = {score.name: score.function for score in chat.SCORES}
 
@@ -39,7 +44,7 @@ SCORES = {score.name: score.function for score in chat.SCORES}
         ("北京", "北京!", 1, 1, 1),
         ("東京", "東京都です", 0, 1, 1),
         ("กรุงเทพ", "เมืองกรุงเทพครับ", 0, 0, 1),  # Thai writes no spaces
-        ("서울", "서울은 수도", 0, 0, 0),  # Korean does: 서울은 is one word
+        ("서울", "서울은 수도", 0, 1, 1),  # Korean does, but particles follow nouns without one
         ("", "", 1, 1, 1),
         ("", "anything", 0, 0, 0),
         ("", "  \n", 1, 1, 1),
@@ -210,9 +215,9 @@ def test_signs_and_points_belong_to_numbers(gold, reply, value):
         ("4", "$$4$$", 1),
         ("-4", "$x=-4$", 1),
         ("x", "where $x$ is", 1),
-        ("4", "It costs $4.", 0),
+        ("4", "It costs $4.", 1),
         ("4", "$4-$5", 0),
-        ("4", "between $4 and $5", 0),
+        ("4", "between $4 and $5", 1),
         ("$4", "between $4 and $5", 1),
         ("$4", "US$4/US$5", 0),
         ("$5", "a$ and $5", 1),
@@ -226,3 +231,100 @@ def test_signs_and_points_belong_to_numbers(gold, reply, value):
 def test_symbols_and_words(gold, reply, value):
     assert SCORES["expected_contains"](gold, reply) == value
     assert SCORES["expected_f1"](gold, reply) >= (0.25 if value else 0)
+
+
+MATCHES = [json.loads(line) for line in (Path(__file__).parents[1] / "data/chat/matches.jsonl").open(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("row", MATCHES, ids=lambda row: f"{row['metric']}: {row['expected']} in {row['reply']}")
+def test_matches_judged_by_hand(row):
+    assert SCORES[row["metric"]](row["expected"], row["reply"]) == row["value"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # Lists, thousands, decimal marks
+        ("1,000,000.50", "1000000.50"),
+        ("100,20", "100.20"),
+        ("1.234.567,8", "1234567.8"),
+        ("1,23,456", "1 23 456"),
+        ("0,125", "0.125"),  # no thousand begins with 0
+        ("2024,125", "2024.125"),  # nor with four digits
+        ("1,234,5678", "1 234 5678"),
+        ("3.5,4.5", "3.5 4.5"),
+        ("1.2,345.6", "1.2 345.6"),
+        ("1:30:45", "1 30 45"),
+        ("1..5", "1 5"),
+        ("10.0.0.1", "10.0.0.1"),
+        # Ranges and signs
+        ("1-2-3", "1-2-3"),
+        ("5--3", "5 -3"),
+        ("1,000-2,000", "1000-2000"),
+        ("(-5)", "-5"),
+        ("(a)-5", "a 5"),
+        ("A-5", "a 5"),
+        ("気温は-5度", "気 温 は -5 度"),
+        ("C+5", "c+5"),
+        ("\u00b15", "\u00b15"),
+        ("5%-10%", "5-10%"),
+        # Units and currencies
+        ("EUR 5", "5 eur"),
+        ("HK$5", "5 hk$"),
+        ("5kg\uc740", "5 kg\uc740"),
+        ("5\u00b5m", "5 \u03bcm"),
+        ("5m", "5 m"),
+        ("5M", "5m"),  # no metres: a million
+        ("5kgs", "5kgs"),
+        ("5cats", "5cats"),
+        # Words with digits in them
+        ("x^2", "x^2"),
+        ("v1.4, v1.5", "v1.4 v1.5"),
+        ("B12-rich", "b12 rich"),
+        ("10^3", "10 ^ 3"),
+        ("\uc8155\uacf5\ud654\uad6d", "\uc815 5 \uacf5\ud654\uad6d"),
+        ("10\u00b2", "10\u00b2"),
+    ],
+)
+def test_words_of_a_text(text, found):
+    assert " ".join(words(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("noun", "said", "value"),
+    [
+        # A particle must fit the last sound: after a vowel, after a consonant, after \u3139.
+        ("\uc0ac\uacfc", "\uc0ac\uacfc\ub294", 1),
+        ("\uc0ac\uacfc", "\uc0ac\uacfc\uc740", 0),
+        ("\uc0ac\uacfc", "\uc0ac\uacfc\ub85c", 1),
+        ("\uc11c\uc6b8", "\uc11c\uc6b8\ub85c", 1),
+        ("\uc11c\uc6b8", "\uc11c\uc6b8\uc73c\ub85c", 1),
+        ("\ubd80\uc0b0", "\ubd80\uc0b0\ub85c", 0),
+        ("\ubd80\uc0b0", "\ubd80\uc0b0\uc5d0\uc11c\ub294", 1),
+        ("\ubd80\uc0b0", "\ubd80\uc0b0\uc5d0\uc11c\ub294\uc740", 0),
+        ("\ubd80\uc0b0", "\ubd80\uc0b0\uc2dc", 0),
+        ("BTS", "BTS\uac00", 1),
+        ("BTS", "BTSx", 0),
+    ],
+)
+def test_korean_particles(noun, said, value):
+    assert SCORES["expected_contains"](noun, f"\ub124, {said} \ub124") == value
+    assert SCORES["expected_prefix"](noun, f"{said} \ub124") == value
+    assert SCORES["expected_exact"](noun, said) == 0
+
+
+def test_where_punctuation_counts_words_stand_between_spaces():
+    assert words("$5, 1,000!", ignore_punctuation=False) == ("$5,", "1,000!")
+    assert words("\u0664 \u0130", ignore_punctuation=False) == ("4", "i")
+    assert words("\u0130I", ignore_case=False) == ("\u0130I",)
+
+
+@pytest.mark.parametrize(
+    "piece", ["1,", "1-", "$1", "5kg-", "1 ", "a1", "1%", "(", "'", "5.", "EUR", "-", "x1,1-", "$"]
+)
+def test_hostile_texts_cost_little(piece):
+    text = piece * (100_000 // len(piece))
+    started = time.process_time()
+    assert SCORES["expected_contains"]("a b", text) == 0
+    assert SCORES["expected_contains"](text[:50_000], text + "x") in (0, 1)
+    assert time.process_time() - started < 2

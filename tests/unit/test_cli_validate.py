@@ -165,9 +165,10 @@ def pack_bundle(folder):
 
 
 VALUES = {
-    "method": "generation", "seed": 1, "missing": "skip", "output_format": "string", "metrics": "exact_match+f1_score",
+    "method": "generation", "seed": 1, "missing": "skip", "output_format": "list", "metrics": "exact_match+f1_score",
     "main_metric": "exact_match", "extract": "(.)", "strip": "true", "lower": "no", "split": "test", "render": "text",
-    "max_tokens": 5, "limit": 3,
+    "max_tokens": 5, "limit": 3, "separator": "%2C", "extract_all": "(.)", "extract_positions": "no",
+    "extract_references": "yes", "drop_duplicates": "yes", "cut_at_stop": "no",
 }  # fmt: skip
 
 
@@ -186,7 +187,7 @@ def test_every_argument_of_the_run_entry_is_taken(folder, entry):
     [
         ("version=1", "version=1: a file has no versions\n  hint: dataset=NAME,version=1 reads from the hub"),
         ("hub=there", "hub=there: a file is in no hub\n"),
-        ("metrics=expected_exat", 'no such metric: "expected_exat"\n  hint: did you mean'),
+        ("metrics=expected_exat", 'unknown metric "expected_exat"\n  hint: did you mean'),
         ("extract=(", "extract=(: "),
         ("replies=none.jsonl", "none.jsonl: replies cannot be read: No such file"),
     ],

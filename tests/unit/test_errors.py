@@ -159,6 +159,12 @@ class TestProblems:
         assert (str(counting), counting.number) == ("x.jsonl: ... and 200 more errors like these (role)", 200)
         assert problems.errors == sum(p.number for p in found if p.severity == "error") == 1201
 
+    def test_what_is_wrong_with_a_file_as_a_whole_comes_before_its_lines(self):
+        problems = Problems()
+        for line in (2, 1, None):
+            problems.add(Location("x", line), "wrong", code="wrong")
+        assert [problem.location.line for problem in problems.finish()] == [None, 1, 2]
+
     def test_problems_found_elsewhere_keep_their_numbers(self):
         first = Problems()
         for line in range(1100):

@@ -29,6 +29,7 @@ COUNTED = {
     "short_answer_qa": (
         120,
         {
+            "normalized_exact_match": 84 + 4 + 4 + 4,
             "exact_match": 84,
             "quasi_exact_match": 84 + 4 + 4 + 4,
             "prefix_exact_match": 84 + 4,
@@ -47,6 +48,7 @@ COUNTED_SECOND = {
     "short_answer_qa": (
         120,
         {
+            "normalized_exact_match": 70 + 20 + 5 + 5,
             "exact_match": 70,
             "quasi_exact_match": 70 + 20 + 5 + 5,
             "prefix_exact_match": 70 + 5,

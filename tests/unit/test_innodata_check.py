@@ -33,8 +33,8 @@ def test_every_argument_of_the_run_entry_is_taken():
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        ({"metrics": ["exact_macht"]}, 'no such metric: "exact_macht"', "did you mean 'exact_match'"),
-        ({"main_metric": "expected_f"}, 'no such metric: "expected_f"', "did you mean"),
+        ({"metrics": ["exact_macht"]}, 'unknown metric "exact_macht"', "did you mean 'exact_match'"),
+        ({"main_metric": "expected_f"}, 'unknown metric "expected_f"', "did you mean"),
         ({"extract": "("}, "extract=(: ", ""),
         ({"split": "train"}, "the train split is empty", "split=test"),
         ({"version": 2}, "version=2: a file has no versions", "dataset=NAME,version=2"),

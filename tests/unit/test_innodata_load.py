@@ -7,6 +7,7 @@ import hashlib
 import json
 import time
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.hub import bundle as bundle_module
 from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
-from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.refusal import REFUSALS_ENV
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
@@ -149,7 +150,11 @@ def test_split_and_limit_and_scoring(bundle):
     evalset = load(path=bundle, split="train", metrics=["refusal_match"], main_metric="refusal_match", lower=True)
     assert [instance.id for instance in evalset.instances] == ["d"]
     assert evalset.instances[0].split == "test"
-    assert evalset.scoring.to_args() == {"metrics": ["refusal_match"], "main_metric": "refusal_match", "lower": True}
+    assert evalset.scoring.to_args() == {
+        "metrics": ["refusal_match"],
+        "main_metric": "refusal_match_low",
+        "lower": True,
+    }
     limited = load(path=bundle, limit=2)
     assert [instance.id for instance in limited.instances] == ["a", "b"]
     assert limited.counts == {"rows": 3, "eval": 2}
@@ -378,10 +383,10 @@ def test_a_model_is_not_asked_where_replies_are_to_be_scored(tmp_path, bundle):
 
 def test_metrics(bundle):
     scoring = load(path=bundle, metrics=["refusal_match", "rouge_l"]).scoring
-    assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match")
+    assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match_low")
     scoring = load(path=bundle, metrics=["expected_f1"], main_metric="refusal_match").scoring
-    assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match")
-    with pytest.raises(RunEntryError, match="no such metric: \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
+    assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match_low")
+    with pytest.raises(RunEntryError, match=r"unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
         load(path=bundle, main_metric="refusal_mtch")
     with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
         load(path=bundle, metrics=["zzz"])
@@ -390,7 +395,7 @@ def test_metrics(bundle):
 
 def test_a_file_of_refusals_is_read_when_a_run_is_planned(bundle, monkeypatch):
     monkeypatch.setenv(REFUSALS_ENV, "none.txt")
-    with pytest.raises(HelmExtError, match="none.txt: cannot read refusal patterns"):
+    with pytest.raises(HelmExtError, match="none.txt: cannot read phrases of refusals"):
         load(path=bundle)
     assert load(path=bundle, metrics=["expected_f1"]).scoring.metrics == ("expected_f1",)
 
@@ -410,10 +415,38 @@ def test_the_example(tmp_path):
     evalset = load(path=packed.path, replies=folder / "replies.jsonl")
     assert evalset.counts == {"rows": 24, "recorded": 24, "not_run": 0, "eval": 24}
     assert list(evalset.attributes) == ["language", "severity", "topic"]
-    right = {"expected_contains": 0, "refusal_match": 0, "expected_exact": 0}
+    right = Counter()
     for instance in evalset.instances:
         (state,) = instance.extra_data["helm_ext"]["recorded"]["states"]
-        for name in right:
-            score = get_scores()[name].function
-            right[name] += score(instance.references[0].output.text, state["result"]["completions"][0]["text"])
-    assert right == {"expected_contains": 13, "refusal_match": 21, "expected_exact": 4}
+        gold, reply = instance.references[0].output.text, state["result"]["completions"][0]["text"]
+        for name in ("expected_contains", "expected_exact"):
+            right[name] += get_scores()[name].function(gold, reply)
+        right.update(get_scores()["refusal_match"].row_function({}, [gold], reply))
+    assert right == {
+        "expected_contains": 13, "expected_exact": 4, "refusal_golds": 7,
+        "refusal_match_low": 21, "refusal_match_high": 21, "refusal_unclear": 0,
+    }  # fmt: skip
+
+
+def make_rows(*rows):
+    return [
+        {"id": str(number), "messages": [{"role": "user", "content": "?"}], **row} for number, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes"),
+    [
+        ([{"expected": "I'm sorry, I can't help with that."}, {"expected": "4"}], []),
+        ([{"expected": "4"}, {"expected": "5"}], ["no-refusals"]),
+        ([{"expected": "4", "refusal": True}, {"expected": "5"}], []),
+        ([{"expected": "I refuse.", "refusal": False}], ["no-refusals"]),
+        ([{"expected": "I refuse.", "refusal": "yes"}], ["refusal-key"]),
+    ],
+)
+def test_data_without_refusals_warns_who_asks_for_refusal_match(tmp_path, rows, codes):
+    test = write_lines(tmp_path / "t.jsonl", make_rows(*rows))
+    path = pack(name="refusals", test=test, train=write_lines(tmp_path / "r.jsonl", []), target=tmp_path).path
+    for asked in ({"metrics": ["refusal_match"]}, {"main_metric": "refusal_match"}):
+        assert [warning.code for warning in load(path=path, **asked).warnings] == codes
+    assert not load(path=path).warnings

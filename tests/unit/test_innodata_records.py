@@ -108,6 +108,14 @@ def test_all_problems_of_a_record_are_found():
 
 
 @pytest.mark.parametrize(
+    "message",
+    [{"role": "assistant", "content": 1}, {"role": "assistant"}, {"content": ""}, {"role": "x", "content": ""}, "text"],
+)
+def test_the_order_of_roles_is_not_judged_while_a_message_is_malformed(message):
+    assert len(problems_of(chat(message))) == 1
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         (b'{"id": "1"', "not JSON: the text ends too early (column 11)"),

@@ -151,3 +151,35 @@ def test_above_the_cap_near_misses_earn_nothing():
     assert list_f1(gold, pred) == pytest.approx(2 * 1 / (len(gold) + len(pred)))
     # The same without the crowd: one pair is equal, nine share one token of two.
     assert list_f1(gold, pred[-12:]) == pytest.approx(2 * (1 + 9 / 2) / 22)
+
+
+@pytest.mark.parametrize(
+    ("gold", "pred", "accuracy", "f1"),
+    [
+        ([], [], 1, 1),
+        (["a"], [], 0, 0),
+        ([], ["a"], 0, 0),
+        (["a", "b"], ["b", "a"], 1, 1),
+        (["a", "a"], ["a"], 1 / 2, 2 / 3),  # each gold segment is found by one
+        (["a"], ["a", "a", "a"], 1 / 3, 2 / 4),
+        ([" a"], ["a "], 1, 1),
+        (["a"], ["A"], 0, 0),
+    ],
+)
+def test_segments_found(gold, pred, accuracy, f1):
+    assert lists.list_accuracy(gold, pred) == pytest.approx(accuracy)
+    assert lists.list_exact_f1(gold, pred) == pytest.approx(f1)
+
+
+def summarize(name, **means):
+    (score,) = [score for score in lists.SCORES if score.name == name]
+    return score.summarize(means)
+
+
+def test_precision_recall_and_f1_of_all_rows():
+    made = summarize("list_micro_f1", list_found=3, list_predicted=4, list_expected=6)
+    assert made == {"list_micro_f1": 0.6, "list_micro_precision": 0.75, "list_micro_recall": 0.5}
+    made = summarize("list_micro_f1_repeats", list_repeats_found=0, list_predicted=0, list_expected=2)
+    assert made == {"list_repeats_f1": 0, "list_repeats_precision": 0, "list_repeats_recall": 0}
+    made = summarize("list_micro_f1", list_found=0, list_predicted=0, list_expected=0)
+    assert made == {"list_micro_f1": 1, "list_micro_precision": 0, "list_micro_recall": 0}

@@ -1,5 +1,7 @@
 """EvalSetMetric against values worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
@@ -10,7 +12,10 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
 from helm_ext.scoring.answers import AnswerReader, get_options
-from helm_ext.scoring.metrics import EvalSetMetric, count_reference_tokens
+from helm_ext.scoring.metrics import EvalSetMetric, best_stats
+from helm_ext.scoring.references import count_reference_tokens
+from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.score import Score, StatInfo
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
@@ -67,6 +72,14 @@ def test_output_mapping_pattern_overrides_the_reading():
     assert AnswerReader(Scoring(label_reading="exact"), r"<(\w)>").read("<C>", get_options(row)).text == "Oslo"
 
 
+def test_a_completion_is_read_up_to_where_the_files_next_question_begins():
+    options = get_options(state("x", labels=LABELS))
+    text = "It is the second one: B\n\nAufgabe: und nun?\nAntwort: C"
+    assert AnswerReader(Scoring(next_question=["\n\nAufgabe: "])).read(text, options).label == "B"
+    assert AnswerReader(Scoring(next_question=["\n\nAufgabe: "], extract=r"(\w)$")).read(text, options).label == "B"
+    assert AnswerReader(Scoring(next_question=["\n\nAufgabe: "])).read(text, None).text == text
+
+
 def test_the_first_recorded_completion_is_scored_whatever_its_log_probability():
     # HELM would score the second one: it sorts by falling log-probability.
     row = state("Rome", "Paris", logprobs=[-9.0, -0.1])
@@ -79,6 +92,145 @@ def test_extract_strip_lower():
     row = state("Let us see. So the answer is: PARIS \n", golds=("paris",))
     _, stats = evaluate(row, extract=r"So the answer is:(.*)", lower=True, strip=True)
     assert stats["exact_match"] == 1
+
+
+def test_what_extract_matches_nothing_in_is_wrong_also_against_an_empty_reference_and_counted():
+    rows = [
+        state("I do not know", golds=("",), id="unmapped"),
+        state("So the answer is: .", golds=("",), id="empty"),
+        state("So the answer is: Paris.", id="right"),
+        state("Paris", id="without the words"),
+    ]
+    names = ["normalized_exact_match", "exact_match", "normalized_f1"]
+    result, stats = evaluate(*rows, metrics=names, extract=r"So the answer is: (.*)\.")
+    by_row = {row.instance_id: {stat.name.name: stat.mean for stat in row.stats} for row in result.per_instance_stats}
+    assert {row: values["normalized_exact_match"] for row, values in by_row.items()} == {
+        "unmapped": 0, "empty": 1, "right": 1, "without the words": 0,
+    }  # fmt: skip
+    assert by_row["unmapped"]["normalized_f1"] == 0
+    assert by_row["empty"]["exact_match"] == 0  # HELM's rule
+    assert stats["unmapped"] == 2 / 4
+
+
+def test_where_nothing_is_extracted_nothing_is_unmapped():
+    _, stats = evaluate(state("Paris"), metrics=["exact_match"])
+    assert "unmapped" not in stats
+
+
+def test_lower_applies_to_references_too():
+    _, stats = evaluate(state("PARIS", golds=("Paris",)), lower=True)
+    assert stats["exact_match"] == 1
+    # Options are compared as such.
+    _, stats = evaluate(state("the answer is (a)", labels=LABELS, wrong=("Rome", "Oslo")), lower=True)
+    assert stats["exact_match"] == 1
+
+
+def test_predictions_and_references_are_cut_alike():
+    rows = [
+        state("Paris <stop> Rome", golds=("Paris <stop> \n",), id="both"),
+        state("Paris", golds=("Paris <stop>",), id="reference"),
+        state("Paris<stop>", golds=("Paris",), id="prediction"),
+    ]
+    _, stats = evaluate(*rows, cut_at=["<stop>"])
+    assert stats["exact_match"] == 1
+
+
+def test_options_are_read_behind_blank_lines():
+    # "\n" cuts no choice: the label stands on the second line.
+    row = state("\nLet us see.\nThe answer is A.", labels=LABELS, wrong=("Rome", "Oslo"))
+    _, stats = evaluate(row, cut_at=["\n", "Q:"])
+    assert stats["exact_match"] == 1
+
+
+def test_extraction_from_references():
+    row = state("So it is: Paris", golds=("Well. So it is: Paris",))
+    _, stats = evaluate(row, extract="So it is: (.*)", extract_references=True)
+    assert stats["exact_match"] == 1
+    _, stats = evaluate(state("So it is: Paris"), extract="So it is: (.*)", extract_references=True)
+    assert stats["exact_match"] == 1  # a reference that holds no match stays as it is
+
+
+LIST_NAMES = ["exact_match", "set_exact_match", "list_exact_f1"]
+
+
+def test_every_match_is_a_segment():
+    row = state("Both <a> and <B.>; also <c>", golds=("a; b",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", extract_all="<(.*?)>", lower=True)
+    assert (stats["set_exact_match"], stats["list_exact_f1"]) == (0, 4 / 5)
+
+
+def test_several_groups_make_a_tuple():
+    pattern = r"\[ (.*?) \| (.*?) \]"
+    rows = [
+        state("[ Nile | river ] in [ Cairo | city ]", golds=("[ Cairo | city ] on the [ Nile | river ]",), id="right"),
+        state(
+            "[ Nile | city ] in [ Cairo | river ]", golds=("[ Cairo | city ] on the [ Nile | river ]",), id="crossed"
+        ),
+    ]
+    options = {"output_format": "list", "extract_all": pattern, "extract_references": True}
+    result, _ = evaluate(*rows, metrics=LIST_NAMES, **options)
+    by_row = [{stat.name.name: stat.mean for stat in row.stats} for row in result.per_instance_stats]
+    assert [(row["exact_match"], row["set_exact_match"], row["list_exact_f1"]) for row in by_row] == [
+        (0, 1, 1),
+        (0, 0, 0),
+    ]
+
+
+def test_no_match_of_extract_all_is_an_empty_list_and_no_match_of_extract_is_unmapped():
+    options = {"metrics": ["list_exact_f1"], "output_format": "list", "extract_all": "<(.*?)>"}
+    _, stats = evaluate(state("nothing here", golds=("",)), **options)
+    assert stats["list_exact_f1"] == 1
+    _, stats = evaluate(state("nothing here", golds=("",)), extract="Answer: (.*)", **options)
+    assert (stats["list_exact_f1"], stats["unmapped"]) == (0, 1)
+
+
+def test_repeated_segments_count_once_where_the_file_says_so():
+    row = state("a; b; a", golds=("a; b",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list")
+    assert (stats["set_exact_match"], stats["list_exact_f1"]) == (0, 4 / 5)
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", drop_duplicates=True)
+    assert (stats["exact_match"], stats["list_exact_f1"]) == (1, 1)
+
+
+def test_another_separator_and_a_final_full_stop():
+    row = state("Nile\nVolga.\n", golds=("Nile\nVolga",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", separator="\n")
+    assert stats["exact_match"] == 1
+
+
+def test_options_in_lists_with_another_separator():
+    row = state("A, C", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", separator=",")
+    assert stats["exact_match"] == 1
+    row = state("<A> <C>", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", extract_all="<(.*?)>")
+    assert stats["exact_match"] == 1
+
+
+def test_f1_over_all_rows_together():
+    rows = [
+        state("a; b", golds=("a; b; c; d",), id="long"),  # 2 found, 2 predicted, 4 expected
+        state("x", golds=("y",), id="wrong"),  # 0, 1, 1
+        state("z; z", golds=("z",), id="repeated"),  # 1 found (2 with repetitions), 2 predicted, 1 expected
+    ]
+    _, stats = evaluate(*rows, metrics=["list_micro_f1", "list_micro_f1_repeats"], output_format="list")
+    assert stats["list_micro_precision"] == pytest.approx(3 / 5)
+    assert stats["list_micro_recall"] == pytest.approx(3 / 6)
+    assert stats["list_micro_f1"] == pytest.approx(2 * 3 / (5 + 6))
+    assert stats["list_repeats_f1"] == pytest.approx(2 * 4 / (5 + 6))
+    assert (stats["list_found"], stats["list_predicted"], stats["list_expected"]) == (1, pytest.approx(5 / 3), 2)
+
+
+def test_the_best_of_several_outputs_by_our_scores():
+    _, stats = evaluate(state("Rome", "paris."), metrics=["normalized_exact_match"], num_outputs=2)
+    assert (stats["normalized_exact_match"], stats["normalized_exact_match@2"]) == (0, 1)
+
+
+def test_all_correct_references_in_any_order_are_told_by_our_normal_form():
+    # To HELM's normal form, C and C++ are one.
+    row = state("C, C++", golds=("C++", "C"))
+    _, stats = evaluate(row, metrics=["exact_match", "normalized_exact_match"], multi_label=True)
+    assert (stats["exact_match"], stats["normalized_exact_match"]) == (1, 1)
 
 
 def test_list_output_from_one_completion():
@@ -189,6 +341,64 @@ def test_separate_calibrated_scores_the_difference_of_sums():
     )
     _, stats = evaluate(*states, method="multiple_choice_separate_calibrated")
     assert stats["predicted_index"] == 1
+
+
+def test_separate_calibrated_does_not_divide_by_the_length():
+    # Paris: -3 - -1 = -2. New York: -6 - -3.5 = -2.5, by its two tokens -1.25: it must not win.
+    one = {"golds": ("Paris",), "wrong": ("New York",)}
+    states = with_instance(
+        state(**one, method_state=separate(0, "original", [(" Paris", -3.0)])),
+        state(method_state=separate(0, "calibration", [(" Paris", -1.0)])),
+        state(method_state=separate(1, "original", [(" New", -3.0), (" York", -3.0)])),
+        state(method_state=separate(1, "calibration", [(" New", -1.5), (" York", -2.0)])),
+    )
+    _, stats = evaluate(*states, method="multiple_choice_separate_calibrated")
+    assert (stats["predicted_index"], stats["exact_match"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "exact", "as_set"), [("Paris; Lyon", 1, 1), ("Lyon; Paris", 0, 1), ("Paris", 0, 0), ("Paris; Oslo", 0, 0)]
+)
+def test_the_list_of_all_correct_references_is_in_their_order(said, exact, as_set):
+    row = state(said, golds=("Paris", "Lyon"))
+    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", multi_label=True)
+    assert (stats["exact_match"], stats["set_exact_match"]) == (exact, as_set)
+
+
+def test_lists_of_several_correct_references_count_repetitions_once_where_asked():
+    row = state("a; b; c", golds=("a; b", "b; c"))
+    options = {"metrics": LIST_NAMES, "output_format": "list", "multi_label": True}
+    assert evaluate(row, **options)[1]["exact_match"] == 0
+    assert evaluate(row, **options, drop_duplicates=True)[1]["exact_match"] == 1
+
+
+def test_metadata_of_stats_of_all_rows():
+    described = {m.name: m for m in EvalSetMetric(["list_micro_f1"], output_format="list").get_metadata()}
+    assert described["list_micro_f1"].group == "accuracy"
+    assert described["list_found"].group == "general_information"
+
+
+class TestBestStats:
+    LOW = Score(name="far", function=lambda gold, said: abs(len(gold) - len(said)), lower_is_better=True)
+    TWO = Score(
+        name="polite",
+        function=lambda gold, said: {"polite_low": float(gold == said), "polite_high": 1.0},
+        several=(StatInfo("polite_low", "", "x"), StatInfo("polite_high", "", "x")),
+    )
+
+    def test_the_least_where_less_is_better(self):
+        assert best_stats(self.LOW, [3, 1, 2]) == {"far": 1}
+        assert best_stats(replace(self.LOW, lower_is_better=False), [3, 1, 2]) == {"far": 3}
+
+    def test_by_the_main_stat(self):
+        values = [{"polite_low": 0, "polite_high": 1}, {"polite_low": 0.5, "polite_high": 0.5}]
+        assert best_stats(self.TWO, values) == {"polite_low": 0.5, "polite_high": 0.5}
+
+    def test_several_stats_of_a_row(self, monkeypatch):
+        monkeypatch.setattr(EvalSetMetric, "find_scores", lambda _: {"polite": self.TWO, **get_scores()})
+        _, stats = evaluate(state("Rome", golds=("Oslo", "Rome")), metrics=["polite", "exact_match"])
+        assert (stats["polite_low"], stats["polite_high"], stats["exact_match"]) == (1, 1, 1)
+        assert "polite" not in stats
 
 
 @pytest.mark.parametrize(

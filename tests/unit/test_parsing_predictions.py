@@ -7,7 +7,16 @@ import re
 import pytest
 
 import helm_ext.parsing
-from helm_ext.parsing import apply_pattern, clean, compile_pattern, extract, list_prediction, split_segments
+from helm_ext.parsing import (
+    apply_pattern,
+    clean,
+    compile_pattern,
+    cut_at_stops,
+    extract,
+    find_segments,
+    list_prediction,
+    split_segments,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +26,7 @@ from helm_ext.parsing import apply_pattern, clean, compile_pattern, extract, lis
         ("answer is: 12, no, answer is: 13", r"answer is: (\d+)", "13"),  # the last match
         ("a1 b2", r"[a-z]\d", "b2"),  # no group: the whole match
         ("a1 b2", r"([a-z])(\d)", "b"),  # the first group only
-        ("nothing", r"\d+", ""),
+        ("nothing", r"\d+", None),
         ("x", r"(y)?x", ""),  # a group that took no part
         ("", r".*", ""),
         ("First. Second.", r"^(.*?\.)", "First."),
@@ -48,7 +57,7 @@ def test_clean_extracts_then_strips_then_lowers():
     assert clean(text, extract="Answer:(.*)") == "  The GARDEN  "
     assert clean(text, extract="Answer:(.*)", strip=True) == "The GARDEN"
     assert clean(text, extract="Answer:(.*)", strip=True, lower=True) == "the garden"
-    assert clean(text, extract="answer:(.*)", lower=True) == ""  # the pattern sees the text before `lower`
+    assert clean(text, extract="answer:(.*)", lower=True) is None  # the pattern sees the text before `lower`
     assert clean(" A ", lower=True) == " a "
 
 
@@ -85,10 +94,69 @@ def test_a_bad_pattern_is_explained(pattern, message):
         (" ; ", []),
         ("a, b", ["a, b"]),
         ("a\n;b", ["a", "b"]),
+        ("a; b.", ["a", "b"]),  # a final full stop is no part of a segment
+        ("a.; b .", ["a", "b"]),
+        ("北京；上海。", ["北京；上海"]),  # noqa: RUF001
+        ("3.5; v1.", ["3.5", "v1"]),
+        ("wait...", ["wait..."]),
+        ("a; .", ["a"]),
     ],
 )
 def test_split_segments(text, segments):
     assert split_segments(text) == segments
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "segments"),
+    [
+        ("a\nb\n\n", "\n", ["a", "b"]),
+        ("a, b;c", ",", ["a", "b;c"]),
+        ("a <sep> b<sep>", "<sep>", ["a", "b"]),
+    ],
+)
+def test_another_separator(text, separator, segments):
+    assert split_segments(text, separator) == segments
+    assert list_prediction([text], separator) == segments
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "segments"),
+    [
+        ("red, Blue. green", r"\w+", ["red", "Blue", "green"]),  # no group: the whole match
+        ("<a> <b.>", r"<(.*?)>", ["a", "b"]),
+        ("[Rome|city] [Nile | river]", r"\[(.*?)\|(.*?)\]", ["Rome\x1fcity", "Nile\x1friver"]),  # a tuple
+        ("(|a)(a|)", r"\((.*?)\|(.*?)\)", ["\x00\x1fa", "a\x1f\x00"]),  # an empty part is a part
+        ("nothing", r"\d", []),
+        ("x", r"(y)?x", [""]),
+    ],
+)
+def test_find_segments(text, pattern, segments):
+    assert find_segments(text, pattern) == segments
+
+
+def test_positions_count_the_words_before_a_match_without_marks():
+    marked = r"<b>\s*(.*?)\s*</b>"
+    expected = ["big dog\x1f1", "cat\x1f5"]
+    assert find_segments("The <b> big dog </b> and its <b> cat </b> .", marked, positions=True) == expected
+    assert find_segments("The<b>big dog</b>and its <b>cat</b>.", marked, positions=True) == expected
+    assert find_segments("a 1 b 2", r"\d", positions=True) == ["1\x1f1", "2\x1f3"]
+    assert find_segments("no", r"(y)?no", positions=True) == ["\x00\x1f0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "stops", "kept"),
+    [
+        ("Paris <stop> more", ("<stop>",), "Paris "),
+        ("a END b STOP c", ("STOP", "END"), "a "),  # the first in the text
+        ("<stop>", ("<stop>",), ""),
+        ("Paris", ("<stop>",), "Paris"),
+        ("\n\nParis\nQ: next", ("\n",), "\n\nParis"),  # white space counts only behind text
+        ("  ", ("\n", " "), "  "),
+        ("Paris", (), "Paris"),
+    ],
+)
+def test_cut_at_stops(text, stops, kept):
+    assert cut_at_stops(text, stops) == kept
 
 
 @pytest.mark.parametrize(

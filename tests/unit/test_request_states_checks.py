@@ -79,8 +79,10 @@ class TestEmptyAnswers:
         rows[1]["instance"]["references"] = [reference("", correct=True)]
         path = write(tmp_path / "x.jsonl", rows, {"max_train_instances": 2})
         assert errors(path) == [
-            ("3: instance.references: 1 demonstration has an empty answer, and HELM cannot draw demonstrations where "
-            'there is one\n  hint: write the answer, or "sample_train": false, which takes the first rows as they are')
+            (
+                "3: instance.references: 1 demonstration has an empty answer, and HELM cannot draw demonstrations where "
+                'there is one\n  hint: write the answer, or "sample_train": false, which takes the first rows as they are'
+            )
         ]
         for harmless in ({"max_train_instances": 0}, {"max_train_instances": 2, "sample_train": False}):
             assert errors(write(tmp_path / "x.jsonl", rows, harmless)) == []

@@ -683,17 +683,36 @@ class TestDoubledPrompts:
 
 
 class TestScoring:
+    def test_where_the_next_question_would_begin(self, tmp_path):
+        spec = {
+            "instance_prefix": "\n\n",
+            "input_prefix": "Q: ",
+            "stop_sequences": ["\n", "###"],
+            "max_train_instances": 0,
+        }
+        assert self.scoring(tmp_path, rivers(), spec).next_question == ("\n\nQ: ", "###")
+        assert self.scoring(tmp_path, rivers(), spec).to_args()["next_question"] == ["\n\nQ: ", "###"]
+        assert self.scoring(tmp_path, rivers(), spec | {"input_prefix": " "}).next_question == ("###",)
+        assert self.scoring(tmp_path, [state()], spec).next_question == ()
+
     def scoring(self, tmp_path, rows=None, spec=None, scoring=None, **options):
         top = {"scoring": scoring} if scoring is not None else {}
         return load(write(tmp_path / "x.json", rows or [state()], spec, **top), **options).scoring
 
     def test_defaults(self, tmp_path):
         assert self.scoring(tmp_path) == Scoring(
-            metrics=("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score"),
-            main_metric="quasi_exact_match",
+            metrics=(
+                "normalized_exact_match",
+                "exact_match",
+                "quasi_exact_match",
+                "prefix_exact_match",
+                "quasi_prefix_exact_match",
+                "f1_score",
+            ),
+            main_metric="normalized_exact_match",
         )
         assert self.scoring(tmp_path, rivers()) == Scoring(
-            metrics=("exact_match", "quasi_exact_match"), main_metric="exact_match"
+            metrics=("exact_match", "quasi_exact_match"), main_metric="exact_match", next_question=("\nInput: ",)
         )
         shown = [choice("A. Nile\nB. Volga\nC. Rhine", RIVERS)]
         assert self.scoring(tmp_path, shown).main_metric == "exact_match"
@@ -731,7 +750,7 @@ class TestScoring:
         assert made.main_metric == "f1_score@3"
 
     def test_scores_of_ours(self, tmp_path):
-        from helm_ext.scoring.scores import get_scores
+        from helm_ext.scoring.registry import get_scores
 
         name = min(get_scores())
         assert self.scoring(tmp_path, metrics=[name]) == Scoring(metrics=(name,), main_metric=name)
@@ -752,23 +771,57 @@ class TestScoring:
         (error,) = errors(write(tmp_path / "x.jsonl", [state()], scoring=given))
         assert error.startswith(f"1: {expected}")
 
-    def test_lower_never_equals_a_reference_with_capitals(self, tmp_path):
-        rows = [answered(state("a?", "nile"), "Nile"), answered(state("b?", "Volga"), "Volga")]
-        rows += [answered(choice("c?", ["Po", "Rhine"]), "A"), answered(state("d?", "Ob"), "Ob")]
-        rows[3]["instance"]["references"].append(reference("ob", correct=True))
-        for row in rows:
-            row["instance"]["split"] = "train"  # not differentiated: all are evaluated
-        path = write(tmp_path / "x.jsonl", rows, scoring={"lower": True})
-        (warning,) = [problem for problem in problems(path) if problem.code == "lower"]
-        assert (warning.severity, warning.location.line) == ("warning", 3)
-        assert warning.message.startswith(
-            "2 rows have a correct reference with upper-case letters, and lower makes every"
+    def test_the_keys_of_lists(self, tmp_path):
+        keys = {
+            "separator": "\n",
+            "extract_all": "<(.*?)>",
+            "extract_positions": True,
+            "extract_references": True,
+            "drop_duplicates": True,
+        }
+        made = self.scoring(tmp_path, spec={"output_format": "list", "max_train_instances": 0}, scoring=keys)
+        assert {key: getattr(made, key) for key in keys} == keys
+        spec = {"max_train_instances": 0}
+        assert self.scoring(tmp_path, spec=spec, output_format="list", separator="|").separator == "|"
+
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ({"separator": ","}, 'scoring.separator: predictions are no lists\n  hint: "output_format": "list" makes'),
+            ({"extract_all": "("}, 'scoring.extract_all: "(" is no regular expression'),
+            ({"separator": ""}, "scoring.separator: "),
+            (
+                {"extract_all": "(.)(.)"},
+                "scoring.extract_all: each segment is a tuple of 2, and references are split at",
+            ),
+        ],
+    )
+    def test_what_lists_cannot_do(self, tmp_path, given, expected):
+        spec = {"output_format": "list"} if "(.)" in given.get("extract_all", "") else {}
+        path = write(tmp_path / "x.json", [state()], spec, scoring=given)
+        assert any(expected in message for message in errors(path))
+
+    def stops(self, tmp_path, *golds, stops=("<stop>", "\n"), scoring=None, **options):
+        rows = [state(f"{number}?", gold) for number, gold in enumerate(golds)]
+        path = write(
+            tmp_path / "x.json", rows, {"stop_sequences": list(stops), "max_train_instances": 0}, scoring=scoring or {}
         )
-        assert "lower" in codes(write(tmp_path / "y.jsonl", rows), lower=True)
-        assert "lower" not in codes(path, lower=False)
-        assert "lower" not in codes(write(tmp_path / "z.jsonl", rows[:1], scoring={"lower": True}))
-        # A demonstration is never compared with a prediction.
-        assert "lower" not in codes(write(tmp_path / "w.jsonl", [*rows[:3], state(split="test")], lower=True))
+        found = [problem for problem in problems(path, **options) if problem.code == "stop-in-reference"]
+        return load(path, **options).scoring.cut_at, found
+
+    def test_references_are_cut_where_only_white_space_follows_a_stop_sequence_in_each(self, tmp_path):
+        cut_at, (warning,) = self.stops(tmp_path, "Po <stop> \n\n", "Ob", "Volga<stop>")
+        assert cut_at == ("<stop>", "\n")
+        assert "2 rows have a correct reference with a stop sequence in it" in str(warning)
+        assert self.stops(tmp_path, "Po <stop> \n", "Ob <stop> or Irtysh")[0] == ("\n",)
+        assert self.stops(tmp_path, "Po", "Ob") == ((), [])
+
+    def test_more_behind_a_stop_sequence_is_cut_only_when_the_file_says_so(self, tmp_path):
+        golds = ("Ob <stop> or Irtysh", "Po")
+        cut_at, (warning,) = self.stops(tmp_path, *golds)
+        assert (cut_at, warning.hint) == ((), "cut_at_stop=true cuts references and predictions there")
+        assert self.stops(tmp_path, *golds, scoring={"cut_at_stop": True})[0] == ("<stop>", "\n")
+        assert self.stops(tmp_path, "Po<stop>", cut_at_stop=False)[0] == ()
 
     def test_mistakes_in_arguments_are_theirs(self, tmp_path):
         path = write(tmp_path / "x.jsonl", [state()])

@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from helm_ext import files as sources
-from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError
+from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError, Problems
 from helm_ext.files import opening
 from helm_ext.files.limits import format_size
 
@@ -375,6 +375,12 @@ class TestRelaxedJson:
     def test_the_rest_of_json5(self):
         assert self.parse("{a: 'single', b: +1, c: .5,}") == {"a": "single", "b": 1, "c": 0.5}
 
+    def test_a_character_of_two_halves_is_whole_and_half_of_one_is_an_error(self):
+        assert self.parse("{a: '\\ud83d\\ude00'}") == {"a": "\U0001f600"}
+        with pytest.raises(DatasetError) as error:
+            self.parse("{a: 1,\n b: 'x\\ud800'}")
+        assert text_of(error).startswith("f.json:2: a string holds half of a surrogate pair")
+
     def test_errors_keep_their_position(self):
         with pytest.raises(DatasetError) as error:
             self.parse('{ // a comment\n "a": 1, /* another\n */ "b": }')
@@ -419,6 +425,14 @@ class TestJsonLines:
             [(1, 1), (3, 2)],
             ["f.jsonl:2: blank line\n  hint: remove it"],
         )
+
+    def test_a_line_beyond_the_limit_is_reported_and_the_others_read(self):
+        problems = Problems()
+        lines = [(1, b"1"), (2, None), (3, b"3")]
+        assert list(sources.iter_json_lines(lines, "f.jsonl", problems)) == [(1, 1), (3, 3)]
+        assert list(map(str, problems.finish())) == [
+            "f.jsonl:2: the line is longer than 256 MiB, the limit\n  hint: JSON Lines has one record per line"
+        ]
 
     def test_nan(self):
         assert self.lines("NaN")[1] == ["f.jsonl:1: NaN is not JSON\n  hint: write a number or null"]

@@ -8,7 +8,7 @@ import pytest
 
 from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.formats import request_states
-from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, EXECUTING, SCORES, make_rouge, score_name
 
 BY_NAME = {score.name: score for score in SCORES}

@@ -132,6 +132,7 @@ def _question(world: World, asked: str, answer: str) -> Question:
 def _worth(exact: int, quasi: int, prefix: int) -> dict[str, Fraction]:
     # With one word to say, whatever differs in case, articles and punctuation only has all words in common.
     return {
+        "normalized_exact_match": Fraction(quasi),
         "exact_match": Fraction(exact),
         "quasi_exact_match": Fraction(quasi),
         "prefix_exact_match": Fraction(prefix),
@@ -254,4 +255,4 @@ def build_small() -> Example:
         },
     }
     # No `scoring`: the main metric is the default for free text.
-    return Example("babi_style.json", header, states, expected_stats(said), len(said), "quasi_exact_match")
+    return Example("babi_style.json", header, states, expected_stats(said), len(said), "normalized_exact_match")

@@ -106,6 +106,14 @@ def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> P
     return output_path / "runs" / suite / run_spec.name
 
 
+def _name_stats(metric: str) -> list[str]:
+    """Return the stats that a metric gives: some give several."""
+    from helm_ext.scoring.registry import get_scores
+
+    score = get_scores().get(metric)
+    return [stat.name for stat in (*score.over_all, *score.stats)] if score else [metric]
+
+
 def read_stats(run_spec: RunSpec, folder: Path) -> dict[str, dict[str, Any]]:
     """Return the run's stats by name, `{name: {mean, count, ...}}`: those of the split that the leaderboard shows."""
     with (folder / "stats.json").open(encoding="utf-8") as file:
@@ -119,7 +127,8 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     """Return the table of a run: its main metric, the others that were asked for, and what was left out."""
     stats = read_stats(run_spec, folder)
     main = str(run_spec.scenario_spec.args["main_metric"])
-    asked = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
+    metrics = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
+    asked = [stat for name in metrics for stat in _name_stats(name)]
     by_attribute = sorted(name for name in stats if name.startswith(f"{main}@"))
     names = list(dict.fromkeys([main, *by_attribute, *asked, *_COUNTS, *(sorted(stats) if show_all else [])]))
     table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")

@@ -16,6 +16,8 @@ A problem is rendered on one line, with its hint on a second:
 
     adapter_specs/x.json:118: request_states[3].instance.references[0].output.text: expected a string, got 42
       hint: write "42" in quotes
+
+Whoever reads a file collects its problems in `Problems` and raises them all at once.
 """
 
 from __future__ import annotations

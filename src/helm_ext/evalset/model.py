@@ -125,25 +125,42 @@ class Scoring:
     """How completions become scores. Becomes the arguments of `helm_ext.scoring.metrics.EvalSetMetric`."""
 
     metrics: tuple[str, ...] = ("exact_match", "quasi_exact_match")
-    """HELM's metric names (those of BasicGenerationMetric) or ours (`helm_ext.scoring.scores`)."""
+    """Names of `helm_ext.scoring.registry`: HELM's or ours."""
     main_metric: str = "exact_match"
     """The stat on the leaderboard."""
     output_format: Literal["string", "list"] = "string"
     extract: str | None = None
-    """Regular expression applied to each prediction: first group of the last match, or "" (formats.md, section 1)."""
+    """Regular expression applied to each prediction: first group of the last match. Where it matches nothing, the row
+    is unmapped: its score is 0, and it is counted."""
     strip: bool = False
     lower: bool = False
+    """Predictions and references are lower-cased."""
+    separator: str = ";"
+    """What stands between the segments of a list."""
+    extract_all: str | None = None
+    """Regular expression each match of which is a segment of a list; several groups make a tuple."""
+    extract_positions: bool = False
+    """Whether where a match of `extract_all` stands is part of its segment: the number of words before it."""
+    extract_references: bool = False
+    """Whether `extract` and `extract_all` apply to references too (`extract` where it matches)."""
+    drop_duplicates: bool = False
+    """Whether a segment that is repeated in a list counts once."""
+    cut_at: tuple[str, ...] = ()
+    """Stop sequences at which predictions and references are cut (`helm_ext.scoring.stops` decides)."""
     label_reading: Literal["forgiving", "exact"] = "forgiving"
     """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
     (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""
+
+    next_question: Sequence[str] = ()
+    """What the file's next question would begin with (`helm_ext.parsing.find_question_starts`). The completion of a
+    multiple-choice row is read up to there: base models go on with a question of their own."""
 
     def to_args(self) -> dict[str, Any]:
         """Return the JSON arguments that differ from the defaults, `metrics` always."""
         default = asdict(Scoring())
         mine = asdict(self)
         args = {key: value for key, value in mine.items() if key == "metrics" or value != default[key]}
-        args["metrics"] = list(self.metrics)
-        return args
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in args.items()}
 
 
 @dataclass(frozen=True)

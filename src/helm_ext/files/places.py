@@ -6,15 +6,14 @@ import json
 import re
 from collections.abc import Iterable
 
+from helm_ext.errors import Path
+
 __all__ = ["COMMENT", "KEY_END", "STRING", "TOKEN", "locate"]
 
 STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"
 TOKEN = re.compile(rf"{COMMENT}|{STRING}|'[^'\\]*(?:\\.[^'\\]*)*'|[{{}}\[\]:,]|[^\s{{}}\[\]:,\"'/]+", re.DOTALL)
 KEY_END = re.compile(r"\s*:")
-
-
-Path = tuple[str | int, ...]
 
 
 class _Container:

@@ -162,7 +162,7 @@ class EvalSetScenario(Scenario):
             display_name=title,
             short_display_name=title,
             description=f"{self.display_name}: {self.format.dataset_title} `{self.title()}`, main metric "
-            f"{self.main_metric}. Digest of the questions: {self.questions}; each run has the data's SHA-256.",
+            f"{self.main_metric}. Digest of the questions: {self.questions}; each run's name has that of its data.",
             main_metric=self.main_metric,
             main_split=self.main_split(),
         )

@@ -1,10 +1,11 @@
 """Text to predictions: cleaning, extraction, lists, and which option a completion means. Standard library only.
 
     completion ──clean──▶ text ──────────────────────────▶ prediction            (output_format "string")
-                           │ ├────split_segments─────────▶ list of segments      (output_format "list")
+                           │ ├────split_segments, ───────▶ list of segments      (output_format "list")
+                           │ │    find_segments
                            │ └────read_choice────────────▶ labels of options     (multiple choice)
 
-The rules are those of formats.md, section 1; what it leaves open is decided in `helm_ext.parsing.labels`.
+How labels are read is said in `helm_ext.parsing.labels`, and for users in docs/adapter_spec.md.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from helm_ext.parsing.predictions import (
     clean,
     compile_pattern,
     extract,
-    list_prediction,
-    split_segments,
     without_thinking,
 )
+from helm_ext.parsing.runon import cut_at_next_question, find_question_starts
+from helm_ext.parsing.segments import cut_at_stops, find_segments, list_prediction, split_segments
 
 __all__ = [
     "apply_pattern",
     "clean",
     "compile_pattern",
+    "cut_at_next_question",
+    "cut_at_stops",
     "extract",
+    "find_question_starts",
+    "find_segments",
     "list_prediction",
     "map_answer",
     "map_answers",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from helm_ext.parsing.labels import map_answer, map_answers
-from helm_ext.parsing.predictions import apply_pattern, split_segments
+from helm_ext.parsing.predictions import apply_pattern
+from helm_ext.parsing.segments import SEPARATOR, split_segments
 
 __all__ = ["read_choice"]
 
@@ -18,11 +19,13 @@ def read_choice(
     multi_label: bool = False,
     is_list: bool = False,
     is_exact: bool = False,
+    separator: str = SEPARATOR,
 ) -> Sequence[str | None]:
     """Return the labels of the options that are named, None for a segment of a list that names none.
 
     `options`: label to text, in order. `pattern`: AdapterSpec's `output_mapping_pattern`, which overrides the reading
-    of labels. `multi_label`: all right options are asked for. `is_list`: `output_format: list`. `is_exact`: HELM's own
+    of labels. `multi_label`: all right options are asked for. `is_list`: `output_format: list`, with
+    `separator` between segments. `is_exact`: HELM's own
     rule (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label.
     Raises ValueError for a pattern that is no regular expression.
     """
@@ -30,7 +33,7 @@ def read_choice(
         label = apply_pattern(text.strip(), pattern) if pattern else text.strip()
         return [label] if label in options else []
     if is_list and not _is_one_option(text, options):
-        segments = split_segments(text)
+        segments = split_segments(text, separator)
         if not multi_label or len(segments) != 1:  # "A, C" is as good as "A; C"
             return [map_answer(segment, options, pattern) for segment in segments]
     if multi_label:

@@ -1,42 +1,35 @@
-r"""Which option of a multiple-choice question a completion means (formats.md, section 1, "Reading the label").
+r"""Which option of a multiple-choice question a completion means (docs/adapter_spec.md, "How an answer is read").
 
-Forgiving about form, strict about meaning: what could be read in two ways is read in none. The rules, in order; the
-first that applies decides:
+Forgiving about form, strict about meaning: what could be read in two ways is read in none. What is read does not depend
+on which label it is: whether "A" is the label A or a word is told from what follows it alone. The rules, in order:
 
-1.  *Nothing*: a blank completion means no option.
-2.  *Exact label*: the completion, white space around it aside, is a label as it is spelled. This also wins where an
-    option's text looks like a label (options `B` and `A`, numbers as labels and as options).
-3.  *Exact text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
-4.  *Thinking*: what stands before the last `</think>` is not part of the answer, nor are special tokens at the end
-    (`B</s>`, `B<|im_end|>`). The rules start anew with the rest.
-5.  *Loose label*: it is a label but for decoration: Unicode compatibility forms (`Ｂ`, `（B）`, `②`), brackets, quotes,
-    markdown, LaTeX, punctuation behind it, a bullet before it; then also but for case. Where several labels agree in
-    that (`a` and `A`), only the spelling that tells them apart counts. In rules 5 to 9 decoration is taken off step by
-    step, and the least stripped spelling that is a label or a text counts: "$5" is the option `$5` rather than `5`. A
-    sign before a digit is no decoration. What was taken off must not make another option ("- 3" with `3` and `-3`).
-6.  *Loose text*: it is an option's text but for case, white space, final punctuation and the decoration of rule 5. Two
-    options that agree in that are told apart by rule 3 only.
-7.  *Stated answer*: "the answer is B", "Answer: (B)", "I choose B", "答案是B", `\boxed{B}`, `<answer>B</answer>`,
-    "B is correct", and the same with an option's text ("The answer is Paris."). The **last** statement that can be read
-    decides, for reasoning comes before the answer. It means nothing when
-    - it names several ("A or B", "A and C", "A, C"), unless that is an option's text;
-    - label and text contradict each other ("The answer is B. London", London being A's text);
-    - it is denied later ("The answer is not B"), hypothetical ("if the answer is B"), about the wrong one, doubted ("I
-      doubt the answer is B") or what somebody else may think ("you might think the answer is B");
-    - the first line is nothing but another label, text, or label with its text (two final answers), unless that line
-      begins a list of the options.
-    A text longer than the label it starts with wins over that label ("The answer is E. coli").
-8.  *A line of its own*: the first or the last line is nothing but a label or an option's text (rules 2, 3, 5, 6). If
-    both are and differ, the completion means nothing. Before a label on the last line, words such as "So" may stand.
-9.  *Leading label*: `B. text`, `(B) text`, `B: text`, `B - text`, `B) text`, `Option B, because ...`, `B Paris` (with
-    its own text only). Not when a sentence about the option follows ("(B) is wrong"), other options are named with it
-    ("A and B"), another label leads a later line (the options are being listed), or the text contradicts.
-10. Otherwise nothing. An option's text somewhere in a sentence is no answer.
+1.  *Label*: the completion is a label as it is spelled, but for white space, a final point and brackets. This also wins
+    where another option's text is the same (options `AB`, `A`, `B`, `O`).
+2.  *Text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
+3.  *Thinking*: what stands before the last `</think>` is not part of the answer, nor are special tokens at the end
+    (`B</s>`), nor another question that a base model goes on with (`helm_ext.parsing.runon`).
+4.  *Decoration*: it is a label or a text but for Unicode compatibility forms (`（B）`, `②`), brackets, quotes, markup,
+    LaTeX, punctuation, a bullet; then but for case. Decoration is taken off step by step, and the least stripped
+    spelling counts: "$5" is the option `$5` rather than `5`. A sign before a digit is no decoration. What was taken off
+    must not make another option ("- 3" with `3` and `-3`).
+5.  *Statements* (`statements`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
+    "答案是"), what declares one ("B is correct"), the first and the last line where they are nothing but an answer. One
+    that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that
+    disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer" more than
+    "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial takes back
+    what was said before it.
+6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
+    sentence about the option follows ("(B) is wrong"), or other options are listed behind it.
+7.  *Sentence*: the first or the last sentence ends in an option ("The capital is Paris."), is not denied or doubted,
+    and no other text is named.
 
-A label is never part of a word, a number or an abbreviation: not in `Because`, `A good question`, `a dog`, `I think`,
-`1.5`, `10`, `A's`, `C++`, `B-cell`, `A/B`, `乙方`. Known limits: an initial that nothing tells from a label ("E. coli
-lives in the gut", label E) is read as one; of a completion longer than HEAD + TAIL characters rules 5 to 9 see its
-beginning and its end.
+An option is named (`mentions`) where it ends: at a line's end, before punctuation, a bracket, the label's own text, or
+prose that may follow an answer (`phrases.CONTINUATION`: because, since, and here, ...). Several options named together
+("A and C", "A or B") are no single answer, nor is a label with another option's text ("B. London").
+
+A label is never part of a word, a number or an abbreviation: not in `Because`, `1.5`, `A's`, `C++`, `A股`. Known
+limits: an initial that nothing tells from a label ("E. coli lives in the gut", label E) is read as one; of a completion
+longer than HEAD + TAIL characters rules 4 to 7 see its beginning and its end.
 """
 
 from __future__ import annotations
@@ -99,7 +92,8 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         if loose is not None:
             return (loose,)
     plain = label_set.plain.fullmatch(stripped)
-    if plain and (stated := label_set.find(plain["label"])) and all(len(t) > len(plain["named"]) for t in labels.values()):
+    stated = label_set.find(plain["label"]) if plain else None
+    if plain and stated is not None and all(len(text) > len(plain["named"]) for text in labels.values()):
         return (stated,)
     options = Options(label_set, labels)
     text = without_next_question(stripped)
@@ -112,14 +106,14 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
 
 def _without_point(text: str) -> str:
     """Return the text without a final point, and without brackets around it."""
-    text = text[:-1] if text.endswith(".") else text
+    text = text.removesuffix(".")
     return text[1:-1] if (text[:1], text[-1:]) in {("(", ")"), ("[", "]")} else text
 
 
 def map_answer(completion: str, labels: Mapping[str, str], pattern: str | None = None) -> str | None:
     """Return the label that `completion` means; `pattern` is HELM's `output_mapping_pattern`, which overrides.
 
-    With a pattern, only what it extracts is read (formats.md: it overrides the reading of the whole completion): first
+    With a pattern, only what it extracts is read (docs/adapter_spec.md: it overrides the reading): first
     as a label by its exact spelling, as HELM does, then by the rules of `read_label`.
     """
     completion = _apply(completion, pattern)

@@ -12,7 +12,18 @@ from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.options import Options
-from helm_ext.parsing.spelling import BRACKETS, CLOSERS, DASHES, OPENERS, PUNCTUATION, fold, is_pair, is_sign, lower, peel
+from helm_ext.parsing.spelling import (
+    BRACKETS,
+    CLOSERS,
+    DASHES,
+    OPENERS,
+    PUNCTUATION,
+    fold,
+    is_pair,
+    is_sign,
+    lower,
+    peel,
+)
 
 __all__ = ["UNCLEAR", "Item", "Mentions", "Named"]
 
@@ -134,7 +145,8 @@ class Mentions:
         """Tell whether an option may end at `position`: at a line's end, before a symbol or prose that may follow."""
         rest = self.text[position : position + _LOOK_AHEAD]
         first = rest.lstrip(" ")[:1]
-        return not first or first == "\n" or unicodedata.category(first) in {"So", "Co"} or bool(phrases.CONTINUATION.match(rest))
+        is_symbol = bool(first) and unicodedata.category(first) in {"So", "Co"}
+        return not first or first == "\n" or is_symbol or phrases.CONTINUATION.match(rest) is not None
 
     def _read_item(self, position: int, stop: int = -1) -> Item | None:
         """Return the option that is named at `position`: the longer of a label and a text."""
@@ -167,7 +179,9 @@ class Mentions:
         sentence = _SENTENCE.split(line, maxsplit=1)[0]
         for part in {line, sentence} - {""}:
             texts = options.find_texts(part)
-            if texts and all(options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts):
+            if texts and all(
+                options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts
+            ):
                 return True
             if not texts and len(part) <= options.label_set.longest + 16:
                 other = options.label_set.find(peel(part))
@@ -207,7 +221,7 @@ class Mentions:
             return found
         if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(text, end):
             return found
-        is_joined = after in "/|&+~([{" or _is_unspaced(after)
+        is_joined = after in "/|&+~([{-–—" or _is_unspaced(after)
         return found if is_joined and (self._goes_on(found.stem) or self._find_own_text(found)) else None
 
     def find_text(self, position: int, stop: int = -1, behind: str | None = None) -> Item | None:
@@ -223,19 +237,12 @@ class Mentions:
 
     def _find_text_at(self, position: int, stop: int, behind: str | None) -> Item | None:
         place, peeled = _skip_space(self.text, position), self._dash_before(position)  # "answer - 5"
-        by_text = self.options.by_text
         for _ in range(_MAX_DECORATION):
             for option in self.options.texts:
                 end = place + len(option)
-                if self.lowered.startswith(option, place) and (self._ends_text(end) or self._goes_on(end) or stop in {end, _skip(self.text, end, CLOSERS)}):
-                    # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
-                    inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], self.text[end : end + 1]) else option
-                    is_clear = not self.options.find_longer(option, peeled) and (inner == option or inner not in by_text)
-                    label = by_text[option]
-                    if behind and self.options.folded[behind] in {option, self.options.folded.get(label or "")}:
-                        label = behind
-                    closed = _skip(self.text, end, CLOSERS)
-                    return Item(label or "", place, closed, closed, True, self.text[closed : closed + 1] == "?", is_clear and label is not None, is_text=True)
+                closed = _skip(self.text, end, CLOSERS) if self.lowered.startswith(option, place) else -1
+                if closed >= 0 and (stop in {end, closed} or self._ends_text(end) or self._goes_on(end)):
+                    return self._make_text_item(option, place, closed, peeled, behind)
             char = self.text[place : place + 1]
             if not char or char not in OPENERS + DASHES + ":" or is_sign(self.text, place):
                 return None
@@ -243,6 +250,26 @@ class Mentions:
                 peeled += char
             place = _skip_space(self.text, place + 1)
         return None
+
+    def _make_text_item(self, option: str, place: int, closed: int, peeled: str, behind: str | None) -> Item:
+        options = self.options
+        label = options.by_text[option]
+        if behind and options.folded[behind] in {option, options.folded.get(label or "")}:
+            label = behind
+        # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
+        closer = self.text[place + len(option) :][:1]
+        inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], closer) else option
+        is_other = options.find_longer(option, peeled) or (inner != option and inner in options.by_text)
+        return Item(
+            label or "",
+            place,
+            stem=closed,
+            end=closed,
+            is_done=True,
+            is_asked=self.text.startswith("?", closed),
+            is_clear=label is not None and not is_other,
+            is_text=True,
+        )
 
     def _with_label(self, item: Item) -> Item:
         """Return a text together with its label behind it: "Paris (B)", "Paris, which is option B"."""
@@ -262,18 +289,19 @@ class Mentions:
         if char and char in PUNCTUATION:
             following = self.text[place + 1 : place + 2]
             return not following.isalnum() or _is_unspaced(following)
-        return self._may_end(place)
+        is_counted = self.text[position - 1 : position].isdigit() and phrases.UNIT.match(self.text, position)
+        return bool(is_counted) or self._may_end(place)
 
     def _goes_on(self, position: int) -> bool:
         """Tell whether a connective and another option may follow."""
         place = _skip(self.text, position, CLOSERS)
         connective = phrases.CONNECTIVE.match(self.text, place)
-        return connective is not None and connective.end() > place and self._may_begin_item(connective.end())
+        return connective is not None and any(connective.groups()) and self._may_begin_item(connective.end())
 
     def _may_begin_item(self, position: int) -> bool:
         """Tell whether a label or the beginning of a text stands at `position`."""
         match = self.options.label_set.pattern.match(self.text, position)
-        if match and not self.text[match.end() : match.end() + 1].isalnum():
+        if match and not self.text[match.end("label") : match.end("label") + 1].isalnum():
             return True
         place = _skip_space(self.text, position)
         return any(self.lowered.startswith(option, place) for option in self.options.texts)

@@ -30,9 +30,9 @@ class Options:
         self.by_text = index((text, firsts[label]) for label, text in self.folded.items() if text)
         self.by_whole_text = index((text, firsts[label]) for label, text in whole.items() if text)
         """The same with the final punctuation."""
-        for text, label in [*self.by_text.items()]:
+        for text, named in [*self.by_text.items()]:
             if (bare := _BARE.sub("", text)) not in {"", text}:
-                self.by_text.setdefault(bare, label)
+                self.by_text.setdefault(bare, named)
         self.texts = sorted(self.by_text, key=len, reverse=True)
         self.longest_text = max(map(len, self.by_text), default=0)
 

@@ -1,9 +1,8 @@
-"""Completions to predictions: extraction, cleaning and lists (formats.md, section 1, `output_format` and `scoring`)."""
+"""Completions to predictions: extraction and cleaning (docs/adapter_spec.md, `scoring`)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 __all__ = [
@@ -11,13 +10,8 @@ __all__ = [
     "clean",
     "compile_pattern",
     "extract",
-    "list_prediction",
-    "split_segments",
     "without_thinking",
 ]
-
-SEPARATOR = ";"
-"""What stands between the segments of a list."""
 
 
 @lru_cache(maxsize=256)
@@ -38,16 +32,16 @@ def _captured(match: re.Match[str]) -> str:
     return (match.group(1) if match.re.groups else match.group(0)) or ""
 
 
-def extract(text: str, pattern: str | re.Pattern[str]) -> str:
-    """Return the first group of the last match (the whole match if the pattern has no group), or "" without a match.
+def extract(text: str, pattern: str | re.Pattern[str]) -> str | None:
+    """Return the first group of the last match (the whole match if the pattern has no group); None without a match.
 
-    `scoring.extract` of formats.md: the last, because reasoning comes before the answer.
+    The last, because reasoning comes before the answer. A group that took no part in the match is "".
     """
     compiled = compile_pattern(pattern) if isinstance(pattern, str) else pattern
     last = None
     for last in compiled.finditer(text):  # noqa: B007 - only the last one is wanted
         pass
-    return "" if last is None else _captured(last)
+    return None if last is None else _captured(last)
 
 
 def apply_pattern(text: str, pattern: str | re.Pattern[str]) -> str:
@@ -61,10 +55,13 @@ def apply_pattern(text: str, pattern: str | re.Pattern[str]) -> str:
     return "" if match is None else _captured(match)
 
 
-def clean(text: str, *, extract: str | None = None, strip: bool = False, lower: bool = False) -> str:
-    """Apply the options of `scoring`, in this order: extract, strip, lower."""
+def clean(text: str, *, extract: str | None = None, strip: bool = False, lower: bool = False) -> str | None:
+    """Apply the options of `scoring`, in this order: extract, strip, lower. None where `extract` matches nothing."""
     if extract is not None:
-        text = _extract(text, extract)
+        extracted = _extract(text, extract)
+        if extracted is None:
+            return None
+        text = extracted
     if strip:
         text = text.strip()
     return text.lower() if lower else text
@@ -81,24 +78,3 @@ def without_thinking(text: str) -> str:
 
 
 _extract = extract  # `clean` has an argument of that name, after the key in the file
-
-
-def split_segments(text: str) -> list[str]:
-    """Split a list written as text on `;`, every segment stripped.
-
-    Empty segments at the end are no segments (`a; b;` has two, "" has none). Elsewhere they are kept: they shift what
-    follows, and an ordered comparison must see that.
-    """
-    segments = [segment.strip() for segment in text.split(SEPARATOR)]
-    while segments and not segments[-1]:
-        segments.pop()
-    return segments
-
-
-def list_prediction(completions: Sequence[str]) -> list[str]:
-    """Return the predicted list: the stripped texts of all completions in recorded order when there is more than one,
-    else the only one's text split on `;`. No completion at all is the empty list.
-    """
-    if len(completions) == 1:
-        return split_segments(completions[0])
-    return [text.strip() for text in completions]

@@ -78,17 +78,19 @@ def _find_lines(text: str) -> list[tuple[int, int]]:
 
 def _read_end_lines(mentions: Mentions, lines: list[tuple[int, int]]) -> tuple[list[Statement], list[Statement]]:
     """Return what the first and the last line state that are nothing but options, unless they are part of a list."""
-    if len(lines) < 2:  # noqa: PLR2004 - one line has been read as a whole
+    if len(lines) < 2:
         return [], []
     first, last = (_read_line(mentions, *line) for line in (lines[0], lines[-1]))
-    second, before_last = (_read_line(mentions, *line) or _read_led_line(mentions, *line) for line in (lines[1], lines[-2]))
+    second, before_last = (
+        _read_line(mentions, *line) or _read_led_line(mentions, *line) for line in (lines[1], lines[-2])
+    )
     firsts = [] if first is None or second not in {None, first} else [Statement(-1, lines[0][1], Rank.CONCLUDED, first)]
     if last is None:
         last = _read_led_line(mentions, *lines[-1])
     if last is None:
         return firsts, []
     if before_last not in {None, last}:  # a list of options, or two answers
-        return (firsts, []) if len(lines) > 2 else ([Statement(-1, lines[0][1], Rank.CONCLUDED, UNCLEAR)], [])  # noqa: PLR2004
+        return (firsts, []) if len(lines) > 2 else ([Statement(-1, lines[0][1], Rank.CONCLUDED, UNCLEAR)], [])
     return firsts, [Statement(lines[-1][0], lines[-1][1], Rank.STATED, last)]
 
 
@@ -111,8 +113,8 @@ def _read_led_line(mentions: Mentions, start: int, end: int) -> Named | None:
 def _weigh(statements: list[Statement], *, several: bool) -> Named | None:
     """Return what the statements say together; UNCLEAR where they disagree, None where they say nothing.
 
-    A statement that follows another one and says something else is right if it weighs more (`Rank`). A denial takes back
-    what was said before it.
+    A statement that follows another one and says something else is right if it weighs more (`Rank`). A denial takes
+    back what was said before it.
     """
     current: Statement | None = None
     is_taken_back = False
@@ -125,6 +127,8 @@ def _weigh(statements: list[Statement], *, several: bool) -> Named | None:
             current = statement._replace(rank=rank)
         elif statement.rank > current.rank or statement.rank is Rank.CORRECTED:
             current = statement
+        elif statement.rank is Rank.SUGGESTED:
+            pass
         elif several and statement.rank is Rank.DECLARED is current.rank:
             current = current._replace(named=current.named | statement.named)
         else:

@@ -34,8 +34,10 @@ _QUESTION = (
 _SPEAKER = r"human|user|student|instruction|input|prompt"
 _NEXT = re.compile(
     rf"^[ \t]{{0,8}}(?:#{{1,4}}\s|[*_]{{1,3}})?(?:(?:{_QUESTION})\s?(?:no\.?\s?)?\#?\d{{0,4}}[*_]{{0,3}}\s?[:.：）)]"
-    rf"|(?:{_SPEAKER})[*_]{{0,3}}\s?[:：]|#{{1,4}}\s(?:next\s)?(?:{_QUESTION}|{_SPEAKER})\b|(?:{_QUESTION})\s?\#?\d{{0,4}}[*_]{{0,3}}[ \t]{{0,4}}$"
-    r"|the\sfollowing\s(?:are|is\sa)\smultiple[\s-]choice|第\s?\d{1,3}\s?[题題問]|<\|(?:im_start|user|start_header_id)\|?>|\[INST\]|<start_of_turn>)",
+    rf"|(?:{_SPEAKER})[*_]{{0,3}}\s?[:：]|#{{1,4}}\s(?:next\s)?(?:{_QUESTION}|{_SPEAKER})\b"
+    rf"|(?:{_QUESTION})\s?\#?\d{{0,4}}[*_]{{0,3}}[ \t]{{0,4}}$"
+    r"|the\sfollowing\s(?:are|is\sa)\smultiple[\s-]choice|第\s?\d{1,3}\s?[题題問]|<\|(?:im_start|user"
+    r"|start_header_id)\|?>|\[INST\]|<start_of_turn>)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that begins another question or another turn."""
@@ -47,15 +49,12 @@ def without_next_question(text: str) -> str:
     Not where the text begins with it (the question is repeated), or where it was announced ("Here it is:").
     """
     for match in _NEXT.finditer(text) if "\n" in text else ():
-        before = text[: match.start()].rstrip()
-        if before and not before.endswith((":", "：")):
-            return before
-        if match.start() > _MAX_PREFACE and not before:
-            break
+        end = match.start()
+        while end and text[end - 1].isspace():
+            end -= 1
+        if end and text[end - 1] not in ":：":
+            return text[:end]
     return text
-
-
-_MAX_PREFACE = 10_000
 
 
 def find_asked_options(text: str) -> int:

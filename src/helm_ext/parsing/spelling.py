@@ -223,7 +223,8 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
             re.IGNORECASE,
         ),
         plain=re.compile(
-            r"(?:(?:so|thus|therefore),? )?(?:the )?(?:(?:correct|right|best|final) )?(?:answer|option|choice)(?: is:?|:) ?"
+            r"(?:(?:so|thus|therefore),? )?(?:the )?(?:(?:correct|right|best|final) )?(?:answer|option|choice)"
+            r"(?: is:?|:) ?"
             rf"(?P<named>(?:option )?[(\"*]{{0,3}}(?P<label>{spellings})[)\"*]{{0,3}}\.?)",
             re.IGNORECASE,
         ),

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from helm_ext.parsing import phrases
+from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.spelling import OPENERS
 
-__all__ = ["Rank", "Statement", "raise_corrections", "find_statements", "read_sentence"]
+__all__ = ["Rank", "Statement", "find_statements", "raise_corrections", "read_sentence"]
 
 _MAX_STATEMENTS = 100
 """At most this many introductions and verdicts are read, from the end."""
@@ -20,6 +20,7 @@ _LOOK_BACK = 160
 """Characters before a statement, in its sentence, that tell whether it is one."""
 
 _LOOK_BACK_VOID = 80
+"""Of these, characters that may take a statement's meaning away where they stand directly before it."""
 
 _MAX_CLAUSES = 12
 """At most this many beginnings of clauses are tried for what stands before a verdict."""
@@ -28,6 +29,8 @@ _MAX_CLAUSES = 12
 class Rank(IntEnum):
     """How much a statement weighs: against one of a lower rank that it follows, it is right."""
 
+    SUGGESTED = 0
+    """ "C would be correct": counts where nothing else is said. """
     DECLARED = 1
     """ "B is correct", "it is B". """
     STATED = 2
@@ -54,11 +57,17 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     has_quotes = '"' in lowered or "'" in lowered
     found = [
         introduction
-        for place in phrases.find_anchors(lowered)
-        if (introduction := (has_quotes and phrases.JSON_KEY.match(lowered, place)) or phrases.INTRODUCTION.match(lowered, place))
+        for place in introductions.find_anchors(lowered)
+        if (
+            introduction := (has_quotes and introductions.JSON_KEY.match(lowered, place))
+            or introductions.INTRODUCTION.match(lowered, place)
+        )
     ]
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
-    for found_here, is_denied in ((phrases.find_verdicts(lowered), False), (phrases.find_rejections(lowered), True)):
+    for found_here, is_denied in (
+        (introductions.find_verdicts(lowered), False),
+        (introductions.find_rejections(lowered), True),
+    ):
         statements.extend(_read_declared(mentions, list(found_here)[-_MAX_STATEMENTS:], is_denied=is_denied))
     statements.sort()
     return statements
@@ -97,10 +106,12 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
             yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
         return
     named, last = read
-    is_weak = phrases.MODAL.search(introduction[0]) and phrases.WEAKENED.match(mentions.text, last.end)
-    if last.is_asked or is_weak or (kind != "contrast" and _is_void(before)):
+    is_modal = phrases.MODAL.search(introduction[0]) is not None
+    is_unreal = is_modal and (phrases.UNREAL.search(introduction[0]) or phrases.WEAKENED.match(mentions.text, last.end))
+    if last.is_asked or is_unreal or (kind != "contrast" and _is_void(before)):
         named = UNCLEAR
-    yield Statement(start, last.end, _rank(kind, before), named, is_denied=not named and read[0] != named)
+    rank = Rank.SUGGESTED if is_modal else _rank(kind, before)
+    yield Statement(start, last.end, rank, named, is_denied=not named and read[0] != named)
 
 
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
@@ -144,7 +155,10 @@ def _is_void(before: str) -> bool:
     hypothesis = None
     for hypothesis in phrases.HYPOTHESIS.finditer(before):  # noqa: B007 - the last one
         pass
-    return hypothesis is not None and phrases.CONCLUSION.search(before, hypothesis.end()) is None
+    if hypothesis is None:
+        return False
+    rest = before[hypothesis.end() :]
+    return phrases.CONCLUSION.search(rest) is None and phrases.RETURN.search(rest) is None
 
 
 def _sentence_before(text: str, start: int) -> str:
@@ -179,6 +193,7 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
                 continue
             if is_denied or not _is_void(before[: place - begin]):
                 rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, place - begin) else Rank.DECLARED
+                rank = Rank.SUGGESTED if phrases.MODAL.search(verdict[0]) else rank
                 yield Statement(place, verdict.end(), rank, read[0], is_denied)
             break
 
@@ -204,8 +219,10 @@ def read_sentence(mentions: Mentions) -> Named | None:
         stop = min(end, begin + _LONGEST_SENTENCE)
         if "?" in text[end - 2 : end]:
             continue
-        for head in phrases.PREDICATE.finditer(text, begin, stop):
-            read = mentions.read_items(head.end())
+        sentence = text[begin:stop]
+        named.update(_read_sentence_end(mentions, begin, stop))
+        for head in phrases.PREDICATE.finditer(sentence):
+            read = mentions.read_items(begin + head.end())
             if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
                 continue
             if not head["equals"]:
@@ -221,7 +238,37 @@ def read_sentence(mentions: Mentions) -> Named | None:
     return None if any(label not in found and mentions.names_text(t) for t, label in options.by_text.items()) else found
 
 
+def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Named]:
+    """Yield the option that the sentence is nothing but, and the options' texts that it ends in."""
+    if begin and end == len(mentions.text):
+        whole = mentions.read_items(begin, end)
+        if whole and end - whole[1].end <= 1 and not whole[1].is_asked:
+            yield whole[0]
+    for option in mentions.options.texts:
+        place = mentions.lowered.rfind(option, begin, end)
+        is_word = any(char.isalpha() or char in "$€£¥" for char in option)
+        before = mentions.text[begin : max(begin, place)]
+        if (
+            not is_word
+            or not before
+            or before[-1].isalnum()
+            or before.lower().endswith((" of ", " in ", " from ", " about "))
+        ):
+            continue
+        if (before.split() or [""])[-1].strip(OPENERS + ".:") in mentions.options.label_set.by_core:
+            continue  # "B Paris", where Paris is not B
+        read = mentions.read_items(place)
+        if (
+            read
+            and read[1].start == place
+            and not read[1].is_asked
+            and not phrases.NEGATION.search(mentions.text, begin, place)
+        ):
+            yield read[0]
+
+
 _LONGEST_SENTENCE = 600
+"""At most this many characters of a sentence are looked at."""
 
 
 def _is_unspaced(char: str) -> bool:

@@ -11,6 +11,9 @@
 With `output_format: list`, the list metrics compare the lists segment by segment; of free text with `multi_label` the
 right list is that of all correct references, of options likewise, in their order.
 
+Where a completion holds no answer (`extract` matches nothing in it, or no option can be read), it is *unmapped*: wrong,
+also where the right answer is "", and counted.
+
 Options are compared as such, not by their texts: HELM's quasi-exact match ignores punctuation and articles ("-5" is "5"
 to it), and "New York City" begins with "New York". So a right choice becomes one token, a number of four digits, any
 other choice another one: it is then right or wrong in each of HELM's metrics alike, also in `f1_score`. (Those that
@@ -22,6 +25,7 @@ are for HELM. Nothing read is "", which is wrong in every metric.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from helm.benchmark.adaptation.request_state import RequestState
@@ -29,7 +33,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.fast.fast_scores import normalize_text
+from helm_ext.scoring.normal_form import bare_form, normalize
 
 __all__ = ["Answer", "AnswerReader", "Question", "get_options"]
 
@@ -51,6 +55,8 @@ class Answer(NamedTuple):
     """The labels that were read, for multiple-choice rows."""
     options: tuple[str, ...] = ()
     """The texts of the options that were read, for multiple-choice rows; for lists with "" for what was not read."""
+    unmatched: bool = False
+    """Whether `extract` matched nothing."""
 
     @property
     def label(self) -> str | None:
@@ -59,7 +65,7 @@ class Answer(NamedTuple):
 
 
 class AnswerReader:
-    """Reads completions as answers, the same way for all rows of a run.
+    """Reads completions as answers, and references as what is right, the same way for all rows of a run.
 
     `pattern` and `multi_label` are AdapterSpec's: `output_mapping_pattern`, which overrides the reading of labels, and
     whether all correct options are asked for.
@@ -71,15 +77,21 @@ class AnswerReader:
         self.multi_label = multi_label
         self.is_list = scoring.output_format == "list"
         self.is_exact = scoring.label_reading == "exact"
-        self._cleans = scoring.extract is not None or scoring.strip or scoring.lower
+        self._cleans = bool(scoring.extract is not None or scoring.strip or scoring.lower or scoring.cut_at)
+        self._cleans_golds = bool(scoring.lower or scoring.cut_at or scoring.extract_references)
+        self._next_question = tuple(scoring.next_question)
         self._takes_labels = not pattern and not self.is_list
         """A text that is nothing but a label is read as that label in any case."""
 
     def read(self, text: str, options: Mapping[str, str] | None) -> Answer:
         """Return what a completion's text answers; `options` are those of its row, see `get_options`."""
-        scoring = self.scoring
+        if options is not None and self._next_question:
+            text = parsing.cut_at_next_question(text, self._next_question)
         if self._cleans:
-            text = parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=scoring.lower)
+            cleaned = self._clean(text, is_choice=options is not None)
+            if cleaned is None:
+                return Answer("", unmatched=True)
+            text = cleaned
         if options is None:
             return Answer(text)
         if self._takes_labels:
@@ -87,12 +99,59 @@ class AnswerReader:
             if label in options:
                 option = options[label]
                 return Answer(option, (label,), (option,))
+        separator = self.scoring.separator
+        if self.is_list and self.scoring.extract_all is not None:
+            text = separator.join(parsing.find_segments(text, self.scoring.extract_all))
         labels = parsing.read_choice(
-            text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list, is_exact=self.is_exact
-        )
+            text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list, is_exact=self.is_exact,
+            separator=separator,
+        )  # fmt: skip
         texts = tuple(["" if label is None else options[label] for label in labels])
         joined = ("; " if self.is_list else ", ").join(texts)
         return Answer(joined, tuple([label for label in labels if label is not None]), texts)
+
+    def read_gold(self, text: str) -> str:
+        """Return a reference of a row without options as predictions are compared with it."""
+        if not self._cleans_golds:
+            return text
+        scoring = self.scoring
+        text = parsing.cut_at_stops(text, scoring.cut_at)
+        if scoring.extract_references and scoring.extract is not None:
+            extracted = parsing.extract(text, scoring.extract)
+            text = text if extracted is None else extracted
+        return text.lower() if scoring.lower and not self.is_list else text
+
+    def split_gold(self, text: str) -> list[str]:
+        """Return a reference of a row without options as a list."""
+        pattern = self.scoring.extract_all if self.scoring.extract_references else None
+        return self.finish_list(self._split(self.read_gold(text), pattern))
+
+    def split(self, texts: Sequence[str]) -> list[str]:
+        """Return the cleaned texts of all completions of a row without options as one list."""
+        pattern = self.scoring.extract_all
+        if pattern is None and len(texts) != 1:
+            return self.finish_list(parsing.list_prediction(texts))
+        return self.finish_list([segment for text in texts for segment in self._split(text, pattern)])
+
+    def finish_list(self, segments: list[str]) -> list[str]:
+        """Return a list as it is compared: lower-cased, without repetitions, where the file asks for that."""
+        if self.scoring.lower:
+            segments = [segment.lower() for segment in segments]
+        return list(dict.fromkeys(segments)) if self.scoring.drop_duplicates else segments
+
+    def _split(self, text: str, pattern: str | None) -> list[str]:
+        if pattern is None:
+            return parsing.split_segments(text, self.scoring.separator)
+        return parsing.find_segments(text, pattern, positions=self.scoring.extract_positions)
+
+    def _clean(self, text: str, *, is_choice: bool) -> str | None:
+        scoring = self.scoring
+        stops = scoring.cut_at
+        if is_choice:  # a label may follow a blank line, or reasoning of several lines
+            stops = tuple(stop for stop in stops if stop.strip())
+        lower = scoring.lower and (is_choice or not self.is_list)  # `extract_all` sees a list's text as it is
+        text = parsing.cut_at_stops(text, stops)
+        return parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=lower)
 
 
 def get_options(state: RequestState) -> dict[str, str] | None:
@@ -103,11 +162,12 @@ def get_options(state: RequestState) -> dict[str, str] | None:
 class Question:
     """The right answer of one row. The rules are at the top of this module."""
 
-    __slots__ = ("by_identity", "instance", "is_list", "options", "takes_all", "texts")
+    __slots__ = ("by_identity", "instance", "is_list", "options", "reader", "takes_all", "texts")
 
     def __init__(self, instance: Instance, options: Mapping[str, str] | None, reader: AnswerReader) -> None:
         self.instance = instance
         self.options = options
+        self.reader = reader
         self.is_list = reader.is_list
         self.by_identity = options is not None and not reader.is_exact
         """Options are compared as such, not by their texts."""
@@ -119,7 +179,8 @@ class Question:
     @property
     def distinct(self) -> list[str]:
         """The correct references that differ in more than white space around them."""
-        return list(dict.fromkeys([text.strip() for text in self.texts]))
+        texts = self.texts if self.options is not None else [self.reader.read_gold(text) for text in self.texts]
+        return list(dict.fromkeys([text.strip() for text in texts]))
 
     @property
     def golds(self) -> Sequence[str]:
@@ -128,7 +189,9 @@ class Question:
             return ()
         if self.by_identity:
             return (_RIGHT,)
-        return (self._joined,) if self.takes_all else self.texts
+        if self.takes_all or self.is_list:
+            return (self._joined,) if self.takes_all else ["; ".join(gold) for gold in self.gold_lists]
+        return self.texts if self.options is not None else [self.reader.read_gold(text) for text in self.texts]
 
     @property
     def gold_lists(self) -> list[list[str]]:
@@ -136,8 +199,8 @@ class Question:
         if self.by_identity:
             tokens = self._tokens()
             return [[tokens[text] for text in self.distinct]]
-        lists = [parsing.split_segments(text) for text in self.texts]
-        return [[segment for segments in lists for segment in segments]] if self.takes_all else lists
+        lists = [self.reader.split_gold(text) for text in self.texts]
+        return [self.reader.finish_list(list(chain(*lists)))] if self.takes_all else lists
 
     def to_prediction(self, answer: Answer) -> str:
         """Return the answer as a text to be compared with `golds`."""
@@ -153,10 +216,10 @@ class Question:
     def to_list(self, answers: Sequence[Answer]) -> list[str]:
         """Return the answers to the row's completions as one list, to be compared with `gold_lists`."""
         if not self.by_identity:
-            return parsing.list_prediction([answer.text for answer in answers])
+            return self.reader.split([answer.text for answer in answers])
         tokens = self._tokens()
         options = [option for answer in answers for option in answer.options]
-        return [tokens[option.strip()] if option else "" for option in options]
+        return self.reader.finish_list([tokens[option.strip()] if option else "" for option in options])
 
     def to_list_prediction(self, answers: Sequence[Answer]) -> str:
         """Return the list as a text to be compared with `golds`."""
@@ -183,15 +246,19 @@ class Question:
     def _in_gold_order(self, text: str) -> str:
         """Return a prediction that names the correct references in another order, in theirs; else as it is.
 
-        Which of its pieces is which is told by HELM's normal form; their spelling stays. Where a reference holds a
-        comma, pieces cannot be told, and the order must be that of the references.
+        Which of its pieces is which is told by the normal form; their spelling stays. Where a reference holds a comma,
+        pieces cannot be told, and the order must be that of the references.
         """
         pieces = [piece.strip() for piece in text.split(",")]
         golds = self.distinct
-        order = [normalize_text(gold) for gold in golds]
-        if any("," in gold for gold in golds) or sorted(map(normalize_text, pieces)) != sorted(order):
+        order = [_to_form(gold) for gold in golds]
+        if any("," in gold for gold in golds) or sorted(map(_to_form, pieces)) != sorted(order):
             return text
-        return _DELIMITER.join(sorted(pieces, key=lambda piece: order.index(normalize_text(piece))))
+        return _DELIMITER.join(sorted(pieces, key=lambda piece: order.index(_to_form(piece))))
+
+
+def _to_form(text: str) -> str:
+    return normalize(text) or bare_form(text)
 
 
 _DELIMITER = ", "

@@ -2,6 +2,10 @@
 
 A dataset's attributes (`EvalSet.attributes`) become stats such as `refusal_match@severity=high`, in a metric group of
 their own, so that `helm-summarize --auto-generate-schema` shows a table "By severity" with a column a value.
+
+HELM's `Instance.sub_split` is one of them. Where stats are told apart by sub-split, HELM's tables show the mean over
+sub-splits, however many rows each has (`get_unique_stat_by_matcher` of helm/benchmark/presentation/summarize.py). So
+our runs compute every stat over all rows, and report the sub-splits beside it.
 """
 
 from __future__ import annotations
@@ -11,14 +15,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
+from helm_ext.evalset.copying import copy_with
 
-__all__ = ["break_down", "describe_breakdown"]
+__all__ = ["SUB_SPLIT", "break_down", "describe_breakdown", "without_sub_splits"]
+
+
+SUB_SPLIT = "sub_split"
+"""The attribute that HELM's instances have themselves."""
+
+
+def without_sub_splits(scenario_state: ScenarioState) -> ScenarioState:
+    """Return the same request states, of instances without `sub_split`: their stats are those of all rows."""
+    if all(instance.sub_split is None for instance in scenario_state.instances):
+        return scenario_state
+    plain: dict[int, Instance] = {}
+    states = []
+    for state in scenario_state.request_states:
+        key = id(state.instance)
+        if key not in plain:
+            plain[key] = copy_with(state.instance, sub_split=None)
+        states.append(copy_with(state, instance=plain[key]))
+    return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=states)
 
 
 def break_down(
@@ -30,7 +54,7 @@ def break_down(
     """Return the main metric's mean over the rows of each attribute value: per trial, then over trials, as HELM."""
     if not attributes:
         return []
-    own = {(i.id, i.perturbation): row_extra(i).get("attributes", {}) for i in instances}
+    own = {(i.id, i.perturbation): _attributes_of(i) for i in instances}
     trials: dict[int, dict[MetricName, Stat]] = {}
     for row in rows:
         stats = trials.setdefault(row.train_trial_index, {})
@@ -65,6 +89,11 @@ def describe_breakdown(
         for attribute, values in attributes.items()
         for value in values
     ]
+
+
+def _attributes_of(instance: Instance) -> dict[str, str]:
+    attributes = row_extra(instance).get("attributes", {})
+    return attributes if instance.sub_split is None else {SUB_SPLIT: instance.sub_split, **attributes}
 
 
 def _stat_name(main_metric: str, attribute: str, value: str) -> str:

@@ -199,7 +199,7 @@ class SentenceLikelihoodMetric(MetricInterface):
         self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
     ) -> MetricResult:
         """Score every row but those that were left out, which are counted. Raises LogprobsMissingError."""
-        from helm_ext.scoring.metrics import count_left_out, find_unmeasured
+        from helm_ext.scoring.completeness import count_left_out, find_unmeasured
 
         adapter_spec = scenario_state.adapter_spec
         states = scenario_state.request_states

@@ -118,9 +118,7 @@ class _Innodata(Format):
 
         if evalset.format == self.name:
             raise RunEntryError(f"{options.source}: is a bundle already")
-        return to_bundle(
-            evalset, target, replies=options.replies, losses=options.losses, lossy=options.lossy, replace=True
-        )
+        return to_bundle(evalset, target, replies=options.replies, losses=options.losses, lossy=options.lossy)
 
 
 FORMAT = _Innodata()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from helm_ext.errors import RunEntryError, did_you_mean, show
+from helm_ext.errors import RunEntryError
 from helm_ext.evalset import Scoring
 from helm_ext.hub.meta import SPLITS, Split
 from helm_ext.parsing import compile_pattern
@@ -89,9 +89,7 @@ def _make_scoring(
     metrics: Sequence[str] | None, main_metric: str | None, extract: str | None, strip: bool, lower: bool
 ) -> Scoring:
     """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given."""
-    from helm_ext.formats.request_states.scoring import HELM_METRICS, UNUSABLE_METRICS
-    from helm_ext.scoring.scores import get_scores
-    from helm_ext.scoring.scores.refusal import refuses
+    from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 
     if extract is not None:
         try:
@@ -103,13 +101,13 @@ def _make_scoring(
         main_metric = MAIN_METRIC if MAIN_METRIC in chosen else chosen[0]
     elif main_metric not in chosen:
         chosen = (*chosen, main_metric)
-    known = (HELM_METRICS | get_scores().keys()) - UNUSABLE_METRICS.keys()
     for name in chosen:
-        if name in UNUSABLE_METRICS:
-            raise RunEntryError(f"{show(name)} cannot be measured here: {UNUSABLE_METRICS[name]}")
-        if name not in known:
-            hint = did_you_mean(name, known) or f"for example {', '.join(METRICS)}"
-            raise RunEntryError(f"no such metric: {show(name)}\n  hint: {hint}")
-    if "refusal_match" in chosen:
-        refuses("")  # a file of patterns that cannot be read is known now, not when the model has answered
+        unnamable = find_unnamable(name, examples=f"for example {', '.join(METRICS)}")
+        if unnamable:
+            message, hint = unnamable
+            raise RunEntryError(f"{message}\n  hint: {hint}" if hint else message)
+        prepare = get_scores()[name].prepare
+        if prepare:
+            prepare()
+    main_metric = main_stat(main_metric)
     return Scoring(chosen, main_metric, extract=extract, strip=strip, lower=lower)

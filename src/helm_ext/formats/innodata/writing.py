@@ -31,7 +31,6 @@ def to_bundle(
     replies: Path | None = None,
     losses: Sequence[str] = (),
     lossy: bool = False,
-    replace: bool = False,
 ) -> Converted:
     """Write an EvalSet as the bundle `target` (NAME.zip), and recorded completions as JSON Lines to `replies`.
 
@@ -70,7 +69,7 @@ def to_bundle(
             train=sources["train"],
             attributes=known,
             target=target.parent,
-            replace=replace,
+            replace=True,  # whether a file may be overwritten, `convert` has decided
         )
     if replies is not None:
         write_lines(replies, said)

@@ -72,7 +72,7 @@ class Checks:
 
     def __init__(self, header: Header, *, reads_completions: bool) -> None:
         """`reads_completions`: whether it is worth time to read every completion as the metrics will."""
-        self._rules = [kind(header) for kind in RULES if reads_completions or kind is not UnmappedCompletions]
+        self._rules = [kind(header) for kind in RULES if reads_completions or kind not in _READ_COMPLETIONS]
         self._see = [rule.see for rule in self._rules if type(rule).see is not Rule.see]
         self._see_all = [rule.see for rule in self._rules if rule.sees_all_states]
 
@@ -253,11 +253,11 @@ class EmptyAnswers(Rule):
     def say(self, file: File) -> None:
         survey, settings = file.survey, file.plan.settings
         draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
-        if survey.is_differentiated:
-            first, may_be_drawn = self.train, self.train.count
-        else:  # rows with an empty answer are drawn last
-            empty = self.train.count + self.others.count
-            first, may_be_drawn = self._first(), file.plan.demonstrations - (survey.rows - empty)
+        first, may_be_drawn = self.train, self.train.count
+        if not survey.is_differentiated:
+            self.others.merge(self.train)
+            first = self.others  # those are drawn last
+            may_be_drawn = file.plan.demonstrations - (survey.rows - first.count)
         if draws and may_be_drawn > 0 and first.row is not None and not survey.helm.count:
             say = first.row.place.warn if survey.is_recorded else first.row.place.error
             rows = count(first.count, "demonstration has", "demonstrations have")
@@ -267,22 +267,13 @@ class EmptyAnswers(Rule):
                 hint='write the answer, or "sample_train": false, which takes the first rows as they are',
                 code="empty-demonstration",
             )  # fmt: skip
-        evaluated = self.others if survey.is_differentiated else self._first()
-        if evaluated.row is not None:
-            evaluated.row.place.warn(
+        if self.others.row is not None:
+            self.others.row.place.warn(
                 "instance", "references",
-                message=f"{count(evaluated.count, 'row has', 'rows have')} an empty correct reference: only an empty "
+                message=f"{count(self.others.count, 'row has', 'rows have')} an empty correct reference: only an empty "
                 "reply is equal to it",
                 code="empty-answer",
             )  # fmt: skip
-
-    def _first(self) -> First:
-        """Return what was found in rows of any split."""
-        both = First()
-        both.count = self.train.count + self.others.count
-        rows = [first.row for first in (self.train, self.others) if first.row is not None]
-        both.row = min(rows, key=lambda row: row.place.index, default=None)
-        return both
 
 
 class ReasonedAnswers(Rule):
@@ -595,6 +586,7 @@ class UnmappedCompletions(Rule):
         self.pattern = given.get("output_mapping_pattern")
         self.multi_label = bool(given.get("multi_label"))
         self.is_list = header.settings.output_format == "list"
+        self.next_question = header.settings.next_question
         self.extract = scoring.get("extract")
         self.strip, self.lower = bool(scoring.get("strip")), bool(scoring.get("lower"))
 
@@ -611,7 +603,10 @@ class UnmappedCompletions(Rule):
             return
 
     def _names(self, completion: str, options: Mapping[str, str]) -> bool:
+        completion = parsing.cut_at_next_question(completion, self.next_question)
         text = parsing.clean(completion, extract=self.extract, strip=self.strip, lower=self.lower)
+        if text is None:
+            return False
         return any(parsing.read_choice(text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list))
 
     def say(self, file: File) -> None:
@@ -664,31 +659,20 @@ class StrayKeys(Rule):
             )
 
 
-class UpperCaseReferences(Rule):
-    """Correct references that `scoring.lower` puts out of reach: it lower-cases predictions alone."""
-
-    def __init__(self, header: Header) -> None:
-        super().__init__(header)
-        self.is_lower = bool(header.scoring.get("lower"))
-        self.train, self.others = First(), First()
-
-    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
-        # Labels are read from completions in any case.
-        if self.is_lower and row.labels is None and any(gold != gold.lower() for gold in row.golds):
-            (self.train if row.split == "train" else self.others).add(row)
+class StopsInReferences(Rule):
+    """Correct references that hold a stop sequence: no live model says what stands behind it."""
 
     def say(self, file: File) -> None:
-        found = [self.others] if file.survey.is_differentiated else [self.others, self.train]
-        rows = [first.row for first in found if first.row is not None]
-        if rows:
-            number = sum(first.count for first in found)
-            min(rows, key=lambda row: row.place.index).place.warn(
+        found, cut_at = file.survey.with_stop, file.plan.scoring.cut_at
+        if found.row is not None:
+            found.row.place.warn(
                 "instance", "references",
-                message=f"{count(number, 'row has', 'rows have')} a correct reference with upper-case letters, and "
-                "lower makes every prediction lower-case: they are never exactly equal",
-                hint="write the references in lower case, or leave lower out and score with quasi_exact_match: it "
-                "ignores case",
-                code="lower",
+                message=f"{count(found.count, 'row has', 'rows have')} a correct reference with a stop sequence in it, "
+                "which a live model cannot go beyond",
+                hint=f"references and predictions are cut at {', '.join(map(show, cut_at))}"
+                if cut_at
+                else "cut_at_stop=true cuts references and predictions there",
+                code="stop-in-reference",
             )  # fmt: skip
 
 
@@ -710,7 +694,9 @@ RULES: Iterable[type[Rule]] = (
     IncompleteRecordings,
     UnmappedCompletions,
     StrayKeys,
-    UpperCaseReferences,
+    StopsInReferences,
     EmptyAnswers,
     ReasonedAnswers,
 )
+
+_READ_COMPLETIONS = (UnmappedCompletions, ReasonedAnswers)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT"]
 
 
+def _separator(_name: str, value: Any) -> str:
+    r"""What HELM cannot carry in a run entry is written as in JSON and URLs: `\n`, `\t`, `%2C` for a comma."""
+    return str(value).replace("\\n", "\n").replace("\\t", "\t").replace("%2C", ",")
+
+
 def _dataset_path(name: str, value: Any) -> str:
     """Return a path; where there is no such file, but a dataset of that name, say so."""
     path = _read_path(name, value)
@@ -69,7 +74,28 @@ class _AdapterSpec(Format):
             "extract", TEXT, "a regular expression (in run entries without commas: HELM splits there)", "the file's"
         ),
         Argument("strip", FLAG, "white space around predictions is removed", "the file's"),
-        Argument("lower", FLAG, "predictions are written in lower case", "the file's"),
+        Argument("lower", FLAG, "predictions and references are written in lower case", "the file's"),
+        Argument(
+            "separator",
+            Kind("text", _separator),
+            r"what stands between the segments of a list; `\n`, `\t`, and `%2C` for a comma",
+            "the file's, or `;`",
+        ),
+        Argument("extract_all", TEXT, "a regular expression each match of which is a segment of a list", "the file's"),
+        Argument(
+            "extract_positions",
+            FLAG,
+            "the number of words before a match of `extract_all` is part of its segment",
+            "the file's",
+        ),
+        Argument("extract_references", FLAG, "`extract` and `extract_all` are applied to references too", "the file's"),
+        Argument("drop_duplicates", FLAG, "a segment that is repeated in a list counts once", "the file's"),
+        Argument(
+            "cut_at_stop",
+            FLAG,
+            "predictions and references are cut at the stop sequences",
+            "where only white space follows them in references",
+        ),
         Argument("name", TEXT, "the dataset's name", "the file's", names_data=True, in_run_entry=False),
     )
 

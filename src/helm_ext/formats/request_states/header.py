@@ -20,6 +20,7 @@ from helm_ext.formats.request_states.models import METHODS, UNSUPPORTED_METHODS
 from helm_ext.formats.request_states.rows import SPLITS, Context, read_split
 from helm_ext.formats.request_states.scoring import check_regex, check_scoring
 from helm_ext.formats.request_states.wording import describe
+from helm_ext.parsing import find_question_starts
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding
@@ -79,6 +80,12 @@ class Settings:
         if key in self.given:
             return self.given[key] or ""
         return HELM_DEFAULTS[key] if used else ""
+
+    @property
+    def next_question(self) -> tuple[str, ...]:
+        """What the file's next question would begin with; see `helm_ext.parsing.find_question_starts`."""
+        prefixes = self.text("instance_prefix"), self.text("input_prefix")
+        return find_question_starts(*prefixes, self.given.get("stop_sequences") or ())
 
     @property
     def eval_splits(self) -> list[str]:

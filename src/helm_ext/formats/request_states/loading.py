@@ -54,6 +54,12 @@ class Arguments(TypedDict, total=False):
     extract: str | None
     strip: bool | None
     lower: bool | None
+    separator: str | None
+    extract_all: str | None
+    extract_positions: bool | None
+    extract_references: bool | None
+    drop_duplicates: bool | None
+    cut_at_stop: bool | None
 
 
 def load(path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
@@ -214,6 +220,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     for index, row in enumerate(rows):
         instances.append(builder.build(row, index if moves else None))
         rows[index] = None  # type: ignore[call-overload] # the parsed row is not needed beside its instance
+    sub_splits = tuple(sorted({i.sub_split for i in instances if i.sub_split and i.split != "train"}))
     return EvalSet(
         name=options.name or header.get("name") or _stem(content.reader.path),
         format="adapter_spec",
@@ -226,6 +233,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
         counts=file.counts,
+        attributes={"sub_split": sub_splits} if sub_splits else {},
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
 

@@ -386,11 +386,23 @@ class ScoringModel(TypedDict, total=False):
     main_metric: str | None
     """What the leaderboard shows: one of the metrics."""
     extract: str | None
-    """Regular expression applied to each prediction: first group of the last match, or ""."""
+    """Regular expression applied to each prediction: first group of the last match. No match: unmapped, score 0."""
     strip: bool | None
     """Remove white space around each prediction."""
     lower: bool | None
-    """Lower-case each prediction."""
+    """Lower-case predictions and references."""
+    separator: Annotated[str, Field(min_length=1)] | None
+    """Between the segments of a list. Absent: `;`."""
+    extract_all: str | None
+    """Regular expression each match of which is a segment of a list; several groups make a tuple."""
+    extract_positions: bool | None
+    """Make the number of words before a match of `extract_all` part of its segment."""
+    extract_references: bool | None
+    """Apply `extract` and `extract_all` to references too."""
+    drop_duplicates: bool | None
+    """Count a segment that is repeated in a list once."""
+    cut_at_stop: bool | None
+    """Cut predictions and references at the stop sequences. Absent: where only white space follows in references."""
 
 
 @with_config(_CLOSED)

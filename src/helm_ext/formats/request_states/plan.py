@@ -16,6 +16,7 @@ from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Option
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, find_label, shared_sequence
 from helm_ext.formats.request_states.models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.scoring import make_scoring
+from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -81,6 +82,12 @@ class First:
             self.row = row
         self.count += 1
 
+    def merge(self, other: First) -> None:
+        """Add what another one has counted."""
+        self.count += other.count
+        rows = [row for row in (self.row, other.row) if row is not None]
+        self.row = min(rows, key=lambda row: row.place.index, default=None)
+
 
 class Survey:
     """Adds up rows: what a plan is made of. Small however many rows there are."""
@@ -109,6 +116,11 @@ class Survey:
         self.unlabelled_option = First()
         self.statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
         """What is recorded for rows of an eval split."""
+        stops = settings.given.get("stop_sequences") or ()
+        self.stops, self._train_stops = StopCensus(stops), StopCensus(stops)
+        """References of evaluated rows that hold a stop sequence."""
+        self.with_stop, self._train_with_stop = First(), First()
+        self._has_stops = bool(stops)
         self.has_incomplete = False
         """Whether a row has requests about some options, and not all that the method asks about."""
         self.train_statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
@@ -132,6 +144,11 @@ class Survey:
                 self.ends_doubled.add(row)
         if row.labels is not None:
             self._see_labels(row, text)
+        elif self._has_stops:
+            is_train = row.split == "train"
+            census = self._train_stops if is_train else self.stops
+            if sum(map(census.add, row.golds)):
+                (self._train_with_stop if is_train else self.with_stop).add(row)
         if row.is_helm:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
@@ -150,11 +167,13 @@ class Survey:
 
     def settle(self) -> None:
         """Finish counting: what train rows are is known only when all rows are."""
-        if not self.is_differentiated and "test" in self.eval_splits:
+        if self.is_differentiated:
+            return
+        self.stops.merge(self._train_stops)
+        self.with_stop.merge(self._train_with_stop)
+        if "test" in self.eval_splits:
             for status, first in self.train_statuses.items():
-                total = self.statuses[status]
-                total.count += first.count
-                total.row = total.row or first.row
+                self.statuses[status].merge(first)
 
     def _see_labels(self, row: Row, text: str | None) -> None:
         assert row.labels is not None
@@ -270,7 +289,10 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
         all_choice=survey.choice.count == survey.rows,
         is_helm=survey.is_helm_output,
         num_outputs=settings.num_outputs,
+        stops=survey.stops,
     )
+    if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):
+        scoring = replace(scoring, next_question=settings.next_question)
     wanted = 0 if survey.is_differentiated else settings.max_train_instances * settings.num_train_trials
     # Rows of other splits than those evaluated are drawn first.
     drawn = max(0, wanted - (survey.rows - survey.selected))

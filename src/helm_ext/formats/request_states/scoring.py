@@ -3,83 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from helm_ext.errors import Path, Problems, did_you_mean, show
+from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
 from helm_ext.evalset import Scoring
+from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
+from helm_ext.scoring.stops import StopCensus
 
-__all__ = ["HELM_METRICS", "LIST_METRICS", "UNUSABLE_METRICS", "check_scoring", "make_scoring"]
+__all__ = ["check_scoring", "default_metrics", "make_scoring"]
 
-HELM_METRICS = frozenset(
-    {
-        "absolute_value_difference",
-        "bleu_1",
-        "bleu_4",
-        "cer_score",
-        "chinese_bleu_1",
-        "chinese_cer_score",
-        "chinese_mer_score",
-        "chinese_rouge_1",
-        "chinese_rouge_2",
-        "chinese_wer_score",
-        "chinese_wip_score",
-        "cider",
-        "cleva_math_result_match",
-        "code_eval_acc",
-        "exact_match",
-        "exact_match_indicator",
-        "exact_set_match",
-        "f1_score",
-        "f1_set_match",
-        "final_number_exact_match",
-        "iou_set_match",
-        "math_equiv",
-        "math_equiv_chain_of_thought",
-        "mer_score",
-        "pass",
-        "prefix_exact_match",
-        "quasi_exact_match",
-        "quasi_leave_articles_exact_match",
-        "quasi_prefix_exact_match",
-        "rouge_1",
-        "rouge_2",
-        "rouge_l",
-        "wer_score",
-        "wip_score",
-    }
-)
-"""The names in HELM's `compute_reference_metrics`. Importing it costs seconds; a contract test keeps this list true."""
+_PATTERNS = ("extract", "extract_all")
 
-UNUSABLE_METRICS = {
-    "pass": "it needs test cases",
-    "code_eval_acc": "it needs test cases",
-    "ultraeval_function_execution": "it runs the code that the model writes, which ultraeval: alone can allow",
-}
-"""Metrics for references that are more than text, or that must not be had by naming them."""
-
-LIST_METRICS = ("exact_match", "set_exact_match", "list_f1")
-"""For `output_format: "list"`."""
-
-_EXAMPLES = (
-    "for example exact_match (accuracy), quasi_exact_match, f1_score, rouge_l; leave the key out for the defaults"
-)
-
-_GENERATION = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
+_SHORT_ANSWERS = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
 
-def default_metrics(method: str, output_format: str, *, all_choice: bool) -> tuple[tuple[str, ...], str]:
+def default_metrics(method: str, output_format: str, *, all_choice: bool, is_helm: bool) -> tuple[tuple[str, ...], str]:
     """Return the metrics and the main metric for a kind of file.
 
-    Short answers: quasi-exact match, as most of HELM's question answering. Options: exact match of the option chosen.
+    Short answers: equal in the normal form; HELM's own files keep HELM's metric. Options: the option chosen is right.
     """
     if method.startswith("multiple_choice_separate"):
         return ("exact_match",), "exact_match"
     if output_format == "list":
-        return LIST_METRICS, "set_exact_match"
+        return ("exact_match", "set_exact_match", "list_f1"), "set_exact_match"
     if all_choice or method.startswith("multiple_choice"):
         return ("exact_match", "quasi_exact_match"), "exact_match"
-    return _GENERATION, "quasi_exact_match"
+    if is_helm:
+        return _SHORT_ANSWERS, "quasi_exact_match"
+    return ("normalized_exact_match", *_SHORT_ANSWERS), "normalized_exact_match"
 
 
 def make_scoring(
@@ -92,8 +44,12 @@ def make_scoring(
     all_choice: bool,
     is_helm: bool,
     num_outputs: int,
+    stops: StopCensus,
 ) -> Scoring:
-    """Return how the file is scored. `overrides` (arguments, None where not given) win over `given` (the file)."""
+    """Return how the file is scored. `overrides` (arguments, None where not given) win over `given` (the file).
+
+    `stops`: the references of evaluated rows that hold stop sequences.
+    """
     chosen = {
         **{k: v for k, v in given.items() if v is not None},
         **{k: v for k, v in overrides.items() if v is not None},
@@ -102,7 +58,7 @@ def make_scoring(
     def path(key: str) -> tuple[str, ...]:
         return (key,) if overrides.get(key) is not None else ("scoring", key)
 
-    metrics, main = default_metrics(method, output_format, all_choice=all_choice)
+    metrics, main = default_metrics(method, output_format, all_choice=all_choice, is_helm=is_helm)
     if "metrics" in chosen:
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
         _check_metrics(metrics, output_format, path("metrics"), report)
@@ -110,18 +66,19 @@ def make_scoring(
             main = metrics[0]
     if "main_metric" in chosen:
         main = chosen["main_metric"]
-        if main not in metrics and "metrics" not in chosen and _is_known(main, output_format):
+        if main not in metrics and "metrics" not in chosen and find_unnamable(main, output_format) is None:
             metrics = (*metrics, main)
-        produced = [*metrics, *(f"{name}@{num_outputs}" for name in metrics if num_outputs > 1)]
-        if main not in produced:
-            report.add(
-                path("main_metric"),
-                f"{show(main)} is none of the metrics that are measured",
-                did_you_mean(main, [*produced, *_known_names(output_format)]) or f"measured: {', '.join(produced)}",
-                code="main-metric",
-            )
-    if "extract" in chosen:
-        check_regex(chosen["extract"], path("extract"), report)
+        main = _find_main_stat(main, metrics, output_format, num_outputs, path("main_metric"), report)
+    else:
+        main = main_stat(main, output_format)
+    for name in metrics:
+        score = get_scores(output_format).get(name)
+        if score and score.prepare:
+            _prepare(score.prepare, path("metrics"), report)
+    for key in _PATTERNS:
+        if key in chosen:
+            check_regex(chosen[key], path(key), report)
+    _check_lists(chosen, output_format, path, report)
     return Scoring(
         metrics=metrics,
         main_metric=main,
@@ -129,6 +86,12 @@ def make_scoring(
         extract=chosen.get("extract"),
         strip=chosen.get("strip", False),
         lower=chosen.get("lower", False),
+        separator=chosen.get("separator", ";"),
+        extract_all=chosen.get("extract_all"),
+        extract_positions=chosen.get("extract_positions", False),
+        extract_references=chosen.get("extract_references", False),
+        drop_duplicates=chosen.get("drop_duplicates", False),
+        cut_at=() if is_helm else stops.decide(chosen.get("cut_at_stop")),
         label_reading="exact" if is_helm else "forgiving",
     )
 
@@ -138,8 +101,30 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
     for chosen, inside in ((overrides, ()), (given, ("scoring",))):
         if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
             _check_metrics(chosen["metrics"], output_format, (*inside, "metrics"), report)
-        if chosen.get("extract") is not None and (inside == () or overrides.get("extract") is None):
-            check_regex(chosen["extract"], (*inside, "extract"), report)
+        for key in _PATTERNS:
+            if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
+                check_regex(chosen[key], (*inside, key), report)
+
+
+def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Problems) -> None:
+    """Report what is said about lists where there are none, and tuples that no reference can be equal to."""
+    if output_format != "list":
+        for key in ("separator", "extract_all", "extract_positions", "drop_duplicates"):
+            if chosen.get(key):
+                report.add(path(key), "predictions are no lists", '"output_format": "list" makes them', code="no-list")
+        return
+    if chosen.get("extract_all") and not chosen.get("extract_references"):
+        try:
+            parts = re.compile(chosen["extract_all"]).groups + bool(chosen.get("extract_positions"))
+        except re.error:
+            return
+        if parts > 1:
+            report.add(
+                path("extract_all"),
+                f"each segment is a tuple of {parts}, and references are split at the separator alone",
+                "extract_references=true reads them by the same expression",
+                code="tuples",
+            )
 
 
 def check_regex(pattern: str, path: Path, report: Problems) -> None:
@@ -150,35 +135,40 @@ def check_regex(pattern: str, path: Path, report: Problems) -> None:
         report.add(path, f"{show(pattern)} is no regular expression: {error}", code="regex")
 
 
-def _known_names(output_format: str) -> list[str]:
-    from helm_ext.scoring.scores import get_scores
-
-    ours = LIST_METRICS if output_format == "list" else ()
-    return sorted({*HELM_METRICS, *ours, *get_scores()})
-
-
-def _is_known(name: str, output_format: str) -> bool:
-    # Our own scores are looked up last: some of them load tokenizers.
-    return (
-        name in HELM_METRICS
-        or (output_format == "list" and name in LIST_METRICS)
-        or name in _known_names(output_format)
-    )
-
-
-def _metric_hint(name: str, known: Sequence[str]) -> str:
-    longer = [one for one in known if len(name) > 1 and one.startswith(f"{name.lower()}_")]
-    return did_you_mean(name, known) or (f"did you mean {longer[0]!r}?" if longer else _EXAMPLES)
-
-
 def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Problems) -> None:
     if not metrics:
         report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
     for name in metrics:
-        if name in UNUSABLE_METRICS:
-            report.add(path, f"{show(name)} cannot be measured here: {UNUSABLE_METRICS[name]}", code="metrics")
-        elif not _is_known(name, output_format):
-            hint = _metric_hint(name, _known_names(output_format))
-            if name in LIST_METRICS:
-                hint = f'{name} is for "output_format": "list"'
-            report.add(path, f"unknown metric {show(name)}", hint, code="metrics")
+        unnamable = find_unnamable(name, output_format)
+        if unnamable:
+            report.add(path, *unnamable, code="metrics")
+
+
+def _find_main_stat(
+    main: str, metrics: Sequence[str], output_format: str, num_outputs: int, path: Path, report: Problems
+) -> str:
+    """Return the stat that `main_metric` means: a metric's name, one of its stats, or `NAME@k` for several outputs."""
+    scores = get_scores(output_format)
+    measured = [scores[name] for name in metrics if name in scores]
+    if main in metrics and main in scores:
+        return scores[main].main_stat
+    produced = [stat.name for score in measured for stat in (*score.over_all, *score.stats) if stat.can_be_main]
+    produced += [
+        f"{score.name}@{num_outputs}" for score in measured if num_outputs > 1 and score.kind in ("helm", "text")
+    ]
+    if main not in produced:
+        report.add(
+            path,
+            f"{show(main)} is none of the metrics that are measured",
+            did_you_mean(main, [*produced, *sorted(scores)]) or f"measured: {', '.join(produced)}",
+            code="main-metric",
+        )
+    return main
+
+
+def _prepare(prepare: Callable[[], object], path: Path, report: Problems) -> None:
+    try:
+        prepare()
+    except HelmExtError as error:
+        message, _, hint = str(error).partition("\n  hint: ")
+        report.add(path, message, hint, code="metrics")

@@ -43,8 +43,8 @@ def to_json_lines(
     header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
     for text in losses:
         findings.lose(text)
-    if evalset.attributes:
-        names = ", ".join(evalset.attributes)
+    names = ", ".join(name for name in evalset.attributes if name != "sub_split")  # that is HELM's, and written
+    if names:
         findings.lose(f"reports by attribute ({names}): an adapter_spec file has none; records keep their own keys")
     instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
     instances += [(instance, instance.split or "test") for instance in rejoin(evalset.instances)]
@@ -71,7 +71,10 @@ def _scoring(scoring: Scoring, findings: Findings) -> dict[str, Any]:
     if scoring.label_reading == "exact":
         findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
-    written: dict[str, Any] = {key: args[key] for key in ("metrics", "extract", "strip", "lower") if key in args}
+    unsaid = ("main_metric", "output_format", "label_reading", "cut_at", "next_question")
+    written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
+    if scoring.cut_at:
+        written["cut_at_stop"] = True
     return {**written, "main_metric": scoring.main_metric}
 
 

@@ -9,7 +9,7 @@ from helm_ext.errors import RunEntryError
 from helm_ext.evalset import Scoring
 from helm_ext.formats.ultraeval.metric_names import MetricChoice
 from helm_ext.formats.ultraeval.task_files import Method
-from helm_ext.scoring.scores import get_scores
+from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 __all__ = ["FORMAT", "make_digest", "make_scoring", "needs_row", "require_allowed"]
@@ -19,8 +19,9 @@ FORMAT = "ultraeval"
 
 def needs_row(metrics: MetricChoice) -> bool:
     """Whether a metric reads the row itself."""
-    with_row = {score.name for score in get_scores().values() if score.row_function}
-    return bool(metrics.definitions) or not with_row.isdisjoint(metrics.names)
+    scores = get_scores()
+    with_row = any(name in scores and scores[name].kind == "row" for name in metrics.names)
+    return bool(metrics.definitions) or with_row
 
 
 def make_scoring(method: Method, metrics: tuple[str, ...]) -> Scoring:

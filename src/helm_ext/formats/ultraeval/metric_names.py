@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import DatasetSchemaError, Location, Problem, RunEntryError, did_you_mean, raise_for
 from helm_ext.scoring.likelihood_rules import MAIN_STATS
+from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, PREFIX, SCORES, make_rouge, score_name
 
 if TYPE_CHECKING:
@@ -33,12 +34,7 @@ _PPL_POSTPROCESS = ("", "none", "general_torch", "general_torch_ppl", PPL_NORM)
 MAX_STAT = 64
 """Bytes in the name of a stat that is made of a config's arguments."""
 
-HELM_NAMES = (
-    "quasi_exact_match", "quasi_leave_articles_exact_match", "prefix_exact_match", "quasi_prefix_exact_match",
-    "final_number_exact_match", "exact_set_match", "iou_set_match", "f1_set_match", "math_equiv",
-    "math_equiv_chain_of_thought", "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4", "chinese_bleu_1",
-    "chinese_rouge_1", "chinese_rouge_2", "wer_score", "cer_score",
-)  # fmt: skip
+HELM_NAMES = tuple(name for name, score in get_scores().items() if score.kind == "helm" and not score.refused)
 """HELM's metrics that may be asked for beside upstream's (`evaluate_reference_metrics.metric_fn_mapping`)."""
 
 

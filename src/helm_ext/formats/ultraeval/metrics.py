@@ -20,7 +20,8 @@ from helm_ext.formats.ultraeval.checkout_metrics import CheckoutMetric, load_met
 from helm_ext.formats.ultraeval.postprocess import get_postprocess
 from helm_ext.scoring.answers import Answer, Question
 from helm_ext.scoring.metrics import EvalSetMetric
-from helm_ext.scoring.scores import Score, get_scores
+from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.score import Score, Value
 from helm_ext.scoring.scores.ultraeval import EXECUTING, PREFIX, make_rouge
 
 __all__ = ["PASS_AT", "UltraEvalMetric", "pass_at"]
@@ -65,14 +66,15 @@ class UltraEvalMetric(EvalSetMetric):
             stats |= {f"{PREFIX}pass@{k}": pass_at(k, len(answers), passed) for k in PASS_AT if k <= len(answers)}
         return stats
 
-    def score_row(self, score: Score, question: Question, answers: Sequence[Answer]) -> float:
+    def score_row(self, score: Score, question: Question, answers: Sequence[Answer]) -> Value:
         """Return the value of a score that looks at the whole row."""
         if score.name in self._checkout_metrics:
             extra = row_extra(question.instance)
             texts = [answer.text for answer in answers]
             return self._checkout_metrics[score.name](extra["data"], extra["gold"], texts)
         if score.name in EXECUTING:
-            passed = [super(UltraEvalMetric, self).score_row(score, question, [answer]) for answer in answers]
+            score_one = super().score_row
+            passed = [score.to_stats(score_one(score, question, [answer]))[score.name] for answer in answers]
             return sum(passed) / len(passed)
         return super().score_row(score, question, answers)
 

@@ -4,22 +4,20 @@ HELM's own metrics stay available; these stand where HELM's fail on chat: `quasi
 SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no letters beyond ASCII, `bleu_*` downloads
 NLTK data at run time, and none of them knows a word in a script without spaces.
 
-A reasoning model's thinking is no part of its reply. All texts are normalised to NFC. A *word* is what stands between
-spaces; in scripts that write no spaces (Han, kana, Thai, Lao, Khmer, Burmese) every character is a word, and so are
-relations (`=`), arrows and pictures. All scores are in 0..1 and defined for empty texts.
+A reasoning model's thinking is no part of its reply. What a word is stands in `helm_ext.scoring.scores.words`. All
+scores are in 0..1 and defined for empty texts.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from helm_ext.parsing import without_thinking
-from helm_ext.scoring.scores import Score
-from helm_ext.scoring.scores.refusal import APOSTROPHES
+from helm_ext.scoring.score import Score
+from helm_ext.scoring.scores.words import find, separate_characters, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,91 +25,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-__all__ = ["SCORES", "words"]
-
-# Scripts that are written without spaces. Hangul has spaces and is not here.
-_UNSPACED = re.compile(
-    "["
-    "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
-    "]"
-    "[\u0300-\u036f\u3099\u309a\ufe00-\ufe0f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*"
-)
-_ALONE = re.compile(
-    "[=<>|~\u223c-\u226f]+"  # relations: "x=5" says 5, and is "x = 5"
-    "|[\u00a9\u00ae\u2122\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u2900-\u297f\u2b00-\u2bff"  # arrows, pictures
-    "\U0001f000-\U0001faff][\ufe0e\ufe0f]?"
-)
-"""Symbols that are words of their own, with or without spaces around them."""
-_MATH = re.compile(r"(?<![\w$])\$\$?(?=[^\s$])([^$\n]*)(?<=\S)\$\$?(?!\d)")
-"""A formula between dollar signs. Pandoc's rule tells it from amounts: no space inside, no digit behind (`$4-$5`)."""
-_SIGNED = re.compile(r"[$€£¥₹]?\.?\d")
-"""What a minus may stand before."""
-_DASH = "[\u2010-\u2013\u2212\ufe63]"
-_MINUS = re.compile(rf"(?<!\w){_DASH}(?={_SIGNED.pattern})|(?<=\d){_DASH}(?=\d)")
-"""The other ways to write a minus, or the dash of a range or a date: hyphens, the en dash, U+2212, the small one."""
-_PERCENT = re.compile(r"(?<=\d)\s+(?=[%٪％])")
-
-
-_PLAIN = str.maketrans(
-    dict.fromkeys("\u00ad\u200b\u2060\ufeff") | {chr(0xFEE0 + code): chr(code) for code in range(33, 127)}
-)
-"""Soft hyphen, zero-width space, word joiner, BOM are invisible; joiners that letters need (U+200C, U+200D) stay.
-Full-width letters, digits and signs are those of ASCII."""
-
-
-def _is_punctuation(character: str) -> bool:
-    return unicodedata.category(character).startswith("P") or character in "`´"
-
-
-def _without_punctuation(text: str) -> str:
-    """Replace punctuation by spaces, except where it is part of a word.
-
-    Kept: between digits (`1.5`, `10:30`), a minus before a number or an amount (`-3`, `-.5`, `-$5`, also as U+2212 and
-    its like), a leading decimal point (`.5`), `%` after a number (also after a space), `#` after a letter (`C#`).
-    An apostrophe between letters goes without leaving a space (`don't` = `don’t` = `dont`). Symbols such as `+` and `$`
-    are no punctuation in Unicode and stay, but for the `$` around formulas.
-    """
-    text = _PERCENT.sub("", _MINUS.sub("-", _MATH.sub(r" \1 ", text)))
-    out: list[str] = []
-    for index, character in enumerate(text):
-        if not _is_punctuation(character):
-            out.append(character)
-            continue
-        before = text[index - 1] if index else " "
-        after = text[index + 1] if index + 1 < len(text) else " "
-        if (
-            (before.isdigit() and after.isdigit())
-            or (character == "-" and _SIGNED.match(text, index + 1) and not before.isalnum())
-            or (character == "." and after.isdigit() and not before.isalnum() and before != ".")
-            or (character in "%٪％" and before.isdigit())
-            or (character == "#" and before.isalpha())
-        ):
-            out.append(character)
-        elif not (character in APOSTROPHES and before.isalpha() and after.isalpha()):
-            out.append(" ")
-    return "".join(out)
-
-
-@lru_cache(maxsize=4096)
-def words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = True) -> tuple[str, ...]:
-    """Return the words of `text` in order.
-
-    A text that consists of punctuation only keeps it even when punctuation is ignored: otherwise "?" would equal "".
-    """
-    text = unicodedata.normalize("NFC", text.translate(_PLAIN))
-    if ignore_case:
-        text = unicodedata.normalize("NFC", text.casefold())
-    if ignore_punctuation:
-        found = _split(_without_punctuation(text))
-        if found:
-            return found
-    return _split(text)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(_ALONE.sub(r" \g<0> ", _UNSPACED.sub(r" \g<0> ", text)).split())
+__all__ = ["SCORES"]
 
 
 def _match(
@@ -126,8 +40,7 @@ def _match(
     said = words(prediction, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
     if not wanted or place == "exact":
         return float(wanted == said)
-    starts = range(1 if place == "prefix" else len(said) - len(wanted) + 1)
-    return float(any(said[start : start + len(wanted)] == wanted for start in starts))
+    return float(find(wanted, said, at_start=place == "prefix"))
 
 
 _PLACES: dict[Literal["exact", "prefix", "contains"], str] = {
@@ -206,7 +119,7 @@ def _sacrebleu() -> tuple[BLEU, CHRF]:
 
 
 def _spaced(text: str) -> str:
-    return " ".join(_UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", text)).split())
+    return " ".join(separate_characters(unicodedata.normalize("NFC", text)).split())
 
 
 def _bleu(gold: str, prediction: str) -> float:
@@ -236,4 +149,4 @@ SCORES: tuple[Score, ...] = (
     _score("expected_bleu", _bleu, "Expected (BLEU)", "Sentence BLEU (sacrebleu, 0 to 1), characters as words in CJK."),
     _score("expected_chrf", _chrf, "Expected (chrF)", "chrF2 (sacrebleu, 0 to 1): F-score over character n-grams."),
 )
-"""What `helm_ext.scoring.scores.get_scores` offers from this module."""
+"""What `helm_ext.scoring.registry` offers from this module."""

@@ -1,6 +1,9 @@
-"""Scores of lists (`output_format: list`, formats.md, section 1): equal in order, equal as multisets, F1 by matching.
+"""Scores of lists (`output_format: list`, docs/adapter_spec.md): equal in order, equal as multisets, F1 by matching.
 
 Segments are compared as they are after stripping: case and punctuation count for `exact_match` and `set_exact_match`.
+So do they for the scores that count how many segments are found: a gold segment is found by one equal predicted segment
+(`list_accuracy`, `list_exact_f1`, `list_micro_f1`), or by each that repeats it (`list_micro_f1_repeats`).
+
 `list_f1` gives part of the credit for near misses:
 
 - tokens: the segment in Unicode's compatibility form (NFKC), case-folded, split at white space; quotes, brackets and
@@ -19,10 +22,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-__all__ = ["MAX_PAIRS", "exact_match", "list_f1", "segment_f1", "set_exact_match", "tokenize"]
+from helm_ext.scoring.score import Score, StatInfo
+
+__all__ = [
+    "MAX_PAIRS",
+    "SCORES",
+    "count_found",
+    "count_repeats",
+    "count_segments",
+    "exact_match",
+    "list_accuracy",
+    "list_exact_f1",
+    "list_f1",
+    "segment_f1",
+    "set_exact_match",
+    "tokenize",
+]
 
 MAX_PAIRS = 250_000
 """The most pairs of segments that are matched exactly: 500 segments against 500, about a third of a second."""
@@ -81,6 +99,49 @@ def list_f1(gold: Sequence[str], pred: Sequence[str]) -> float:
     return 2 * _total_credit(gold_bags, pred_bags, len(gold), len(pred)) / (len(gold) + len(pred))
 
 
+def count_found(gold: Sequence[str], pred: Sequence[str]) -> int:
+    """Return how many predicted segments are gold ones, each gold segment used once."""
+    return sum((Counter(_strip(gold)) & Counter(_strip(pred))).values())
+
+
+def list_accuracy(gold: Sequence[str], pred: Sequence[str]) -> float:
+    """Return the share of segments that are found, by the longer list."""
+    longest = max(len(gold), len(pred))
+    return count_found(gold, pred) / longest if longest else 1.0
+
+
+def list_exact_f1(gold: Sequence[str], pred: Sequence[str]) -> float:
+    """Return the F1 of the segments that are found. Two empty lists score 1."""
+    total = len(gold) + len(pred)
+    return 2 * count_found(gold, pred) / total if total else 1.0
+
+
+def count_segments(gold: Sequence[str], pred: Sequence[str]) -> dict[str, float]:
+    """Return how many segments are found, predicted and expected."""
+    return {"list_found": count_found(gold, pred), "list_predicted": len(pred), "list_expected": len(gold)}
+
+
+def count_repeats(gold: Sequence[str], pred: Sequence[str]) -> dict[str, float]:
+    """As `count_segments`, but each predicted segment that is among the gold ones is found, however often it stands."""
+    wanted = set(_strip(gold))
+    found = sum(segment in wanted for segment in _strip(pred))
+    return {"list_repeats_found": found, "list_predicted": len(pred), "list_expected": len(gold)}
+
+
+def _summarize(prefix: str, found: str) -> Callable[[Mapping[str, float]], dict[str, float]]:
+    """Return what makes precision, recall and F1 over all rows of the means of the counts."""
+
+    def summarize(means: Mapping[str, float]) -> dict[str, float]:
+        hits, predicted, expected = means[found], means["list_predicted"], means["list_expected"]
+        return {
+            f"{prefix}_f1": 2 * hits / (predicted + expected) if predicted + expected else 1.0,
+            f"{prefix}_precision": hits / predicted if predicted else 0.0,
+            f"{prefix}_recall": hits / expected if expected else 0.0,
+        }
+
+    return summarize
+
+
 def _strip(segments: Sequence[str]) -> list[str]:
     return [segment.strip() for segment in segments]
 
@@ -114,3 +175,70 @@ def _total_credit(gold: Counter[_Bag], pred: Counter[_Bag], n_gold: int, n_pred:
     matrix = np.repeat(np.repeat(np.array(credit), rows, axis=0), columns, axis=1)
     matched = linear_sum_assignment(matrix, maximize=True)
     return float(matrix[matched].sum())
+
+
+def _count(name: str, display_name: str, description: str) -> StatInfo:
+    return StatInfo(name, display_name, description, group="general_information", can_be_main=False)
+
+
+def _micro(prefix: str, how: str) -> tuple[StatInfo, ...]:
+    return tuple(
+        StatInfo(f"{prefix}_{part}", f"List {title} ({prefix.removeprefix('list_')})", f"{title} of segments, {how}.")
+        for part, title in (("f1", "F1"), ("precision", "precision"), ("recall", "recall"))
+    )
+
+
+_FOUND = _count("list_found", "# segments found", "Segments found, mean over rows.")
+_REPEATS_FOUND = _count("list_repeats_found", "# segments found", "Segments found, repetitions too, mean over rows.")
+_PREDICTED = _count("list_predicted", "# segments predicted", "Segments predicted, mean over rows.")
+_EXPECTED = _count("list_expected", "# segments expected", "Segments of the reference, mean over rows.")
+
+SCORES: tuple[Score, ...] = (
+    Score(
+        name="exact_match",
+        list_function=exact_match,
+        display_name="Exact match",
+        short_display_name="EM",
+        description="Fraction of rows whose list of segments equals the gold list, in order.",
+    ),
+    Score(
+        name="set_exact_match",
+        list_function=set_exact_match,
+        display_name="Set exact match",
+        short_display_name="Set EM",
+        description="Fraction of rows whose segments are the gold segments, in any order.",
+    ),
+    Score(
+        name="list_f1",
+        list_function=list_f1,
+        display_name="List F1",
+        description="F1 over an optimal one-to-one matching of segments; a pair counts by its token F1.",
+    ),
+    Score(
+        name="list_accuracy",
+        list_function=list_accuracy,
+        display_name="List accuracy",
+        description="Share of segments that are found, in any order, by the longer of the two lists.",
+    ),
+    Score(
+        name="list_exact_f1",
+        list_function=list_exact_f1,
+        display_name="List F1 (exact)",
+        description="F1 of the segments that are found, in any order; the mean over rows.",
+    ),
+    Score(
+        name="list_micro_f1",
+        list_function=count_segments,
+        several=(_FOUND, _PREDICTED, _EXPECTED),
+        over_all=_micro("list_micro", "all rows together; a gold segment is found once"),
+        summarize=_summarize("list_micro", _FOUND.name),
+    ),
+    Score(
+        name="list_micro_f1_repeats",
+        list_function=count_repeats,
+        several=(_REPEATS_FOUND, _PREDICTED, _EXPECTED),
+        over_all=_micro("list_repeats", "all rows together; every repetition of a gold segment is found"),
+        summarize=_summarize("list_repeats", _REPEATS_FOUND.name),
+    ),
+)
+"""What `helm_ext.scoring.registry` offers from this module. `exact_match` stands in the place of HELM's for lists."""

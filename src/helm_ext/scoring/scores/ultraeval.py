@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import RunEntryError
-from helm_ext.scoring.scores import Score
+from helm_ext.scoring.score import Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -229,6 +229,7 @@ def _score(
     display_name: str,
     description: str,
     row_function: Callable[[Mapping[str, Any], Sequence[str], str], float] | None = None,
+    refused: str = "",
 ) -> Score:
     return Score(
         name=score_name(upstream),
@@ -236,6 +237,7 @@ def _score(
         display_name=f"{display_name} (UltraEval)",
         description=description,
         row_function=row_function,
+        refused=refused,
     )
 
 
@@ -265,6 +267,7 @@ SCORES: tuple[Score, ...] = (
         "Tests passed",
         "1 if the row's tests pass on the code that the model wrote.",
         row_function_execution,
+        refused="it runs the code that the model writes, which ultraeval: alone can allow",
     ),
     *(_make_bleu(tokenizer) for tokenizer in BLEU_TOKENIZERS),
     make_rouge(),

@@ -1,0 +1,120 @@
+"""What is not part of a score: rows that were left out, and stats that nobody measured. Both are said, not hidden."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from operator import attrgetter
+
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.metrics.metric import MetricMetadata, add_context
+from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.statistic import Stat
+from helm.common.request import GeneratedOutput
+
+from helm_ext.adaptation.recorded import is_recorded
+from helm_ext.evalset import row_extra
+from helm_ext.scoring.references import lacks_tokenizer
+
+__all__ = ["REPORT_METADATA", "count_left_out", "find_unmeasured", "take_scored"]
+
+_LOGPROB_STATS = frozenset(
+    {"max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte"}
+)
+_TOKEN_STATS = frozenset({"num_prompt_tokens"})
+
+
+def take_scored(scenario_state: ScenarioState) -> ScenarioState:
+    """Return the request states without those of rows that were left out."""
+    if not any("left_out" in row_extra(instance) for instance in scenario_state.instances):
+        return scenario_state
+    scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
+    return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
+
+
+def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -> frozenset[str]:
+    """Return the names of HELM's stats that would be made up in this run, so that no report shows them.
+
+    HELM counts one prompt token where there is no tokenizer, and takes a log-probability of 0 for a probability of 1.
+    """
+    names = set().union(*{getattr(state.request, "unmeasured", frozenset()) for state in states})
+    if not is_recorded(adapter_spec.model_deployment) and lacks_tokenizer(adapter_spec.model_deployment):
+        names |= _TOKEN_STATS
+    generated = [state.result for state in states if state.reference_index is None]
+    if not all(_has_logprobs(result.completions) for result in generated if result is not None):
+        names |= _LOGPROB_STATS
+    return frozenset(names)
+
+
+def _has_logprobs(completions: Sequence[GeneratedOutput]) -> bool:
+    """Tell whether log-probabilities were measured: some that are not 0, and none that is no number."""
+    measured = False
+    for completion in completions:
+        if completion.logprob:
+            measured = True
+        if not math.isfinite(completion.logprob) or not math.isfinite(sum([t.logprob for t in completion.tokens])):
+            return False
+    return measured
+
+
+def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
+    """Return `num_left_out`, and one stat for each reason that occurred, per split. Always there: 0 is a statement."""
+    instances = scenario_state.instances
+    examples = {_place(instance): instance for instance in instances}
+    reasons = {place: Counter({"left_out": 0}) for place in examples}
+    # A row counts once, however many of its states.
+    left_out = {(i.id, _place(i)): reason for i in instances if (reason := row_extra(i).get("left_out"))}
+    for (_, place), reason in left_out.items():
+        reasons[place].update(("left_out", reason))
+    return [
+        add_context(Stat(MetricName(f"num_{reason}")).add(count), MetricContext.from_instance(examples[place]))
+        for place, counts in reasons.items()
+        for reason, count in sorted(counts.items())
+    ]
+
+
+_place = attrgetter("split", "sub_split", "perturbation")
+"""What stats of instances are told apart by (HELM: MetricContext)."""
+
+
+REPORT_METADATA = [
+    MetricMetadata(
+        name="unmapped",
+        display_name="Unmapped answers",
+        short_display_name="Unmapped",
+        description="Fraction of rows whose completion holds no answer (no option, no match of extract): wrong ones.",
+        lower_is_better=True,
+        group="accuracy",
+    ),
+    MetricMetadata(
+        name="num_left_out",
+        display_name="# left out",
+        description="Number of rows that are not part of any score of this run.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
+        name="num_not_run",
+        display_name="# not run",
+        description="Rows left out because no completion is recorded for them.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
+        name="num_failed",
+        display_name="# failed",
+        description="Rows left out because the recorded request failed.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
+        name="num_too_long",
+        display_name="# too long",
+        description="Rows left out because the question alone does not fit the model's context window.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+]

@@ -1,0 +1,114 @@
+"""All scores by name: ours, HELM's, and those that other installed packages bring in.
+
+Whoever needs to know which names there are, what they mean or whether one may be asked for, asks here. Importing this
+module loads neither HELM nor tokenizers: the functions load what they need when they are called.
+
+Another package adds scores by an entry point of the group `helm_ext.scores` that names a `Score` or a sequence of them
+(docs/how-to/add_a_score.md).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+
+from helm_ext.errors import did_you_mean, show
+from helm_ext.scoring.score import Score
+from helm_ext.scoring.scores import chat, helm, lists, refusal, short_answers, ultraeval
+
+__all__ = ["ENTRY_POINTS", "LIST_SCORES", "find_unnamable", "get_scores", "main_stat"]
+
+ENTRY_POINTS = "helm_ext.scores"
+"""The entry point group of other packages' scores."""
+
+_OURS = (helm, short_answers, lists, chat, refusal, ultraeval)
+"""The modules with scores; each lists its own in `SCORES`."""
+
+LIST_SCORES = tuple(score.name for score in lists.SCORES)
+"""The names for `output_format: list`, in the order of reports."""
+
+_EXAMPLES = (
+    "for example exact_match (accuracy), normalized_exact_match, f1_score, rouge_l; leave it out for the defaults"
+)
+
+
+def get_scores(output_format: str = "string") -> Mapping[str, Score]:
+    """Return every score by name, those that must not be named included (`Score.refused`).
+
+    Where lists are compared, `exact_match` is that of lists; elsewhere no score of lists is there.
+    """
+    return _tables()[output_format == "list"]
+
+
+def main_stat(name: str, output_format: str = "string") -> str:
+    """Return the stat that a leaderboard shows for a main metric; the name itself for what is no score's name."""
+    score = get_scores(output_format).get(name)
+    return score.main_stat if score else name
+
+
+def find_unnamable(name: str, output_format: str = "string", *, examples: str = _EXAMPLES) -> tuple[str, str] | None:
+    """Return what is wrong with a metric's name in a file or run entry, and a hint; None for a name that can be had.
+
+    `examples` is the hint where no known name is near.
+    """
+    scores = get_scores(output_format)
+    if name in scores:
+        refused = scores[name].refused
+        return (f"{show(name)} cannot be measured here: {refused}", "") if refused else None
+    if name in LIST_SCORES:
+        return f"unknown metric {show(name)}", f'{name} is for "output_format": "list"'
+    known = sorted(known for known, score in scores.items() if not score.refused)
+    longer = [one for one in known if len(name) > 1 and one.startswith(f"{name.lower()}_")]
+    hint = did_you_mean(name, known) or (f"did you mean {longer[0]!r}?" if longer else examples)
+    return f"unknown metric {show(name)}", hint
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[Mapping[str, Score], Mapping[str, Score]]:
+    ours = [score for module in _OURS for score in module.SCORES]
+    users = _load_user_scores(entry_points(group=ENTRY_POINTS), {score.name: "helm-ext" for score in ours})
+    every = [*ours, *users]
+    texts = {score.name: score for score in every if score.kind != "list"}
+    return MappingProxyType(texts), MappingProxyType(texts | {s.name: s for s in every if s.kind == "list"})
+
+
+def _load_user_scores(found: Iterable[EntryPoint], owners: dict[str, str]) -> list[Score]:
+    """Return what other packages add. `owners`: name to the package that has it already.
+
+    An entry point that cannot be loaded, and a name that is taken, are one warning each; the rest is there.
+    """
+    scores: list[Score] = []
+    for entry_point in sorted(found, key=lambda entry: (entry.name, entry.value)):
+        owner = entry_point.dist.name if entry_point.dist else entry_point.value
+        try:
+            given = _require_scores(entry_point.load())
+        except Exception as error:  # noqa: BLE001 - another package's mistake must not stop runs that do not use it
+            warnings.warn(
+                f"the scores {entry_point.name!r} of {owner} ({entry_point.value}) cannot be used: "
+                f"{type(error).__name__}: {error}",
+                stacklevel=2,
+            )
+            continue
+        for score in given:
+            if score.name in owners:
+                warnings.warn(
+                    f"the score {score.name!r} of {owner} is not used: {owners[score.name]} has that name",
+                    stacklevel=2,
+                )
+                continue
+            owners[score.name] = owner
+            scores.append(score)
+    return scores
+
+
+def _require_scores(loaded: object) -> list[Score]:
+    """Return what an entry point names as a list. Raises TypeError for what is neither a Score nor several."""
+    scores: list[Score] = []
+    for one in loaded if isinstance(loaded, Sequence) else [loaded]:
+        if not isinstance(one, Score):
+            raise TypeError(f"{type(one).__name__} is no helm_ext.scoring.score.Score")
+        scores.append(one)
+    return scores

@@ -1,0 +1,105 @@
+"""What a score is: a name, a function, and how reports present it. `registry` knows all of them.
+
+| kind   | the function gets                                                        |
+|--------|--------------------------------------------------------------------------|
+| `text` | a gold text and the prediction; the best over the accepted golds counts  |
+| `row`  | the row's own data, its golds and the prediction, all at once            |
+| `list` | a gold list of segments and the predicted one (`output_format: list`)    |
+| `helm` | nothing: HELM computes it, by its name                                   |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+__all__ = ["Kind", "Score", "StatInfo", "Value"]
+
+Kind = Literal["text", "row", "list", "helm"]
+
+Value = float | Mapping[str, float]
+"""What a function returns: a number, or for a score of several stats a number for each stat's name."""
+
+
+@dataclass(frozen=True)
+class StatInfo:
+    """How reports present one stat."""
+
+    name: str
+    display_name: str
+    description: str
+    short_display_name: str | None = None
+    lower_is_better: bool = False
+    group: str = "accuracy"
+    can_be_main: bool = True
+    """Whether the stat can stand on a leaderboard. A share of rows that could not be told is no measure of quality."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A named way to score a row. At most one of the functions is given, and tells the kind."""
+
+    name: str
+    function: Callable[[str, str], Value] | None = None
+    """(gold, prediction); pure, offline, and defined for empty strings."""
+    display_name: str = ""
+    description: str = ""
+    lower_is_better: bool = False
+    row_function: Callable[[Mapping[str, Any], Any, str], Value] | None = None
+    """(row, golds, prediction): used instead of `function` where it is given, for rules that need the row
+    (`RowExtra["data"]`) or all accepted golds at once."""
+    list_function: Callable[[Sequence[str], Sequence[str]], Value] | None = None
+    """(gold list, predicted list), for `output_format: list`."""
+    short_display_name: str | None = None
+    group: str = "accuracy"
+    several: tuple[StatInfo, ...] = ()
+    """The stats, where the function returns more than one number; the first is the main one."""
+    over_all: tuple[StatInfo, ...] = ()
+    """The stats that `summarize` gives, the main one first: of all rows together, not means of rows."""
+    summarize: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None
+    """(mean over the rows of each of the score's stats) to the stats `over_all`."""
+    refused: str = ""
+    """Why the score cannot be had by naming it in a file or run entry; "" for one that can."""
+    prepare: Callable[[], object] | None = None
+    """Called once when the score is asked for, before any model: raises HelmExtError where the score cannot work."""
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the function gets."""
+        if self.list_function is not None:
+            return "list"
+        if self.row_function is not None:
+            return "row"
+        return "helm" if self.function is None else "text"
+
+    @cached_property
+    def stats(self) -> tuple[StatInfo, ...]:
+        """The stats that the score gives for a row, the main one first."""
+        return self.several or (
+            StatInfo(
+                self.name,
+                self.display_name or self.name,
+                self.description,
+                self.short_display_name,
+                self.lower_is_better,
+                self.group,
+            ),
+        )
+
+    @property
+    def main_stat(self) -> str:
+        """The stat that a leaderboard shows when this score is the main metric."""
+        return (*self.over_all, *self.stats)[0].name
+
+    def to_stats(self, value: Value) -> Mapping[str, float]:
+        """Return the stats of what the function returned. Raises ValueError where they are not those of `stats`."""
+        if not isinstance(value, Mapping):
+            if not self.several:
+                return {self.name: value}
+            value = {self.name: value}
+        if value.keys() != {stat.name for stat in self.stats}:
+            expected = ", ".join(stat.name for stat in self.stats)
+            raise ValueError(f"score {self.name}: the function gave {', '.join(value)}; its stats are {expected}")
+        return value

@@ -1,0 +1,102 @@
+"""Scores of short answers: equal or alike in the normal form (`scoring.normal_form`), equal as values.
+
+An empty gold is a gold: an empty prediction is equal to it. (HELM's scores of equality are 0 for empty predictions.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import date
+
+from helm_ext.scoring.normal_form import bare_form, normalize
+from helm_ext.scoring.score import Score
+
+__all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "value_exact_match"]
+
+
+def normalized_exact_match(gold: str, prediction: str) -> float:
+    """Return 1.0 if both have one normal form; where that is empty ("A", "?"), if they have one bare form."""
+    wanted, said = normalize(gold), normalize(prediction)
+    if wanted and said:
+        return float(wanted == said)
+    return float(bare_form(gold) == bare_form(prediction))
+
+
+def normalized_f1(gold: str, prediction: str) -> float:
+    """Return the F1 of the words of both normal forms, with multiplicity (SQuAD's rule; HELM's f1_score takes sets)."""
+    wanted, said = normalize(gold).split(), normalize(prediction).split()
+    if not wanted or not said:
+        return normalized_exact_match(gold, prediction)
+    common = sum((Counter(wanted) & Counter(said)).values())
+    return 2 * common / (len(wanted) + len(said))
+
+
+_AMOUNT = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:\s+(\S.*))?", re.DOTALL)
+_DAY = re.compile(r"(\d+)-(\d+)-(\d+)")
+_YEAR = re.compile(r"[+-]?\d+")
+
+
+def value_exact_match(gold: str, prediction: str) -> float:
+    """Return 1.0 if both are the same value: a number with its unit, a day or year, else the same stripped text.
+
+    "100.0 metres" is "100 metres"; "2001-05-03" is "2001-5-3", and the year "2001" is every day in it.
+    """
+    wanted, said = _to_value(gold), _to_value(prediction)
+    if wanted == said:
+        return 1.0
+    one, other = _to_day(wanted), _to_day(said)
+    if one is None or other is None:
+        return 0.0
+    if isinstance(one, date) and isinstance(other, date):
+        return float(one == other)
+    return float(_year(one) == _year(other))
+
+
+def _to_value(text: str) -> str:
+    """Return a number with single spaces before and in its unit, without a fraction that is zero; else the text."""
+    text = text.strip()
+    amount = _AMOUNT.fullmatch(text)
+    if not amount:
+        return text
+    number = float(amount[1])
+    shown = str(int(number)) if number.is_integer() else str(number)
+    return " ".join([shown, *(amount[2] or "").split()])
+
+
+def _to_day(text: str) -> date | int | None:
+    day = _DAY.fullmatch(text)
+    if day:
+        try:
+            return date(int(day[1]), int(day[2]), int(day[3]))
+        except ValueError:
+            return None
+    return int(text) if _YEAR.fullmatch(text) else None
+
+
+def _year(day: date | int) -> int:
+    return day.year if isinstance(day, date) else day
+
+
+SCORES: tuple[Score, ...] = (
+    Score(
+        name="normalized_exact_match",
+        function=normalized_exact_match,
+        display_name="Normalized exact match",
+        short_display_name="Norm. EM",
+        description="Fraction of rows whose answer is a correct one, case, punctuation and English articles aside.",
+    ),
+    Score(
+        name="normalized_f1",
+        function=normalized_f1,
+        display_name="Normalized F1",
+        description="F1 over words, each as often as it stands; case, punctuation and English articles aside.",
+    ),
+    Score(
+        name="value_exact_match",
+        function=value_exact_match,
+        display_name="Value exact match",
+        description="Fraction of rows whose answer is the right number with its unit, day, year, or text.",
+    ),
+)
+"""What `helm_ext.scoring.registry` offers from this module."""

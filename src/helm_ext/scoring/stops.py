@@ -1,0 +1,54 @@
+"""References that hold a stop sequence: how many there are, and whether they are cut there.
+
+A live model never says what stands behind a stop sequence, so such a reference is out of its reach. Where only white
+space follows the stop sequence in every reference that holds it, nothing is lost by cutting there, and references and
+predictions are cut, in all rows alike. Where more follows, only the file can say so (`scoring.cut_at_stop`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helm_ext.parsing import cut_at_stops
+
+__all__ = ["StopCensus"]
+
+
+class StopCensus:
+    """Counts the references of a file that hold its stop sequences, in constant memory."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._holding = {stop: 0 for stop in stops if stop}
+        self._with_more = dict.fromkeys(self._holding, 0)
+        """References in which more than white space follows."""
+        self.count = 0
+        """References that hold any stop sequence."""
+
+    def add(self, reference: str) -> bool:
+        """Look at one reference; return whether it holds a stop sequence."""
+        found = False
+        for stop in self._holding:
+            before = cut_at_stops(reference, (stop,))
+            if before == reference:
+                continue
+            found = True
+            self._holding[stop] += 1
+            self._with_more[stop] += bool(reference[len(before) + len(stop) :].strip())
+        self.count += found
+        return found
+
+    def merge(self, other: StopCensus) -> None:
+        """Add what another census of the same stop sequences has counted."""
+        self.count += other.count
+        for stop in self._holding:
+            self._holding[stop] += other._holding[stop]
+            self._with_more[stop] += other._with_more[stop]
+
+    def decide(self, cut_at_stop: bool | None) -> tuple[str, ...]:
+        """Return the stop sequences at which references and predictions are cut.
+
+        True: all of them. False: none. None: those with nothing but white space behind them in each reference.
+        """
+        if cut_at_stop is not None:
+            return tuple(self._holding) if cut_at_stop else ()
+        return tuple(stop for stop, holding in self._holding.items() if holding and not self._with_more[stop])

@@ -1,0 +1,48 @@
+"""The normal form against HELM's own, and against itself."""
+
+import unicodedata
+
+from helm.benchmark.metrics.evaluate_reference_metrics import normalize_text, quasi_exact_match
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from helm_ext.scoring.normal_form import _RAISED, normalize
+from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1
+
+WORDS = st.sampled_from(["a", "an", "the", "The", "cat", "Cat", "theatre", "can't", "A.", "well-known", "no"])
+PUNCTUATION = st.sampled_from([" ", "  ", ", ", ". ", "! ", "? ", "; ", ": ", " - ", " (", ") ", '"', "'", "\n", ""])
+SENTENCES = st.lists(st.tuples(WORDS, PUNCTUATION), max_size=8).map(lambda parts: "".join(w + p for w, p in parts))
+
+
+@given(SENTENCES)
+def test_helms_form_on_ascii_words_and_sentence_punctuation(text):
+    assert normalize(text) == normalize_text(text)
+
+
+@given(SENTENCES, SENTENCES)
+def test_helms_score_on_ascii_words_and_sentence_punctuation(gold, prediction):
+    assume(normalize_text(gold) and normalize_text(prediction))  # where nothing is left, HELM calls "a" and "the" equal
+    assert normalized_exact_match(gold, prediction) == quasi_exact_match(gold, prediction)
+
+
+@given(st.text())
+def test_every_text_is_itself_whatever_its_case(text):
+    assert normalized_exact_match(text, text) == 1
+    assert normalized_f1(text, text) == 1
+    assert normalized_exact_match(text, f" {text}\n") == 1
+
+
+@given(st.text(), st.text())
+def test_the_score_is_symmetric(one, other):
+    assert normalized_exact_match(one, other) == normalized_exact_match(other, one)
+
+
+@given(st.characters())
+def test_super_and_subscripts_keep_their_height(character):
+    raised = unicodedata.decomposition(character).startswith(("<super>", "<sub>"))
+    assert not raised or _RAISED.fullmatch(character)
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(-(10**9), 10**9))
+def test_numbers_are_equal_only_to_themselves(one, other):
+    assert normalized_exact_match(str(one), f"{other}.") == (one == other)

@@ -1,0 +1,384 @@
+"""Each rule of answer reading by itself: texts that differ in what the rule looks at."""
+
+from __future__ import annotations
+
+import pytest
+
+from helm_ext.parsing import read_label, read_labels
+from helm_ext.parsing.labels import read_options
+from helm_ext.parsing.options import Options
+from helm_ext.parsing.spelling import get_label_set, simplify
+
+LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
+
+
+def rows(text):
+    return [line for line in text.strip().split("\n") if line.strip()]
+
+
+@pytest.mark.parametrize(
+    "word",
+    rows("""
+because it fits
+since it fits
+due to its size
+based on the text
+rather than C
+instead of C
+as it fits
+as the answer
+for the following reasons
+for this reason
+which fits
+when you look at it
+where it fits
+given the text
+given that it fits
+over C.
+so the rest is wrong
+and not C
+but not C
+and here is why
+and it fits
+not C.
+although C is close
+though C is close
+whereas C is not
+while C is not
+i.e. kolpus
+e.g. here
+I think
+in this case
+here.
+for sure
+only.
+indeed
+obviously
+of course
+(see above)
+- it fits
+— it fits
+porque sí
+car il convient
+weil es passt
+perché sì
+потому что так
+çünkü uygun
+karena benar
+"""),
+)
+def test_prose_that_may_follow_an_answer(word):
+    assert read_label(f"The answer is B {word}", LABELS) == "B"
+
+
+@pytest.mark.parametrize(
+    "words",
+    rows("""
+good question
+as a whole
+as an example
+as well
+as in alphabet
+as usual
+as for me
+for effort
+given name
+over there we go
+so far
+and a city
+but a city
+not insignificant amount
+while ago
+hereby
+fordable
+sinceB
+whichever way
+only child
+indeedy
+town
+is a town
+"""),
+)
+def test_prose_that_may_not(words):
+    assert read_label(f"The answer is B {words} there", LABELS) is None
+
+
+@pytest.mark.parametrize("before", ["not", "never", "definitely not", "clearly not", "also not"])
+def test_a_denied_answer(before):
+    assert read_label(f"The answer is {before} B.", LABELS) is None
+    assert read_label(f"The answer is B. The answer is {before} B.", LABELS) is None
+    assert read_label(f"The answer is B. The answer is {before} C.", LABELS) == "B"
+    assert read_label(f"The answer is {before} C but B.", LABELS) == "B"
+
+
+@pytest.mark.parametrize(
+    "adjective",
+    [
+        *("previous", "prior", "other", "earlier", "former", "old", "initial", "original", "first", "alternative"),
+        *("second", "next", "worst", "wrong", "incorrect", "false", "opposite", "common", "popular", "tempting"),
+        *("typical", "rejected", "runner-up", "preceding", "second best", "common wrong", "student's", "teacher's"),
+    ],
+)
+def test_another_answer(adjective):
+    assert read_label(f"The {adjective} answer is C.", LABELS) is None
+    assert read_label(f"The answer is B. The {adjective} answer is C.", LABELS) == "B"
+
+
+@pytest.mark.parametrize("owner", ["Your", "His", "Her", "Their", "Another", "The last question's"])
+def test_somebody_elses_answer(owner):
+    assert read_label(f"{owner} answer is C.", LABELS) is None
+    assert read_label(f"The answer is B. {owner} answer is C.", LABELS) == "B"
+
+
+@pytest.mark.parametrize(
+    "mine", ["My", "Our", "The", "The correct", "The right", "The best", "The only", "The final", "The most likely"]
+)
+def test_the_answer(mine):
+    assert read_label(f"{mine} answer is C.", LABELS) == "C"
+    assert read_label("So it's clear: the answer is C.", LABELS) == "C"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "If it rained",
+        "Unless it rains",
+        "Otherwise",
+        "Supposing it rains",
+        "Assuming rain",
+        "At first",
+        "Initially",
+        "In a different setting",
+        "In another case",
+        "Under different rules",
+        "For the next question",
+        "In the case of rain",
+        "Had it rained",
+        "Were it raining",
+        "Should it rain",
+        "Wenn es regnet",
+        "如果下雨",
+    ],
+)
+def test_a_condition_before_an_answer(condition):
+    assert read_label(f"{condition}, the answer is C.", LABELS) is None
+    assert read_label(f"The answer is B. {condition}, the answer is C.", LABELS) == "B"
+    assert read_label(f"{condition}, it is wet, so the answer is C.", LABELS) == "C"
+    assert read_label(f"{condition}, it would be A, but the answer is C.", LABELS) == "C"
+
+
+@pytest.mark.parametrize(
+    "condition", ["if it rained", "unless it rained", "were it raining", "had it rained", "only when it rains"]
+)
+def test_a_condition_behind_an_answer(condition):
+    assert read_label(f"The answer would be C {condition}.", LABELS) is None
+    assert read_label("The answer would be C because it rained.", LABELS) == "C"
+    assert read_label("The answer would have been C.", LABELS) is None
+
+
+@pytest.mark.parametrize(
+    "doubt",
+    [
+        *("I doubt that", "I don't think", "I do not believe that", "It is unlikely that", "It is impossible that"),
+        *("You might think", "Some people say that", "Many believe", "Students often say", "They claim", "One may say"),
+        *("It is not true that", "I am not sure whether", "Nobody said that", "I thought", "It is tempting to say"),
+        *("I deny that", "It is false that", "It may be that", "It is unclear whether", "It cannot be that"),
+    ],
+)
+def test_doubt_and_what_others_think(doubt):
+    assert read_label(f"{doubt} the answer is C.", LABELS) is None
+    assert read_label(f"The answer is B. {doubt} the answer is C.", LABELS) == "B"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(
+            "Sorry,",
+            "Wait,",
+            "Actually,",
+            "Oops,",
+            "Correction:",
+            "On second thought,",
+            "On reflection,",
+            "My mistake:",
+        ),
+        *("Scratch that,", "Hold on,", "I was wrong,", "Let me reconsider.", "Let me recheck.", "My apologies,"),
+        *("I changed my mind,", "Edit:", "Update:", "I misread it,", "Thinking again,", "No,", "I meant:"),
+    ],
+)
+def test_a_correction_wins(word):
+    assert read_label(f"The answer is B. {word} the answer is C.", LABELS) == "C"
+    assert read_label(f"B\n\n{word} the answer is C.", LABELS) == "C"
+    assert read_label("The answer is B. The answer is C.", LABELS) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["I meant", "I mean", "No,", "Wait,", "Actually,", "No wait,", "Rather", "Make it", "Make that", "Scratch that,"],
+)
+def test_a_correction_may_be_short(words):
+    assert read_label(f"The answer is B. {words} C.", LABELS) == "C"
+    assert read_label(f"The answer is B. {words} nothing.", LABELS) == "B"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "label"),
+    [
+        ("C would be correct.", "B is correct.", "B"),
+        ("B is correct.", "C would be correct.", "B"),
+        ("It is C.", "The answer is B.", "B"),
+        ("The answer is B.", "It is C.", None),
+        ("The answer is C.", "So the answer is B.", "B"),
+        ("So the answer is B.", "The answer is C.", None),
+        ("So the answer is C.", "So the answer is B.", None),
+        ("So the answer is C.", "The final answer is B.", "B"),
+        ("The final answer is B.", "The answer is C.", None),
+        ("The final answer is C.", "The final answer is B.", "B"),
+        ("The answer is C.", "#### B", "B"),
+        ("The answer is C.", "\\boxed{B}", "B"),
+        ("C\n", "So the answer is B.", None),
+        ("C\n", "Final answer: B", "B"),
+        ("B\n", "The answer is B.", "B"),
+        ("B is correct.", "C is correct.", None),
+        ("The answer is B.", "B is wrong.", None),
+        ("B is wrong.", "The answer is B.", "B"),
+        ("The answer is B.", "B is wrong. The answer is C.", "C"),
+        ("Let us see.", "\nB", "B"),
+        ("The answer is C.", "\nB", None),
+    ],
+)
+def test_what_weighs_more(earlier, later, label):
+    assert read_label(f"{earlier} {later}", LABELS) == label
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        *("is correct", "is right", "is the answer", "is my answer", "is the best choice", "is the correct option"),
+        *("must be the answer", "should be correct", "seems correct", "appears to be the correct answer", "fits best"),
+        *(
+            "makes the most sense",
+            "is what I would choose",
+            "is my final answer",
+            "is clearly correct",
+            "is true",
+        ),
+        *("is the most appropriate answer", "is correct, because it fits", "is correct because it fits"),
+    ],
+)
+def test_a_verdict(verdict):
+    assert read_label(f"B {verdict}.", LABELS) == "B"
+    assert read_label(f"I think that B {verdict}.", LABELS) == "B"
+    assert read_label(f"So B {verdict}.", LABELS) == "B"
+    assert read_label(f"If B {verdict}, we lose.", LABELS) is None
+    assert read_label(f"I doubt that B {verdict}.", LABELS) is None
+    assert read_label(f"A or B {verdict}.", LABELS) is None
+    assert read_labels(f"A and B {verdict}.", LABELS) == ("A", "B")
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    ["is wrong", "is not correct", "isn't right", "is incorrect", "cannot be right", "is false", "is never right"],
+)
+def test_a_rejection(verdict):
+    assert read_label(f"B {verdict}.", LABELS) is None
+    assert read_label(f"The answer is B. B {verdict}.", LABELS) is None
+    assert read_label(f"The answer is B. C {verdict}.", LABELS) == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("I choose B.", "B"),
+        ("They choose B.", None),
+        ("Choose B.", "B"),
+        ("We pick B.", "B"),
+        ("Let's go with B.", "B"),
+        ("Let us think B.", None),
+        ("I think B.", "B"),
+        ("Think B.", None),
+        ("anything but B", None),
+        ("not A but B", "B"),
+        ("A but B", None),
+        ('{"answer": "B"}', "B"),
+        ('{"answers": "B"}', "B"),
+        ('{"my_answer": "B"}', "B"),
+        ('{"options": ["A", "B"]}', None),
+        ('{"question": "B"}', None),
+        ("Result: B", "B"),
+        ("no result: B", None),
+        ("The answer is B?", None),
+        ("B?", "B"),
+        ("Is the answer B?", None),
+        ("Is it B?", None),
+        ("it's clear. B", "B"),
+        ("kolpus (B)", "B"),
+        ("kolpus (A)", None),
+        ("kolpus, A", None),
+        ("kolpus, option B", "B"),
+        ("kolpus - B", "B"),
+        ("B kolpus", "B"),
+        ("B zormun", None),
+        ("B-kolpus", "B"),
+        ("B-level", None),
+        ("the kolpus", "B"),
+        ("The result is kolpus.", "B"),
+        ("The result is not kolpus.", None),
+        ("The result is kolpus or zormun.", None),
+        ("The result is kolpus. It was zormun before.", None),
+        ("Is the result kolpus?", None),
+        ("kolpus is the result.", "B"),
+        ("kolpus is not the result.", None),
+        ("kolpus is a result.", None),
+        ("A story of kolpus", None),
+        ("It ended in a kolpus.", "B"),
+        ("Why not? kolpus.", "B"),
+    ],
+)
+def test_where_an_answer_stands(text, label):
+    assert read_label(text, LABELS) == label
+
+
+def test_a_label_goes_before_another_options_text():
+    blood = {"A": "AB", "B": "A", "C": "B", "D": "O"}
+    assert [read_label(text, blood) for text in ("B", "B.", "(B)", "[B]", "**B**", "O", "AB.", "C. B")] == list(
+        "BBBBBDAC"
+    )
+
+
+def test_an_article_that_is_a_label_is_a_label():
+    assert read_label("A kolpus", LABELS) is None  # the label A with the text of B
+    assert read_label("a kolpus", LABELS) == "B"
+    assert read_label("a kolpus", {"a": "zormun", "b": "kolpus"}) is None
+
+
+def test_what_may_be_left_out_of_a_text():
+    assert read_label("Nile", {"A": "the Nile", "B": "Volga"}) == "A"
+    assert read_label("20", {"A": "$20", "B": "$5"}) == "A"
+    assert read_label("20", {"A": "$20", "B": "20"}) == "B"
+    assert read_label("It costs 20 dollars.", {"A": "$20", "B": "$5"}) is None
+    assert read_label("The total is 20 dollars.", {"A": "$20", "B": "$5"}) == "A"
+    assert read_label("The total is 20 thousand.", {"A": "$20", "B": "$5"}) is None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "The answer is {}.",
+        "the answer is {}",
+        "Answer: {}",
+        "So the correct option is ({}).",
+        "The final answer is: option {}",
+        "answer:{}",
+        'The choice is "{}".',
+    ],
+)
+@pytest.mark.parametrize(
+    "options", [LABELS, {"A": "x", "B": "y"}, {"A": "b", "B": "(A)"}, {"A": "option B", "B": "long enough a text"}]
+)
+def test_the_quick_way_reads_what_the_long_way_reads(form, options):
+    for label in options:
+        text = form.format(label)
+        long_way = read_options(Options(get_label_set(tuple(options)), options), simplify(text), several=False)
+        assert read_label(text, options) == (next(iter(long_way)) if len(long_way) == 1 else None)

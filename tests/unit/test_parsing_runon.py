@@ -1,0 +1,95 @@
+"""Where a completion goes on with another question."""
+
+from __future__ import annotations
+
+import pytest
+
+from helm_ext.parsing import cut_at_next_question, find_question_starts, read_label
+
+CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
+
+
+@pytest.mark.parametrize(
+    ("instance_prefix", "input_prefix", "stops", "starts"),
+    [
+        ("\n\n", "Question: ", [], ("\n\nQuestion: ",)),
+        ("", "Q", [], ("Q",)),
+        ("\n\n", "", [], ()),
+        ("\n\n", "- ", [], ()),  # no word
+        ("###", "\n", [], ()),
+        ("\n", "问题：", [], ("\n问题：",)),
+        ("", "", ["\n", "\n\n", " "], ()),
+        ("", "", ["\n", "###", "\nQ:"], ("###", "\nQ:")),
+        ("\n", "Q: ", ["\nQ: "], ("\nQ: ",)),
+    ],
+)
+def test_what_the_next_question_begins_with(instance_prefix, input_prefix, stops, starts):
+    assert find_question_starts(instance_prefix, input_prefix, stops) == starts
+
+
+@pytest.mark.parametrize(
+    ("text", "starts", "cut"),
+    [
+        ("B\n\nQ: x", ("\n\nQ: ",), "B"),
+        ("B\n\nQ: x\n\nQ: y", ("\n\nQ: ",), "B"),
+        ("B ### C\n\nQ: y", ("\n\nQ: ", " ###"), "B"),  # the first of them
+        ("B\n\nQ: y ### C", (" ###", "\n\nQ: "), "B"),
+        ("B", ("\n\nQ: ",), "B"),
+        ("B", (), "B"),
+        ("", ("Q",), ""),
+        ("Q: x A: B", ("Q: ",), "Q: x A: B"),  # nothing stands before it
+        ("\n\nQ: x A: B", ("Q: ",), "\n\nQ: x A: B"),
+        ("Q: x Q: y", ("Q: ",), "Q: x "),
+        ("\n\nB", ("\n\nQ",), "\n\nB"),
+    ],
+)
+def test_a_text_is_cut_at_the_first_of_them_behind_its_first_word(text, starts, cut):
+    assert cut_at_next_question(text, starts) == cut
+
+
+NEXT = [
+    "Question: why?", "Question 2: why?", "question: why?", "Q: why?", "Q2. why?", "QUESTION: why?", "**Question:** why?",
+    "### Question", "# Question 3", "## Next question", "Problem: why?", "Exercise 3. Why?", "Example: why?", "Question",
+    "Next question: why?", "Human: why?", "User: why?", "Student: why?", "Instruction: why?", "Input: why?",
+    "The following are multiple choice questions.", "The following is a multiple-choice question.", "<|im_start|>user",
+    "<|user|>", "[INST] why?", "<start_of_turn>user", "问题：", "题目：", "第2题：", "質問：", "문제: ", "Frage: warum?", "Pregunta: ¿?",
+    "Pergunta: ?", "Domanda: ?", "Вопрос: ?", "Soru: ?", "Câu hỏi: ?", "Vraag: ?",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", NEXT)
+def test_another_question_is_not_read(line):
+    assert read_label(f"B\n\n{line}\nAnswer: A", CITIES) == "B"
+    assert read_label(f"I cannot say.\n{line}\nAnswer: A", CITIES) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Question: What is it?\nAnswer: B",  # the question is repeated
+        "\n\nQuestion: What is it?\nAnswer: B",
+        "Here it is:\nQuestion: What is it?\nAnswer: B",  # it is announced
+        "Here it is：\nQuestion: What is it?\nAnswer: B",
+        "Let us see.\nQuestions like this are easy.\nAnswer: B",
+        "Let us see.\nThe question: what is it?\nAnswer: B",
+        "Let us see.\nQ is the charge.\nAnswer: B",
+        "Let us see.\nUsers differ.\nAnswer: B",
+    ],
+)
+def test_what_is_no_other_question_is_read_on(text):
+    assert read_label(text, CITIES) == "B"
+
+
+def test_a_question_with_options_ends_what_is_read_where_an_answer_stands_before_it():
+    question = "What is next?\nA. x\nB. y\nAnswer: A"
+    assert read_label(f"B\n\n{question}", CITIES) == "B"
+    assert read_label(f"Let me repeat it.\n\n{question}", CITIES) == "A"
+    assert read_label(f"B\n{question}", CITIES) is None  # no blank line: two answers
+
+
+@pytest.mark.parametrize("piece", ["Question:\n", "\nQuestion: x\n", "\n\nx?\n", "?\nA. ", "\n\n", "Q"])
+def test_a_million_characters_are_cut_at_once(piece):
+    # Quadratic behaviour would run into the test's time limit.
+    text = piece * (1_000_000 // len(piece))
+    read_label(text, CITIES)
+    cut_at_next_question(text, ("\n\nQuestion: ", "###"))
