@@ -61,7 +61,10 @@ def as_helm_writes(cls: type) -> Callable[[Any], Any]:
     """Return a function from a dataclass's JSON to the JSON that `to_json(from_json(...))` makes of it.
 
     Unknown keys go, missing ones get their defaults, scalars get their field's type, None is left out where it is the
-    default. Types that are not spelled out here go through HELM's converter, as all could: `_through_helm(cls, value)`.
+    default. Types that are not spelled out here go through HELM's converter.
+
+    Plain equivalent: `_through_helm(cls, value)`. Saves 31 µs a row, a third of what helm-summarize takes for one. Held
+    equal by tests/unit/test_summarizer_display.py, which compares the files with those of HELM.
     """
     hints = get_type_hints(cls)
     plan = []
