@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from helm_ext.parsing import phrases
+from helm_ext.parsing.checklists import read_checklist
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, peel
@@ -26,7 +27,13 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
     lines = _find_lines(text)
     statements = find_statements(mentions)
     first, last = _read_end_lines(mentions, lines)
-    named = _weigh(raise_corrections(text, [*first, *statements, *last]), several=several)
+    statements = [*first, *statements, *last]
+    checklist = read_checklist(mentions)
+    if checklist:
+        start, end, right = checklist
+        statements = [s for s in statements if not start <= max(s.place, lines[0][0]) < end]
+        statements = sorted([*statements, Statement(start, end, Rank.STATED, right)])
+    named = _weigh(raise_corrections(text, statements), several=several)
     if named is None:
         named = _read_lead(mentions)
     if named is None and not statements:
