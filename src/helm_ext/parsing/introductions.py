@@ -48,7 +48,7 @@ _FOREIGN_IS = (
     r"|là|είναι|هي|هو|це|это|является|"
     r"будет|היא|הוא)\b|\s?คือ|\s{0,2}[:=—–]|\s-(?=\s))"
 )
-_BARE_NOUN = r"(?:cevap|yanıt|उत्तर|ответ|вариант|जवाब|विकल्प|đáp\sán)(?=\s)"
+_BARE_NOUN = r"(?:(?:верн|правильн)\w{1,3}\s(?:вариант|ответ)\w{0,2}|cevap(?:lar)?|yanıt|उत्तर|ответ|вариант|जवाब|विकल्प|đáp\sán)(?=\s)"
 _CHINESE_JAPANESE = (
     r"(?:答案|正解|答え|回答|(?:正确|正確)(?:选项|選項)?的?|选项|選項|答)[】\]]?"
     r"(?:应该|应當|應該|应|應|就|当然)?(?:(?:是|为|為|选|選|は|が):?|\s{0,2}:|(?<=[】\]]))|(?:选择|選擇|选|選):?|正し(?:く|いの)は|正確には"
@@ -74,7 +74,7 @@ _ELLIPSIS = (
 _CORRECTING = (
     r"(?:i\s(?:meant|wanted|intended)(?:\sto\s(?:say|write|answer|put|choose|pick|type))?|i\smean|ich\smeinte|je\svoulais\sdire|"
     r"quer[ií]a\sdecir|quise\sdecir|volevo\sdire|intendevo|(?:quis|queria)\sdizer|я\sимела?\sв\sвиду|я\sхотела?\sсказать"
-    r"|ik\sbedoelde|jag\smenade|maksud\ssaya|make\s(?:it|that)|scratch\sthat|correction|on\ssecond\sthought|"
+    r"|ik\sbedoelde|jag\smenade|maksud\ssaya|make\s(?:it|that)|(?:scratch|strike|cancel|forget)\sthat|never\smind|correction|on\ssecond\sthought|"
     r"wait|actually|no|nope|rather|sorry|oops|edit|to\schange\smy\sanswer\sto)\b"
     r"(?:[,:;.!…–—-]{0,3}\s{1,2}(?:no|wait|sorry|actually|rather|i\smean|i\smeant)\b){0,3}[,:;.!…–—-]{0,3}\s{0,2}"
 )
@@ -96,6 +96,7 @@ INTRODUCTION = _compile(
     rf"|(?P<labelled>{_LABELLED}{_COLON})"
     rf"|(?P<verb>{_VERB})|(?P<foreign_verb>{_FOREIGN_VERB})"
     rf"|(?P<left>{_LEFT})"
+    rf"|(?P<only>only(?=\s)(?:\s(?:option|choice|answer|statement)(?=\s))?)"
     rf"|(?P<denied>(?:not|nicht|niet|nie|non|não|не)(?=\s))"
     rf"|(?P<contrast>{_CONTRAST})"
     rf"|(?P<correcting>{_CORRECTING})"
@@ -110,9 +111,9 @@ _ANCHOR = re.compile(
         r"ans opt option choi cho sol sel resp con lett pick guess verd deci corr right best true prop appr "
         r"accu suit like fina key outp resu pred labe val chose mark gaba rich ant lös svar risp rép repo odp "
         r"cev yan jaw opç opz alte đáp отв вар від απά say take thin beli go went vote sett stic eli esco wäh "
-        r"neh выб sce kies wyb seç chọn pili välj it['’\s] that['’\s] this\s whic c['’] es\s è\s det\s so\b "
+        r"neh выб верн прав sce kies wyb seç chọn pili välj it['’\s] that['’\s] this\s whic c['’] es\s è\s det\s so\b "
         r"thus ther henc defi prob clea cert obvi sure also dahe donc quin port logo i\sm make\s scra on\ss "
-        r"wait actu no rath sorr oops edit to\sc but sino sond mais bens lean lett letr buch vas vál răsp "
+        r"wait actu no strik canc forg never rath sorr oops edit to\sc but sino sond mais bens lean lett letr buch vas vál răsp "
         r"das\s i\sw i\si ich\s je\s quer quis vole inte я\s ik\s jag\s maks leav last one\s only rema il\s ne\s übri blei "
         r"qued rima rest sobr fica ост зали zost pozo blij åter geri kala còn not nich niet nie non não не"
     )
@@ -166,7 +167,7 @@ _MARKED = re.compile(
     r"\s?[:=–-]\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false|no)(?=\s{0,2}(?:[.,;!)]|$|\n))"
 )
 _VERDICT_BEYOND = re.compile(
-    rf"\s?(?:选项|選項|项|項)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
+    rf"\s?(?:[两兩二三四]?(?:个|個|项|項)?(?:选项|選項|项|項)?)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
     rf"|\s?(?:选项|選項|项|項)?(?:是|为)答案{_END}"
     r"|(?:だけ)?\s?(?:が|は)(?:正解|正しい|残)|を(?:選|選択)|\s?(?:가|이)\s?(?:정답|맞)|(?:를|을)\s(?:선택|고르)"
 )

@@ -122,6 +122,8 @@ class Mentions:
                 following = self.read_item(begin, stop)
                 if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
                     return following, is_either and begin == connective.end()
+                if connective["mark"] == "、" and following and not following.is_text:
+                    return None, False
                 if following is None and phrases.STRANGER.match(self.text, begin):
                     return None, False
         line_end = _LINE_BREAK.match(self.text, item.end)

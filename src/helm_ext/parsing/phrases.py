@@ -159,7 +159,7 @@ APOLOGY = re.compile(unicodedata.normalize("NFKC", _APOLOGY), _FLAGS)
 
 CORRECTION = re.compile(
     APOLOGY.pattern + r"|\b(?:wait|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
-    r"|re-?examine|second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|scratch\sthat"
+    r"|re-?examine|second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|(?:scratch|strike|cancel|forget)\sthat|never\smind"
     r"|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|hold\son|no(?=,)|check\sagain|edit|update|revised"
     r"|corrección|correção|correzione|korrektur|rectification|correctie|korrekta|исправл\w{1,4}|en\srealidad|na\sverdade"
     r"|in\srealtà|en\sfait|eigentlich|na\ssamom\sdele|düzeltme)\b|на\sсамом\sделе|不对|更正|等等|訂正|정정|아니",
@@ -181,7 +181,7 @@ _OCCASION = (
 ELSEWHERE = re.compile(
     rf"\b(?:next|previous|prior|last|earlier|another|other|following|preceding|subsequent|second|old|older)"
     rf"(?:\s[\w'’]{{1,12}})?\s{_OCCASION}\b|\b(?:last|previous|next)\s(?:year|time|week|month|term|semester)"
-    rf"|\bback\sin\s|\bin\s(?:1[5-9]|20)\d\d\b|\byears?\sago\b|\byesterday\b|\bused\sto\b"
+    rf"|\b(?:practice|mock|sample|trial|similar|related|midterm)(?:\s\w{{1,12}})?\s{_OCCASION}\b|\bback\sin\s|\bin\s(?:1[5-9]|20)\d\d\b|\byears?\sago\b|\byesterday\b|\bused\sto\b"
     r"|\b(?:in|for|to|on|of)\s(?:question|problem|exercise|number|no\.|part|item|task)\s?#?\d{1,3}\b"
     r"|\b(?:l['’]année\sdernière|la\squestion\s(?:suivante|précédente)|l['’]autre\squestion|letzte[sn]?\s(?:jahr|mal)"
     r"|(?:nächste|vorige|andere|letzte|vorherige)n?\sfrage|el\saño\spasado|(?:otra|siguiente)\spregunta"
@@ -248,10 +248,10 @@ PREDICATE = re.compile(
 
 CONNECTIVE = re.compile(
     r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?"
-    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda)\b|还是|或者?|または|또는)|"
-    r"(?P<both>(?:and|und|et|also|as\swell\sas)\b|[和与及跟と]))[^\S\n]{0,3}){1,3}"
+    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda|veya|lub|albo|eller|atau|hoặc)\b|还是|或者?|または|또는)|"
+    r"(?P<both>(?:and|und|et|also|as\swell\sas|en|och|og|ve|dan|oraz|și|và)\b|[和与與及跟と]|와|과|하고))[^\S\n]{0,3}){1,3}"
     # Words of one letter are labels, too.
-    r"|(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeи]))[^\S\n](?=\S))?"
+    r"|(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?"
     r"(?:(?:also|maybe|perhaps|both|options?|choice|the)[^\S\n]{1,3}){0,2}",
     _FLAGS,
 )
@@ -273,14 +273,14 @@ CONTINUATION = re.compile(
     r"not\s[^\s.,;]{1,20}(?:[.,;!]|\s?$|\n|\s(?:because|since|as)\b)|although|though|whereas|while(?!\s(?:ago"
     r"|later|back|longer)\b)|"
     r"i\.e\.|e\.g\.|i\s(?:think|believe|guess)|in\sthis\scase|when|where|(?:indeed|definitely|certainly"
-    r"|obviously|clearly|surely|only|alone|for\ssure|for\scertain|of\scourse|final\sanswer|here)(?=\s?[.,;!]"
+    r"|obviously|clearly|surely|only|alone|for\ssure|for\scertain|of\scourse|final\sanswer|here|over|übrig|left)(?=\s?[.,;!]"
     r"|\s?$|\n|\s(?:because|since|as)\b)|explanation|reason(?:ing)?|"
     r"(?:it|that|this|they|there|he|she)(?:['’]s|\s(?:is|was|does|do|did|has|have|can|will|are|were|would"
     r"|isn['’]t|doesn['’]t|don['’]t|"
     r"can['’]t|didn['’]t|wasn['’]t))|"
     r"porque|pues|pois|ya\sque|parce|car|puisque|weil|denn|perché|poiché|porquê|потому|так\sкак|тому\sщо|çünkü"
     r"|karena|vì|ponieważ|omdat|want|"
-    r"eftersom|كيونكه|لأن|क्योंकि|है)(?!\w)|因为|因為|理由|は)",
+    r"eftersom|(?:şıkk|seçene)\w{1,6}|كيونكه|لأن|क्योंकि|है)(?!\w)|因为|因為|理由|は)",
     _FLAGS,
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""

@@ -33,11 +33,16 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
         start, end, right = checklist
         statements = [s for s in statements if not start <= max(s.place, lines[0][0]) < end]
         statements = sorted([*statements, Statement(start, end, Rank.STATED, right)])
-    named = _weigh(raise_corrections(text, statements), several=several)
+    statements = raise_corrections(text, statements)
+    firm = [statement for statement in statements if statement.rank is not Rank.SUGGESTED or statement.is_denied]
+    named = _weigh(firm, several=several)
     if named is None:
         named = _read_lead(mentions)
-    if named is None and not statements:
+    if named is None and len(firm) < len(statements):
+        named = _weigh(statements, several=several)
+    if named is None and all(statement.is_denied and statement.named for statement in statements):
         named = read_sentence(mentions)
+        named = UNCLEAR if named and any(named & statement.named for statement in statements) else named
     return UNCLEAR if named is None else named
 
 

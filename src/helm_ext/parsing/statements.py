@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import islice
 from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
@@ -75,11 +76,11 @@ def find_statements(mentions: Mentions) -> list[Statement]:
 
 
 def _read_apologies(mentions: Mentions) -> Iterator[Statement]:
-    """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B"."""
+    """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B". Or the next sentence does."""
     for apology in list(phrases.APOLOGY.finditer(mentions.text))[-_MAX_STATEMENTS:]:
         begin = apology.end()
-        end = phrases.SENTENCE_END.search(mentions.text, begin, begin + _LONGEST_APOLOGY)
-        stop = end.start() if end else min(len(mentions.text), begin + _LONGEST_APOLOGY)
+        ends = phrases.SENTENCE_END.finditer(mentions.text, begin, begin + _LONGEST_APOLOGY)
+        stop = [*islice((end.start() for end in ends), 2), min(len(mentions.text), begin + _LONGEST_APOLOGY)][:2][-1]
         for word in _WORD.finditer(mentions.text, begin, stop):
             read = mentions.read_items(word.start())
             if read is None or phrases.OBJECTION.match(mentions.text, read[1].stem, read[1].stem + 40):
@@ -117,6 +118,9 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     if kind == "denied":
         yield from _read_replaced(mentions, start, place, before)
         return
+    if kind == "only":
+        yield from _read_only(mentions, start, place, before)
+        return
     if not _introduces(kind, introduction[0], before, mentions.text, start):
         return
     if mentions.text[place - 1] == phrases.MARKER and mentions.text[place : place + 1] == "{":
@@ -152,6 +156,15 @@ def _read_replaced(mentions: Mentions, start: int, place: int, before: str) -> I
         yield Statement(start, right.end, Rank.STATED, frozenset({right.label}))
 
 
+def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
+    """Yield the option of "Only B has ...", where it is not denied."""
+    item = mentions.find_label(place)
+    if item and _HAS.match(mentions.text, item.stem) and not _is_void(before):
+        if not any(introductions.find_rejections(mentions.lowered[item.stem : item.stem + _LONGEST_APOLOGY])):
+            yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
+
+
+_HAS = re.compile(r"\s(?:is|was|has|had|does|did|can|shows|gives|contains|makes|describes|matches|fits|satisfies|meets)\s")
 _REPLACED = re.compile(r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE)
 _ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
 
@@ -317,7 +330,9 @@ def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Nam
     """Yield the option that the sentence is nothing but, and the options' texts that it ends in."""
     if begin and end == len(mentions.text):
         whole = mentions.read_items(begin, end)
-        if whole and end - whole[1].end <= 1 and not whole[1].is_asked:
+        if whole is None:
+            whole = mentions.read_items(begin + len(mentions.text[begin:]) - len(mentions.text[begin:].lstrip()))
+        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end, end):
             yield whole[0]
     ending = (end, end)
     for option in mentions.options.texts:  # the longest first
@@ -327,11 +342,13 @@ def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Nam
         is_word = any(char.isalpha() or char in "$€£¥" for char in option)
         before = mentions.text[begin : max(begin, place)]
         if (
-            not is_word
-            or not before
+            not before
             or before[-1].isalnum()
             or before[-1] in "-+"
-            or before.lower().endswith((" of ", " in ", " from ", " about "))
+            or (
+                not _HAPPENS.search(before[-40:])
+                and (not is_word or before.lower().endswith((" of ", " in ", " from ", " about ")))
+            )
         ):
             continue
         if (before.split() or [""])[-1].strip(OPENERS + ".:") in mentions.options.label_set.by_core:
@@ -346,6 +363,14 @@ def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Nam
             ending = (place, place + len(option))
             yield read[0]
 
+
+_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i['’]d\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
+_HAPPENS = re.compile(
+    r"\b(?:\w{2,12}ed|made|lies?|lay|lives?|falls?|fall|fell|born|found|built|begins?|began|occurs?|happens?|consists?|comes?"
+    r"|came|grows?|grew|written|held)\s(?:up\s|place\s)?(?:of|in|from)\s(?:the\s)?$",
+    re.IGNORECASE,
+)
+"""Before an option that a sentence ends in: where, when or of what."""
 
 _LONGEST_SENTENCE = 600
 """At most this many characters of a sentence are looked at."""
