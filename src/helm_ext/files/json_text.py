@@ -328,8 +328,6 @@ def parse_relaxed_json(data: bytes, path: str, *, max_bytes: int = MAX_RELAXED_B
         value = json5.loads(text, allow_duplicate_keys=False)
     except (ValueError, RecursionError):
         raise strict from None
-    if _is_deeper(value, MAX_DEPTH):
-        raise _too_deep(text, path, 1)
     if _LONE_SURROGATE.search(text):
         value = json.loads(json.dumps(value))  # joins the two halves of a character, which the library leaves apart
     _require_whole_characters(value, text, path, 1)

@@ -322,12 +322,13 @@ def _stated(row: Mapping[str, Any]) -> bool | None:
     return stated if isinstance(stated, bool) else None
 
 
-def _row_stats(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> dict[str, float]:
-    """Return the stats of a row with several accepted golds: those of the gold that the reply fits best."""
+def _row_stats(row: Mapping[str, Any], golds: str | Sequence[str], prediction: str) -> dict[str, float]:
+    """Return the stats of a row with one accepted gold or several: those of the gold that the reply fits best."""
+    texts = (golds,) if isinstance(golds, str) else golds
     best = max(
-        (refusal_stats(_stated(row), gold, prediction) for gold in golds), key=lambda stats: tuple(stats.values())
+        (refusal_stats(_stated(row), gold, prediction) for gold in texts), key=lambda stats: tuple(stats.values())
     )
-    return {**best, "refusal_golds": float(any(gold_refuses(row, gold) for gold in golds))}
+    return {**best, "refusal_golds": float(any(gold_refuses(row, gold) for gold in texts))}
 
 
 SCORES: tuple[Score, ...] = (
