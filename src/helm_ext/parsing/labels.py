@@ -85,7 +85,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
             return (label,)
     answer = without_thinking(strip_end_tokens(stripped, labels.values()))
     if answer != stripped:
-        return _read(answer, labels, several=several)
+        return _read(answer.strip(), labels, several=several)
     # These two are quick and change nothing: no option is so short that it could be what is named, with its decoration.
     if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
         loose = label_set.find(peel(simplify(stripped)))
@@ -96,7 +96,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
     if plain and stated is not None and all(len(text) > len(plain["named"]) for text in labels.values()):
         return (stated,)
     options = Options(label_set, labels)
-    text = without_next_question(stripped)
+    text = without_next_question(completion.rstrip()).strip()
     asked = find_asked_options(text)
     named = read_options(options, simplify(_window(text[:asked])), several=several)
     if not named and asked < len(text):
