@@ -164,7 +164,7 @@ _VERDICT = re.compile(
     rf"|opção|alternativa|svar))?{_END})"
 )
 _MARKED = re.compile(
-    r"\s?[:=–-]\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false|no)(?=\s{0,2}(?:[.,;!)]|$|\n))"
+    r"[\s:=–-](?:(?<=\s)[:=–-]|(?<!\s))\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false|no)(?=\s{0,2}(?:[.,;!)]|$|\n))"
 )
 _VERDICT_BEYOND = re.compile(
     rf"\s?(?:[两兩二三四]?(?:个|個|项|項)?(?:选项|選項|项|項)?)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
@@ -189,17 +189,32 @@ def find_verdicts(lowered: str) -> Iterator[re.Match[str]]:
 
 
 _REJECTION = re.compile(
-    rf"\s(?:{_MUST}|can|could|seems?|looks?)\s(?:(?:clearly|definitely|also|therefore|both|all)\s){{0,2}}"
-    r"(?:not|incorrect|wrong|false|never)\b|\s(?:isn|aren|wasn|can|couldn)['’]t\b|\scannot\b"
-    r"|\s(?:do|does|did)(?:\snot|n['’]t)\s(?:fit|match|work|apply|satisfy|qualify|describe|meet|hold|answer|make\ssense|belong|correspond)\b|\s(?:(?:is|are|can\sbe|must\sbe|were|was)\s)(?:also\s)?(?:out|eliminated|excluded|ruled\sout|dismissed|discarded)\b"
-    r"|\s(?:ist|sind|est|sont|es|son|è|sono|é|são|está|estão|está)\s(?:falsch|faux|fausses?|incorrect\w{0,2}|fals[oa]s?|sbagliat\w|errad[oa]s?|errat\w|incorret[oa]s?)\b"
-    r"|\s(?:scheide[tn]|passt\snicht|passen\snicht|stimmt\snicht|n['’]est\b|ne\s|no\s(?:es|son|puede)\b|non\s(?:è|sono|può)\b|não\s(?:é|são|pode)\b"
-    r"|не\sподход|неверн|неправильн)"
-    r"|\s?(?:选项|選項)?(?:都|均|全)?(?:是|被)?(?:不正确|不正確|不对|不對|不是|不符|错|錯|排除)|\s?(?:は|が)(?:間違|誤|不正解|違)|\s?(?:은|는|가|이)\s?(?:틀|오답|아니)"
+    r"\s(?:"
+    rf"(?:{_MUST}|can|could|seems?|looks?)\s(?:(?:clearly|definitely|also|therefore|both|all)\s){{0,2}}"
+    r"(?:not|incorrect|wrong|false|never)\b|(?:isn|aren|wasn|can|couldn)['’]t\b|cannot\b"
+    r"|(?:do|does|did)(?:\snot|n['’]t)\s(?:fit|match|work|apply|satisfy|qualify|describe|meet|hold|answer|make\ssense|belong"
+    r"|correspond)\b"
+    r"|(?:is|are|can\sbe|must\sbe|were|was)\s(?:also\s)?(?:out|eliminated|excluded|ruled\sout|dismissed|discarded)\b"
+    r")"
 )
-_REJECTION_WORDS = ("not", "n't", "n’t", "wrong", "incorrect", "false", "never", "不", "错", " out", "eliminated", "excluded", "dismissed",
-    "discarded", "falsch", "nicht", "scheide", "faux", "fausse", " n", "fals", "sbagl", "errad", "errat", "incorr", "не",
-    "錯", "排除", "間違", "誤", "違", "틀", "오답", "아니")
+_REJECTION_WORDS = (
+    *("not", "n't", "n’t", "wrong", "incorrect", "false", "never", " out", "eliminated", "excluded", "dismissed"),
+    "discarded",
+)
+_REJECTION_EUROPEAN = re.compile(
+    r"\s(?:(?:ist|sind|est|sont|es|son|è|sono|é|são|está|estão|están)\s(?:falsch|faux|fausses?|incorrect\w{0,2}|fals[oa]s?"
+    r"|sbagliat\w|errad[oa]s?|errat\w|incorret[oa]s?)\b"
+    r"|(?:scheide[tn]|(?:passt|passen|stimmt)\snicht|n['’]est|ne|no\s(?:es|son|puede)|non\s(?:è|sono|può)|não\s(?:é|são|pode))\b"
+    r"|не\sподход|неверн|неправильн)"
+)
+_REJECTION_WORDS_EUROPEAN = (
+    *("falsch", "nicht", "scheide", "faux", "fauss", "fals", "sbagl", "errad", "errat", "incorre", "n'est", "n’est"),
+    *(" ne ", " no es", " no son", " no puede", " non ", " não ", "неверн", "неправ", "не подход"),
+)
+_REJECTION_BEYOND = _compile(
+    r"\s?(?:选项|選項)?(?:都|均|全)?(?:是|被)?(?:不正确|不正確|不对|不對|不是|不符|错|錯|排除)|\s?(?:は|が)(?:間違|誤|不正解|違)"
+    r"|\s?(?:은|는|가|이)\s?(?:틀|오답|아니)"
+)
 
 
 def find_rejections(lowered: str) -> Iterator[re.Match[str]]:
@@ -207,3 +222,7 @@ def find_rejections(lowered: str) -> Iterator[re.Match[str]]:
     if any(word in lowered for word in _REJECTION_WORDS):
         yield from _REJECTION.finditer(lowered)
         yield from (match for match in _MARKED.finditer(lowered) if not match["right"])
+    if any(word in lowered for word in _REJECTION_WORDS_EUROPEAN):
+        yield from _REJECTION_EUROPEAN.finditer(lowered)
+    if not lowered.isascii():
+        yield from _REJECTION_BEYOND.finditer(lowered)
