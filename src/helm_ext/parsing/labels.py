@@ -44,6 +44,8 @@ from helm_ext.parsing.spelling import get_label_set, peel, simplify, strip_end_t
 
 __all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_label", "read_labels"]
 
+_LONGEST_MARK = 2
+
 HEAD = 4_000
 """Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
 
@@ -76,6 +78,15 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         return ()
     if stripped in labels:
         return (stripped,)
+    for label, text in labels.items():  # quick, where no label could be spelled like the text
+        if (
+            text == stripped
+            and len(text) > _LONGEST_MARK
+            and text[-1] not in ".)]"
+            and text not in (joined := " ".join(labels))
+            and joined.isascii()
+        ):
+            return (label,)
     label_set = get_label_set(tuple(labels))
     bare = label_set.by_core.get(_without_point(stripped))
     if bare is not None:

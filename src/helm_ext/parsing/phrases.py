@@ -167,6 +167,7 @@ def find_apologies(text: str, start: int) -> Iterator[re.Match[str]]:
     """Find what asks pardon for an answer that was wrong; the right one follows in the sentence. From `start` on."""
     return (_ASCII_APOLOGY if text.isascii() else _ANY_APOLOGY).finditer(text, start)
 
+
 CORRECTION = re.compile(
     _ANY_APOLOGY.pattern + r"|\b(?:wait|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
     r"|re-?examine|second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|(?:scratch|strike|cancel|forget)\sthat|never\smind"

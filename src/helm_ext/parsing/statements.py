@@ -165,8 +165,12 @@ def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Itera
             yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
 
 
-_HAS = re.compile(r"\s(?:is|was|has|had|does|did|can|shows|gives|contains|makes|describes|matches|fits|satisfies|meets)\s")
-_REPLACED = re.compile(r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE)
+_HAS = re.compile(
+    r"\s(?:is|was|has|had|does|did|can|shows|gives|contains|makes|describes|matches|fits|satisfies|meets)\s"
+)
+_REPLACED = re.compile(
+    r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE
+)
 _ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
 
 
@@ -288,7 +292,9 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
 
 def _may_name(mentions: Mentions, end: int) -> bool:
     """Tell whether an option may end there: whether the words before are the end of one."""
-    before = mentions.lowered[max(0, end - mentions.options.longest_text - 32) : end].rstrip(CLOSERS + PUNCTUATION + " ")
+    before = mentions.lowered[max(0, end - mentions.options.longest_text - 32) : end].rstrip(
+        CLOSERS + PUNCTUATION + " "
+    )
     return not before[-1:].isascii() or before.endswith(mentions.options.endings)
 
 
