@@ -44,10 +44,11 @@ from helm_ext.parsing.spelling import get_label_set, peel, simplify, strip_end_t
 
 __all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_label", "read_labels"]
 
-_LONGEST_MARK = 2
-
 HEAD = 4_000
 """Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
+
+_SHORTEST_TEXT = 3
+"""From this many characters on, a text is compared with the labels as they are written."""
 
 TAIL = 8_000
 """Characters at the end of a long completion that are looked at: where reasoning ends in an answer."""
@@ -81,7 +82,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
     for label, text in labels.items():  # quick, where no label could be spelled like the text
         if (
             text == stripped
-            and len(text) > _LONGEST_MARK
+            and len(text) >= _SHORTEST_TEXT
             and text[-1] not in ".)]"
             and text not in (joined := " ".join(labels))
             and joined.isascii()

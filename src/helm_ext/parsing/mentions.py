@@ -320,7 +320,7 @@ class Mentions:
         return before if before and before in DASHES else ""
 
     def names_text(self, option: str, longer: Iterable[str], spans: Iterable[tuple[int, int]]) -> bool:
-        """Tell whether an option's text stands as words of its own in `spans`, but for "not ..." and in a longer one."""
+        """Tell whether an option's text stands as words of its own in `spans`: not in "not ..." or a longer one."""
         lowered = self.lowered
         covers = [(text, at) for text in longer for at in range(len(text)) if text.startswith(option, at)]
         for begin, end in spans:

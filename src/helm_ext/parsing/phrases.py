@@ -150,10 +150,13 @@ _APOLOGY = (
     r"\b"
     + any_of(
         r"sorry oops whoops apology apologies apologi[sz]e pardon forgive\sme my\sbad my\smistake my\serror typo "
-        r"perd[oó]n\w{0,4} perdão perdona\w{0,3} disculp\w{1,4} lo\ssiento me\sequivoqu[eé] desculp\w{1,4} me\senganei errei "
+        r"perd[oó]n\w{0,4} perdão perdona\w{0,3} disculp\w{1,4} lo\ssiento me\sequivoqu[eé] desculp\w{1,4} "
+        r"me\senganei errei "
         r"scus[ai]\w{0,3} mi\ssono\ssbagliat[oa] désolée? excuse[zrs]?(?:[\s-](?:moi|me))? je\sme\ssuis\stromp\w{1,3} "
-        r"entschuldig\w{1,6} verzeih\w{1,4} tut\smir\sleid geirrt het\sspijt\sme förlåt ursäkta beklager omlouvám promiňte "
-        r"извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam pomyłk\w özür maaf xin\slỗi συγγνώμη عذر\w{1,2} آسف סליחה "
+        r"entschuldig\w{1,6} verzeih\w{1,4} tut\smir\sleid geirrt het\sspijt\sme förlåt ursäkta beklager "
+        r"omlouvám promiňte "
+        r"извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam pomyłk\w özür maaf xin\slỗi "
+        r"συγγνώμη عذر\w{1,2} آسف סליחה "
         r"माफ\w{0,3} क्षमा"
     )
     + r"\b"

@@ -77,7 +77,7 @@ def find_statements(mentions: Mentions) -> list[Statement]:
 
 
 def _read_apologies(mentions: Mentions, start: int) -> Iterator[Statement]:
-    """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B". Or the next sentence does."""
+    """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B"."""
     for apology in list(phrases.find_apologies(mentions.lowered, start))[-_MAX_STATEMENTS:]:
         begin = apology.end()
         ends = phrases.SENTENCE_END.finditer(mentions.text, begin, begin + _LONGEST_APOLOGY)
@@ -160,9 +160,10 @@ def _read_replaced(mentions: Mentions, start: int, place: int, before: str) -> I
 def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
     """Yield the option of "Only B has ...", where it is not denied."""
     item = mentions.find_label(place)
-    if item and _HAS.match(mentions.text, item.stem) and not _is_void(before):
-        if not any(introductions.find_rejections(mentions.lowered[item.stem : item.stem + _LONGEST_APOLOGY])):
-            yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
+    if item is None or not _HAS.match(mentions.text, item.stem) or _is_void(before):
+        return
+    if not any(introductions.find_rejections(mentions.lowered[item.stem : item.stem + _LONGEST_APOLOGY])):
+        yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
 
 
 _HAS = re.compile(
