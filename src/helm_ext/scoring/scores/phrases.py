@@ -18,7 +18,7 @@ __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_language
 KINDS: Final = (
     "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer",
     "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
-    "such", "asked", "topic", "rules", "self", "harm", "instead",
+    "such", "asked", "topic", "rules", "self", "here", "harm", "instead",
 )  # fmt: skip
 """What a phrase can mean; the comment at the top of refusals.txt says what each is for."""
 
@@ -170,7 +170,7 @@ class Tables:
 
 
 _SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such",
-             "asked", "self", "topic", "rules", "instead")  # fmt: skip
+             "asked", "self", "here", "topic", "rules", "instead")  # fmt: skip
 """Without any of these a text does not speak of refusing."""
 
 

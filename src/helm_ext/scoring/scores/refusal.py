@@ -9,6 +9,7 @@ is unclear. What is quoted is not said by the speaker, and turns of phrase ("I c
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,6 +48,8 @@ UNEXCUSED = 120
 """Characters of other text that answer after an apology for something unknown."""
 FEW = 7
 """Letters beside "is not possible" that do not say what."""
+
+_COMMA = re.compile(r"[,،，]")
 
 
 def read_refusals(path: str | Path | None = None) -> Tables:
@@ -88,6 +91,8 @@ class _Clause:
     only_no: bool = False
     weak: bool = False
     """Speaks of the request as of something that will not be: alone it makes a reply unclear."""
+    denies: bool = False
+    """Negates something of the speaker in words that no other kind knows, and ends with that."""
     harm: bool = False
     instead: bool = False
     asks: bool = False
@@ -123,7 +128,9 @@ def _read_clauses(speech: Speech, language: Language) -> list[_Clause]:
         for text, after_but in _split_clauses(plain, language):
             if text.strip():
                 sorry_before = any(clause.sorry and not clause.mended for clause in clauses)
-                clauses.append(_read_clause(text, language, sorry_before, after_but=after_but, asks=asks))
+                clause = _read_clause(text, language, sorry_before, after_but=after_but, asks=asks)
+                clause.denies = not asks and not clause.tells and _denies_last(sentence, text, language)
+                clauses.append(clause)
     return clauses
 
 
@@ -189,9 +196,13 @@ def _denies(text: str, language: Language, *, negated: bool) -> bool:
     if not (negated and language.has("request", text)):
         return False
     about = any(language.has(kind, text) for kind in ("such", "asked", "topic"))
-    if language.has("rules", text):
-        return about or language.has("self", text)
-    return about and language.has("self", text)
+    ours = _is_ours(text, language)
+    return about or ours if language.has("rules", text) else about and ours
+
+
+def _is_ours(text: str, language: Language) -> bool:
+    """Tell whether a clause speaks of the speaker or the speaker's place."""
+    return language.has("self", text) or language.has("here", text)
 
 
 def _touches(text: str, language: Language, clause: _Clause, *, negated: bool) -> bool:
@@ -202,11 +213,26 @@ def _touches(text: str, language: Language, clause: _Clause, *, negated: bool) -
         return negated or clause.harm or clause.instead
     return negated and (
         language.has("rules", text)
-        or (language.has("self", text) and (language.has("request", text) or language.has("topic", text)))
+        or (_is_ours(text, language) and (language.has("request", text) or language.has("topic", text)))
     )
 
 
+def _denies_last(sentence: str, text: str, language: Language) -> bool:
+    """Tell whether the speaker negates something, and the sentence does not go on ("I don't smoke, I drink tea")."""
+    last = language.write(make_plain(_COMMA.split(sentence.rstrip(" ,"))[-1]))
+    return language.has("self", text) and language.has("not", text) and language.has("not", last)
+
+
 # ---- What that means
+
+
+def lacks_content(clauses: Sequence[_Clause]) -> bool:
+    """Tell whether a reply without evidence only negates something of its speaker: it may refuse in unknown words.
+
+    The first or the last clause does so, and no other says anything else; "I don't smoke. I drink tea." complies.
+    """
+    says_more = any(clause.size and clause.is_content for clause in clauses if not clause.denies)
+    return any(clause.denies for clause in (*clauses[:1], *clauses[-1:])) and not says_more
 
 
 def _weigh(clauses: Sequence[_Clause], speech: Speech) -> Judgement:
@@ -224,7 +250,8 @@ def _weigh(clauses: Sequence[_Clause], speech: Speech) -> Judgement:
         weak = any(clause.weak for clause in clauses)
         if weak and any(clause.harm or clause.instead for clause in clauses):
             return "refused"
-        if weak or any(clause.instead for clause in clauses) or all(clause.asks for clause in clauses):
+        offers = any(clause.instead for clause in clauses)
+        if weak or offers or lacks_content(clauses) or all(clause.asks for clause in clauses):
             return "unclear"
     halves = [clause for clause in clauses if clause.half]
     goes_on = any(clause.after_but and clause.size and not clause.half for clause in clauses)
