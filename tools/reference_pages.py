@@ -18,8 +18,17 @@ from mkdocs.structure.files import File, Files
 
 from helm_ext.formats import all_formats
 from helm_ext.formats.arguments import to_table
+from helm_ext.scoring.registry import get_scores
 
-__all__ = ["arguments_page", "command_page", "on_config", "on_files"]
+__all__ = ["arguments_page", "command_page", "on_config", "on_files", "scores_page"]
+
+KINDS = {
+    "text": "Of a text, for each accepted answer; the best counts",
+    "row": "Of a whole row",
+    "list": "Of lists (`output_format: list`)",
+    "helm": "HELM's",
+}
+"""What the kinds of scores are called (`Score.kind`)."""
 
 HOW_TO = "How-to"
 """The title of the section of the navigation that takes the how-to pages."""
@@ -37,7 +46,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages; mkdocs calls this."""
-    for name, lines in {"arguments.md": arguments_page(), "command.md": command_page()}.items():
+    pages = {"arguments.md": arguments_page(), "scores.md": scores_page(), "command.md": command_page()}
+    for name, lines in pages.items():
         files.append(File.generated(config, f"reference/{name}", content="\n".join(lines) + "\n"))
     return files
 
@@ -56,6 +66,31 @@ def arguments_page() -> Iterator[str]:
         yield from ("", f"## `{format_.name}:` {format_.title}", "", f"Shortest: {format_.usage}", "")
         yield f"[The format's page]({page}) has the sections that the table refers to.\n"
         yield to_table(format_.arguments).replace("](#", f"]({page}#")
+
+
+def scores_page() -> Iterator[str]:
+    """Yield the lines of the page about scores: every name that files and run entries may give."""
+    yield from (
+        "# Scores",
+        "",
+        "Made from the registry of scores: the names that `metrics` and `main_metric` take in files and run entries.",
+        "Where a score gives several stats, the first is the one that a leaderboard shows.",
+    )
+    scores = [*get_scores().values(), *(score for score in get_scores("list").values() if score.kind == "list")]
+    named = [score for score in scores if not score.refused]
+    for kind, title in KINDS.items():
+        rows = [
+            (
+                f"`{score.name}`",
+                score.description,
+                ", ".join(f"`{stat.name}`" for stat in (*score.over_all, *score.stats)),
+            )
+            for score in named
+            if score.kind == kind
+        ]
+        yield from ("", f"## {title}", "", *table(("name", "meaning", "stats"), rows))
+    refused = [(f"`{score.name}`", score.refused) for score in scores if score.refused]
+    yield from ("", "## Not to be had by name", "", *table(("name", "why"), refused))
 
 
 def command_page() -> Iterator[str]:

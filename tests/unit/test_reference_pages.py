@@ -4,10 +4,11 @@ import sys
 from pathlib import Path
 
 from helm_ext.formats import all_formats
+from helm_ext.scoring.registry import get_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from reference_pages import arguments_page, command_page  # noqa: E402
+from reference_pages import arguments_page, command_page, scores_page  # noqa: E402
 
 
 def test_every_argument_of_every_format_has_a_row():
@@ -18,6 +19,16 @@ def test_every_argument_of_every_format_has_a_row():
         rows = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
         assert rows == format_.argument_names()
         assert (ROOT / "docs" / f"{format_.name}.md").is_file()  # the section links to it
+
+
+def test_every_score_has_a_row():
+    page = "\n".join(scores_page())
+    for output_format in ("string", "list"):
+        for name in get_scores(output_format):
+            assert f"| `{name}` |" in page
+    named, _, refused = page.partition("## Not to be had by name")
+    assert "| `pass` |" in refused
+    assert "| `pass` |" not in named
 
 
 def test_every_command_has_its_options():

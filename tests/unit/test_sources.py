@@ -375,6 +375,12 @@ class TestRelaxedJson:
     def test_the_rest_of_json5(self):
         assert self.parse("{a: 'single', b: +1, c: .5,}") == {"a": "single", "b": 1, "c": 0.5}
 
+    def test_a_character_of_two_halves_is_whole_and_half_of_one_is_an_error(self):
+        assert self.parse("{a: '\\ud83d\\ude00'}") == {"a": "\U0001f600"}
+        with pytest.raises(DatasetError) as error:
+            self.parse("{a: 1,\n b: 'x\\ud800'}")
+        assert text_of(error).startswith("f.json:2: a string holds half of a surrogate pair")
+
     def test_errors_keep_their_position(self):
         with pytest.raises(DatasetError) as error:
             self.parse('{ // a comment\n "a": 1, /* another\n */ "b": }')

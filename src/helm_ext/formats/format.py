@@ -1,7 +1,7 @@
 """What a format is: one object that says all that the rest of helm-ext asks of it.
 
 Run entries, `validate`, `preview`, `score`, `schema`, `convert`, detection and the documentation loop over these
-objects (`helm_ext.formats.registry`); none of them knows a format by name. docs/how-to-add-a-format.md shows one.
+objects (`helm_ext.formats.registry`); none of them knows a format by name. docs/how-to/add_a_format.md shows one.
 
 The module of a format's object is imported by every `helm-run`, so it imports what is heavy inside its methods.
 """

@@ -4,7 +4,7 @@ Whoever needs to know which names there are, what they mean or whether one may b
 module loads neither HELM nor tokenizers: the functions load what they need when they are called.
 
 Another package adds scores by an entry point of the group `helm_ext.scores` that names a `Score` or a sequence of them
-(docs/how-to-add-a-score.md).
+(docs/how-to/add_a_score.md).
 """
 
 from __future__ import annotations

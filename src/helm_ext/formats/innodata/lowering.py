@@ -7,7 +7,7 @@ text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ class Content:
     """Of the bundle, with `replies` of both files."""
     records: Sequence[Record]
     counts: dict[str, int]
-    warnings: list[Problem] = ()
+    warnings: list[Problem] = field(default_factory=list)
     replies: Mapping[str, Recorded] | None = None
     """By id."""
 

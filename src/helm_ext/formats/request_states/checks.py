@@ -72,7 +72,7 @@ class Checks:
 
     def __init__(self, header: Header, *, reads_completions: bool) -> None:
         """`reads_completions`: whether it is worth time to read every completion as the metrics will."""
-        self._rules = [kind(header) for kind in RULES if reads_completions or kind is not UnmappedCompletions]
+        self._rules = [kind(header) for kind in RULES if reads_completions or kind not in _READ_COMPLETIONS]
         self._see = [rule.see for rule in self._rules if type(rule).see is not Rule.see]
         self._see_all = [rule.see for rule in self._rules if rule.sees_all_states]
 
@@ -698,3 +698,5 @@ RULES: Iterable[type[Rule]] = (
     EmptyAnswers,
     ReasonedAnswers,
 )
+
+_READ_COMPLETIONS = (UnmappedCompletions, ReasonedAnswers)

@@ -229,11 +229,11 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         instances=instances,
         adapter_spec=spec,
         scoring=plan.scoring,
-        attributes={"sub_split": sub_splits} if sub_splits else {},
         display_name=header.get("display_name") or "",
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
         counts=file.counts,
+        attributes={"sub_split": sub_splits} if sub_splits else {},
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
 

@@ -235,9 +235,9 @@ def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
 def read_known(data: bytes) -> Any:
     """Return the state of a line if it is right and has no keys but those of the format, else None.
 
-    What `_parse` and `models.STATE` return for such a line, read and checked at once: a file of a million short rows
-    loads in 20 s instead of 25. A test holds both equal. Unknown keys are dropped, and of two equal ones the first:
-    such a line has more quotes.
+    What `_parse` and `models.STATE` return for such a line, read and checked at once: short rows load
+    in a quarter to a third less time. A test holds both equal. Unknown keys are dropped, and of two equal ones the
+    first: such a line has more quotes.
     """
     try:
         state = KNOWN_STATE.decode(data)

@@ -71,7 +71,7 @@ def _scoring(scoring: Scoring, findings: Findings) -> dict[str, Any]:
     if scoring.label_reading == "exact":
         findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
-    unsaid = ("main_metric", "output_format", "label_reading", "cut_at")
+    unsaid = ("main_metric", "output_format", "label_reading", "cut_at", "next_question")
     written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
     if scoring.cut_at:
         written["cut_at_stop"] = True
