@@ -90,12 +90,15 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         ):
             return (label,)
     label_set = get_label_set(tuple(labels))
-    bare = label_set.by_core.get(_without_point(stripped))
-    if bare is not None:
+    core = _without_point(stripped)
+    bare = label_set.by_core.get(core)
+    if bare is not None and core in bare:
         return (bare,)
     for label, text in labels.items():
         if text.strip() == stripped:
             return (label,)
+    if bare is not None:  # another spelling of the label: "1" for ①, unless that is an option's text
+        return (bare,)
     answer = without_thinking(strip_end_tokens(stripped, labels.values()))
     if answer != stripped:
         return _read(answer.strip(), labels, several=several)
