@@ -41,3 +41,15 @@ def test_a_metric_of_several_stats_shows_them_all():
     ]  # fmt: skip
     assert _name_stats("exact_match") == ["exact_match"]
     assert _name_stats("of_another_package") == ["of_another_package"]
+
+
+@pytest.mark.parametrize("value", [True, None, -1, 1.5])
+def test_what_helm_counts_with_is_a_whole_number(value):
+    from types import SimpleNamespace
+
+    from helm_ext.cli import session
+    from helm_ext.errors import RunEntryError
+
+    spec = SimpleNamespace(**dict.fromkeys(session._NUMBERS, 1) | {"num_train_trials": value})
+    with pytest.raises(RunEntryError, match="num_train_trials=.*: expected a whole number from 1 on"):
+        session._require_numbers(SimpleNamespace(adapter_spec=spec))

@@ -280,3 +280,11 @@ def test_where_all_runs_score_the_same_rows_no_column_says_otherwise(write):
     split = [state(f"{i}?", "x", "x", split="train" if i < 3 else "test") for i in range(10)]
     write(states=split, adapter_spec={"max_train_instances": 3})
     assert "live run" not in title_of(make("adapter_spec:dataset=sums"))
+
+
+def test_an_empty_separator_is_refused():
+    from helm_ext.errors import RunEntryError
+    from helm_ext.formats import get_format
+
+    with pytest.raises(RunEntryError, match="separator=: expected a text that is not empty"):
+        get_format("adapter_spec").parse({"path": "x.json", "separator": ""})
