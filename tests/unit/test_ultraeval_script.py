@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -327,6 +328,16 @@ def test_what_a_script_prints_goes_to_standard_error(write, capsys):
     script = load_script(write("print('loaded')\n" + GOOD.replace("return", "print('called'); return")), None)
     call(script)
     assert capsys.readouterr() == ("", "loaded\ncalled\n")
+
+
+def test_a_script_that_changes_the_working_directory_leaves_it_as_it_was(write, tmp_path, monkeypatch):
+    """Files of the next task are looked for from there, and a run is written there."""
+    monkeypatch.chdir(tmp_path)
+    changes = "import os\nos.chdir('/')\n"
+    script = load_script(write(changes + GOOD.replace("return", "os.chdir('/'); return")), None)
+    assert Path.cwd() == tmp_path
+    call(script)
+    assert Path.cwd() == tmp_path
 
 
 ODD = """
