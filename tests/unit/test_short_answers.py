@@ -2,6 +2,7 @@
 
 import pytest
 
+from helm_ext.scoring.normal_form import normalize
 from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1, value_exact_match
 
 EQUAL = [
@@ -20,6 +21,8 @@ EQUAL = [
     ("1,234,567", "1234567"),
     ("2019-21", "2019–21"),  # noqa: RUF001
     ("½", "1/2"),
+    ("1½", "1 1/2"),
+    ("x²ｋ", "X²K"),  # full width, behind what is raised
     ("42", "٤٢"),
     ("50%", "50"),
     ("well-known", "wellknown"),  # as HELM
@@ -66,6 +69,10 @@ def test_equal(gold, prediction):
 @pytest.mark.parametrize(("gold", "prediction"), DIFFERENT)
 def test_different(gold, prediction):
     assert (normalized_exact_match(gold, prediction), normalized_exact_match(prediction, gold)) == (0, 0)
+
+
+def test_what_is_raised_stands_in_the_normal_form_as_it_is():
+    assert normalize("10² m² a") == "10² m²"
 
 
 def test_words_count_as_often_as_they_stand():
