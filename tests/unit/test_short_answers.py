@@ -116,6 +116,7 @@ def test_values(gold, prediction, value):
         ("100\tsquare\n metres", "100 square  metres", 1),  # white space in a unit is one space
         ("3 km", "3km", 0),  # without white space before it there is no unit
         ("3 km", "3 m", 0),
+        ("2.5", "2.9", 0),
         ("2001-02-30", "2001-02-30", 1),  # no day, but the same text
         ("2001-05-03", "2001-13-40", 0),
         ("2001", "2002", 0),
