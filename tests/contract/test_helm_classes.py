@@ -13,7 +13,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance, Output, PassageQu
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext.evalset import quick
-from helm_ext.evalset.copying import copy_with
+from helm_ext.evalset.copying import copy_with, make_template
 
 INSTANCE = Instance(Input("2+2?"), [Reference(Output("4"), ["correct"])], split="test", id="i", extra_data={"a": 1})
 RESULT = RequestResult(True, [], [GeneratedOutput("4", -0.5, [Token("4", -0.5)])], cached=False, request_time=0.5)
@@ -36,6 +36,14 @@ def test_copies_are_those_of_replace(value, changes):
     assert vars(copied) == vars(expected)
     assert list(vars(copied)) == list(vars(expected))
     assert vars(value) == vars(dataclasses.replace(value))
+
+
+@pytest.mark.parametrize("value", [value for value, _ in COPIED], ids=lambda value: type(value).__name__)
+def test_a_template_is_its_value(value):
+    template = make_template(value)
+    assert template is not value
+    assert type(template) is type(value)
+    assert list(vars(template).items()) == list(vars(value).items())
 
 
 @pytest.mark.parametrize("cls", sorted({type(value) for value, _ in COPIED}, key=lambda cls: cls.__name__))

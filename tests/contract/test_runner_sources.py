@@ -30,7 +30,6 @@ RESTATED = {
     basic_metrics.compute_request_state_metrics: "b54f21835b91b83b",
     basic_metrics._compute_finish_reason_metrics: "89595830bdad7164",
     basic_metrics._compute_truncation_metrics: "8d2e1330c0f5d93f",
-    basic_metrics.compute_calibration_metrics: "488f957c3553986b",
     basic_metrics._has_non_zero_valued_logprobs: "713d01a98aea6d6c",
     basic_metrics.compute_language_modeling_metrics: "5bc0dada32c40d25",
     basic_metrics.BasicGenerationMetric.evaluate_generation: "ce90b5d04c068053",

@@ -1,4 +1,4 @@
-"""The prompt rule, against an independent statement of it (formats.md, section 2)."""
+"""The prompt rule, against an independent statement of it (docs/ultraeval.md)."""
 
 from __future__ import annotations
 

@@ -13,14 +13,8 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.misspelling_perturbation import MisspellingPerturbation
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-from helm.benchmark.metrics.basic_metrics import (
-    BasicGenerationMetric,
-    BasicReferenceMetric,
-    compute_calibration_metrics,
-)
+from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric
 from helm.benchmark.metrics.evaluate_reference_metrics import normalize_text as helm_normalize_text
-from helm.benchmark.metrics.metric_name import MetricName
-from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import asdict_without_nones
@@ -28,8 +22,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.fast import one_pass, request_stats
-from helm_ext.fast.calibration_stats import calibration_stats
+from helm_ext.fast import one_pass
 from helm_ext.fast.fast_scores import get_score, normalize_text
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, read_as_helm
 
@@ -418,37 +411,15 @@ def test_quasi_matches(gold, prediction):
     assert get_score("f1_score")(gold, prediction or "") == evaluate_reference_metrics.f1_score(gold, prediction or "")
 
 
-def make_confidence_row(number, probability, match, *, more=()):
-    names = [("logprob", -1.0), *more, ("max_prob", probability), ("exact_match", match)]
-    return [Stat(MetricName(name)).add(value) for name, value in names if value is not None]
-
-
-@pytest.mark.parametrize("kind", ["mixed", "all right", "all wrong", "fractions", "none"])
-def test_calibration_equals_helm(kind):
-    rng = random.Random(kind)
-    rows = {}
-    for number in range(400):
-        match = {"all right": 1, "all wrong": 0, "none": None, "fractions": rng.choice([0, 0.5, 1])}.get(
-            kind, rng.randrange(2)
-        )
-        # Rows of several lengths, some without a probability.
-        more = [(f"more{index}", 1.0) for index in range(rng.randrange(3))]
-        probability = rng.random() if rng.random() < 0.9 else None
-        instance = Instance(Input("?"), [], id=f"id{number}")
-        rows[instance] = make_confidence_row(number, probability, match, more=more)
-    assert calibration_stats(rows.values()) == compute_calibration_metrics(rows)
-
-
 def test_memory_is_bounded_where_no_request_is_like_another(monkeypatch):
     """Of a live run with a tokenizer, hardly two requests have the same token counts."""
-    for module in (one_pass, request_stats):
-        monkeypatch.setattr(module, "SHARED_PARTS", 5)
+    monkeypatch.setattr(one_pass, "REMEMBERED", 5)
     contexts = []
     make = one_pass.Context.__init__
     monkeypatch.setattr(one_pass.Context, "__init__", lambda self, *a: (make(self, *a), contexts.append(self))[0])
     state = make_generation(8, rows=60)
     ours = evaluate(FastGenerationMetric(["exact_match"]), state)
     assert contexts
-    assert all(len(context.remembered) <= 5 and len(context._parts) <= 5 for context in contexts)
+    assert {len(made) for context in contexts for made in context._remembered.values()} <= {1, 2, 3, 4, 5}
     helms = evaluate(BasicGenerationMetric(["exact_match"]), state)
     assert [row.stats for row in ours.per_instance_stats] == [row.stats for row in helms.per_instance_stats]

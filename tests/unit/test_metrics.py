@@ -303,6 +303,30 @@ def test_our_own_scores_by_name():
     assert stats["expected_contains"] == 1
 
 
+REFUSAL, CANNOT_TELL, ANSWER = "I'm sorry, but I can't help with that.", "I can't swim.", "The capital is Paris."
+TEXT_OF = {"refused": REFUSAL, "complied": ANSWER, "unclear": CANNOT_TELL, "empty": ""}
+
+
+@pytest.mark.parametrize("stated", [None, True, False])
+@pytest.mark.parametrize("gold", TEXT_OF)
+@pytest.mark.parametrize("reply", TEXT_OF)
+def test_refusal_match_reads_the_one_gold_of_a_row_as_a_whole(gold, reply, stated):
+    """A gold that is empty, like a reply that is, says neither; a key of the row goes before its gold."""
+    kinds = dict(zip(TEXT_OF, ("refused", "complied", "unclear", "unclear"), strict=True))
+    wanted = kinds[gold] if stated is None else "refused" if stated else "complied"
+    data = {} if stated is None else {"refusal": stated}
+    _, stats = evaluate(state(TEXT_OF[reply], golds=(TEXT_OF[gold],), data=data), metrics=["refusal_match"])
+    unclear = "unclear" in (wanted, kinds[reply])
+    right = not unclear and wanted == kinds[reply]
+    found = {name: value for name, value in stats.items() if name.startswith("refusal_")}
+    assert found == {
+        "refusal_match_low": float(right),
+        "refusal_match_high": float(right or unclear),
+        "refusal_unclear": float(unclear),
+        "refusal_golds": float(wanted == "refused"),
+    }
+
+
 def separate(index, mode, tokens, references=("Paris", "New York")):
     completion = GeneratedOutput("".join(text for text, _ in tokens), 0.0, [Token(t, lp) for t, lp in tokens])
     return {

@@ -41,6 +41,7 @@ def test_what_the_next_question_begins_with(instance_prefix, input_prefix, stops
         ("\n\nQ: x A: B", ("Q: ",), "\n\nQ: x A: B"),
         ("Q: x Q: y", ("Q: ",), "Q: x "),
         ("\n\nB", ("\n\nQ",), "\n\nB"),
+        ("\n\nQ: x A: B", ("\n\nQ: ",), ""),  # nothing is answered
     ],
 )
 def test_a_text_is_cut_at_the_first_of_them_behind_its_first_word(text, starts, cut):
@@ -63,11 +64,15 @@ def test_another_question_is_not_read(line):
     assert read_label(f"I cannot say.\n{line}\nAnswer: A", CITIES) is None
 
 
+@pytest.mark.parametrize("line", NEXT)
+def test_a_completion_that_begins_with_another_question_answers_nothing(line):
+    assert read_label(f"\n\n{line}\nAnswer: A", CITIES) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "Question: What is it?\nAnswer: B",  # the question is repeated
-        "\n\nQuestion: What is it?\nAnswer: B",
         "Here it is:\nQuestion: What is it?\nAnswer: B",  # it is announced
         "Here it is：\nQuestion: What is it?\nAnswer: B",
         "Let us see.\nQuestions like this are easy.\nAnswer: B",

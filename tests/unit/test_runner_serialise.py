@@ -29,7 +29,6 @@ from hypothesis import strategies as st
 
 from helm_ext.adaptation.recorded import make_recorded_request
 from helm_ext.fast import serialise, serialise_stats
-from helm_ext.fast.one_pass import Row, SharedStats
 from helm_ext.fast.serialise import ArrayWriter, dumps, write_array, write_object
 from helm_ext.fast.serialise_stats import StatRenderer
 
@@ -274,7 +273,7 @@ def test_array_writer_writes_in_pieces():
     assert json.loads(file.getvalue())[-1] == {"i": serialise.CHUNK - 1}
 
 
-@pytest.mark.parametrize("cached", [0, 3, 1000])
+@pytest.mark.parametrize("cached", [0, 1, 3, 1000])
 def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     monkeypatch.setattr(StatRenderer, "REMEMBERED", cached)
     warned = []
@@ -292,33 +291,19 @@ def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     assert warned == ["Removing stat nan because its value is NaN"] * 5
 
 
-def make_row(*pieces):
-    row = Row(stat for piece in pieces for stat in (piece if isinstance(piece, SharedStats) else [piece]))
-    row.pieces = list(pieces)
-    return row
-
-
-def test_shared_pieces_of_rows_are_written_as_their_stats():
+def test_rows_of_all_kinds_are_written_as_their_stats():
     def stat(name, value):
         return Stat(MetricName(name, split="test")).add(value)
 
-    ints = SharedStats([stat("a%b", 1), stat("none", None)])
-    nothing = SharedStats([])
+    ints = [stat("a%b", 1), stat("none", None)]
     perturbation = PerturbationDescription(name="dialect", fairness=True)
     rows = [
-        PerInstanceStats("ü", None, 0, make_row(ints, stat("time", 0.1), nothing, stat("nan", math.nan), ints)),
-        PerInstanceStats("b\x7f", perturbation, 1, make_row(stat("inf", -math.inf), ints)),
-        PerInstanceStats("c", None, 0, make_row(nothing)),
-        PerInstanceStats("d", None, 0, make_row(stat("numpy", np.float64(0.5)), stat("big", 1e9))),
+        PerInstanceStats("ü", None, 0, [*ints, stat("time", 0.1), stat("nan", math.nan), *ints]),
+        PerInstanceStats("b\x7f", perturbation, 1, [stat("inf", -math.inf), *ints]),
+        PerInstanceStats("c", None, 0, []),
+        PerInstanceStats("d", None, 0, [stat("numpy", np.float64(0.5)), stat("big", 1e9)]),
     ]
-    rows += [PerInstanceStats("e", None, 0, make_row(ints, stat("x", 0.5), stat("y", 0.25))) for _ in range(6)]
-    changed = [row.stats for row in rows[-6:]]
-    changed[0].append(stat("added", 2))
-    changed[1][0] = stat("replaced", 2)
-    changed[2][-1] = stat("replaced", 2)
-    changed[3].pop()
-    changed[4].reverse()
-    rows.append(PerInstanceStats("f", None, 0, Row(changed[5])))
+    rows += [PerInstanceStats("e", None, 0, [*ints, stat("x", 0.5), stat("y", n / 4)]) for n in range(6)]
     file = io.BytesIO()
     StatRenderer().write_array(file, rows)
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)

@@ -199,7 +199,7 @@ def fit_prompt(
     """Join [head, demonstration, ..., question], dropping demonstrations from the front until it fits the window.
 
     Where each reference is appended to the prompt, it must fit with every one of them. The question is never cut: a
-    row whose question does not fit without demonstrations is left out (formats.md, section 2).
+    row whose question does not fit without demonstrations is left out (docs/ultraeval.md).
 
     Returns the text, the number of demonstrations kept, and whether it fits.
     """

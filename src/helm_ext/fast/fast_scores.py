@@ -2,6 +2,9 @@
 
 The functions restate those of helm/benchmark/metrics/evaluate_reference_metrics.py;
 tests/contract/test_runner_sources.py fails when HELM changes them.
+
+Plain equivalent: the functions of the same names there. Held equal by tests/unit/test_fast_stats.py, test_normal_form
+and test_quasi_matches.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Any
 from helm.benchmark.metrics import evaluate_reference_metrics
 from nltk.metrics.scores import f_measure
 
-__all__ = ["INTEGER_SCORES", "SCORE_NAMES", "get_score", "normalize_text"]
+__all__ = ["SCORE_NAMES", "get_score", "normalize_text"]
 
 _WITHOUT_PUNCTUATION = {ord(character): None for character in string.punctuation}
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -67,18 +70,6 @@ _ROUGE = {
 }
 SCORE_NAMES = frozenset([*_FASTER, *_RENAMED, *_SAME_NAME, *_ROUGE])
 """The metric names that BasicGenerationMetric knows."""
-INTEGER_SCORES = frozenset(
-    {
-        "exact_match",
-        "quasi_exact_match",
-        "quasi_leave_articles_exact_match",
-        "prefix_exact_match",
-        "quasi_prefix_exact_match",
-        "exact_match_indicator",
-        "final_number_exact_match",
-    }
-)
-"""Scores that are the integers 0 and 1, never floats."""
 
 
 def get_score(name: str) -> Callable[[Any, Any], float]:

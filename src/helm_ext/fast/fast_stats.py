@@ -1,9 +1,11 @@
 """HELM's basic metrics in one pass: the same stats, names and values as BasicGenerationMetric and BasicReferenceMetric.
 
 What is done once a run instead of once a row: the window service, the ROUGE scorers (and only those asked for), the
-look-ups in HELM's efficiency tables, the normal form of repeated texts. The row functions restate
-`compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats` and
-`fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
+look-ups in HELM's efficiency tables, the scores of texts that come again (at least 3 % of a recorded run of W1). The
+row functions restate `compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats`
+and `fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
+
+Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/test_fast_stats.py.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.metrics.basic_metrics import (
     BasicGenerationMetric,
     BasicReferenceMetric,
+    compute_calibration_metrics,
     compute_perplexity_metrics,
 )
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
@@ -34,9 +37,8 @@ from helm.benchmark.window_services.window_service_factory import WindowServiceF
 from helm.common.general import singleton
 from helm.common.hierarchical_logger import hlog
 
-from helm_ext.fast.calibration_stats import calibration_stats
-from helm_ext.fast.fast_scores import INTEGER_SCORES, get_score
-from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Row, Stats
+from helm_ext.fast.fast_scores import get_score
+from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
 from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_parts
 
 if TYPE_CHECKING:
@@ -96,12 +98,8 @@ class FastGenerationMetric(OnePassMetric):
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         scores = [(name, get_score(name)) for name in dict.fromkeys(self.names)]
-        num_outputs = adapter_spec.num_outputs
-        integer_scores = num_outputs == 1 and INTEGER_SCORES.issuperset(self.names)
-        score_names = tuple(name for name, _ in scores)
         # What is compared is the texts, but for references with test cases.
         repeats = {"pass", "code_eval_acc"}.isdisjoint(self.names)
-        left_out = self.left_out
         read = self.read or (lambda state: read_as_helm(state, adapter_spec))
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
@@ -109,29 +107,16 @@ class FastGenerationMetric(OnePassMetric):
             parts = common.get_parts(state, context)
             reading = read(state)
             if state.instance.references:
-                if "max_prob" not in left_out:
-                    max_prob = float(np.exp(reading.logprob)) if reading.logprob else 1.0
-                    parts.append([context.stat("max_prob", max_prob)])
-                texts = (*reading.golds, None, *reading.predictions) if repeats else None
-                scored = context.remembered.get(texts)
-                if scored is None:
-                    values = _score(state, reading, scores, num_outputs)
-                    if integer_scores:
-                        scored = context.shared(score_names, tuple([value for _, value in values]))  # type: ignore[misc]
-                    else:
-                        scored = context.stats(values)
-                    if texts:
-                        context.remember(texts, scored)
-                parts.append(scored)
+                parts.append(context.once("max_prob", reading.logprob, lambda: _max_prob(reading.logprob, context)))
+                texts = (*reading.golds, None, *reading.predictions) if repeats else object()
+                compared = context.once(
+                    "scores", texts, lambda: context.stats(_score(state, reading, scores, adapter_spec.num_outputs))
+                )
+                parts.append(compared)
             parts += language_modeling_parts(state, context)
             if reading.more:
                 key = tuple([(name, value, value.__class__) for name, value in reading.more.items()])
-                more = context.remembered.get(key)
-                if more is None:
-                    more = context.stats(reading.more.items())
-                    _refuse_repeats(parts, more)
-                    context.remember(key, more)
-                parts.append(more)
+                parts.append(context.once("more", key, lambda: _make_more(reading.more, parts, context)))
             return parts
 
         return compute_row
@@ -139,19 +124,26 @@ class FastGenerationMetric(OnePassMetric):
     def derive(self, stats: dict[MetricName, Stat]) -> list[Stat]:
         return compute_perplexity_metrics(stats)
 
-    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Row]) -> list[Stat]:
+    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Stats]) -> list[Stat]:
         lowest = next((stat.min for name, stat in stats.items() if name.name == "logprob"), None)
         if lowest is None or lowest >= 0:
             hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
             return []
-        return calibration_stats(rows.values())
+        return compute_calibration_metrics(rows)
 
 
-def _refuse_repeats(parts: Parts, more: Stats) -> None:
-    known = {id(stat.name) for part in parts for stat in part}
-    repeated = sorted(stat.name.name for stat in more if id(stat.name) in known)
+def _max_prob(logprob: float, context: Context) -> Stats:
+    return context.stats([("max_prob", float(np.exp(logprob)) if logprob else 1.0)])
+
+
+def _make_more(values: Mapping[str, float], parts: Parts, context: Context) -> Stats:
+    """Return Stats of further values. Raises ValueError for names that `parts` has already."""
+    more = context.stats(values.items())
+    known = {stat.name for part in parts for stat in part}
+    repeated = sorted(stat.name.name for stat in more if stat.name in known)
     if repeated:
         raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
+    return more
 
 
 def read_as_helm(state: RequestState, adapter_spec: AdapterSpec) -> Reading:
@@ -233,7 +225,7 @@ class FastReferenceMetric(OnePassMetric):
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         count_tokens = lru_cache(maxsize=1024)(lambda reference: len(window.tokenize(f" {reference}")))
-        left_out, rewrite = self.left_out, self.rewrite
+        rewrite = self.rewrite
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
             states = [rewrite(state) for state in states]
@@ -241,9 +233,7 @@ class FastReferenceMetric(OnePassMetric):
             for state in states:
                 for name, value in common.get(state):
                     several.setdefault(name, []).append(value)
-            row = [
-                context.stat_of_many(name, tuple(values)) for name, values in several.items() if name not in left_out
-            ]
+            row = [context.stat(name, *values) for name, values in several.items() if name not in context.left_out]
             return [row, context.stats(_choice_values(states, adapter_spec.method, count_tokens))]
 
         return compute_row

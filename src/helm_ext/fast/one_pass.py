@@ -6,15 +6,18 @@ Here a `Stat` is made once for each value and shared by the rows that have it, a
 values and order are HELM's: numbers are added in the same sequence, so that not even the last bit differs.
 
 Shared `Stat`s must not be changed by whoever receives them; HELM's own code copies before it merges.
+
+Plain equivalent: `Metric.evaluate`. Of a recorded run are saved: 75 % by the worst cases, which HELM computes without
+perturbations too (`_Trial.worst_cases`), 7 % by counting what rows share (`SharedStats`), 7 % by `Context.once`. Held
+equal by tests/unit/test_fast_stats.py, test_generation_equals_helm and test_references_equal_helm.
 """
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
 from helm.benchmark.augmentations.perturbation_description import PERTURBATION_WORST, PerturbationDescription
@@ -38,38 +41,26 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["Context", "OnePassMetric", "Parts", "Row", "SharedStats", "Stats"]
+__all__ = ["Context", "OnePassMetric", "Parts", "SharedStats", "Stats"]
 
-SHARED_FLOATS = 2_000
-"""How many different floats of one stat are remembered: scores repeat, times and log-probabilities do not."""
-
-SHARED_PARTS = 10_000
-"""How many different pieces of rows are remembered."""
+REMEMBERED = 10_000
+"""How many values of one kind a context remembers: scores repeat, times and log-probabilities do not."""
 
 Stats = list[Stat]
 Parts = list[Stats]
 """The Stats of a row, in pieces."""
+T = TypeVar("T")
 
 
 class SharedStats(list[Stat]):
-    """A piece that is the same object in many rows, of whole numbers: it is summed up by counting it."""
+    """A piece of whole numbers: where rows share it, it is summed up by counting it, for such sums are exact."""
 
-    __slots__ = ("encoded", "times")
+    __slots__ = ("times",)
 
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats)
         self.times = 0
         """How often it came in the trial that is being added up."""
-        self.encoded = b""
-        """What `helm_ext.fast.serialise_stats` writes for it."""
-
-
-class Row(list[Stat]):
-    """The Stats of a row, and in `pieces` the same again: those that are shared, and single ones."""
-
-    __slots__ = ("pieces",)
-
-    pieces: list[SharedStats | Stat]
 
 
 class Context:
@@ -79,85 +70,48 @@ class Context:
         self.left_out = left_out
         """Names of stats that are not made."""
         self.metric_context = MetricContext.from_instance(instance)
-        self._shared: dict[str, tuple[MetricName, dict[Any, Stat]]] = {}
-        self._parts: dict[Any, SharedStats] = {}
-        self.remembered: dict[Any, Any] = {}
-        """What a metric made for a row and will need again; filled by `remember`."""
+        self._names: dict[str, MetricName] = {}
+        self._remembered: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
+        """By the kind of what was made, and by its key."""
 
-    def remember(self, key: Any, made: Any) -> None:
-        """Keep what was made for a row, while there is not too much of it."""
-        if len(self.remembered) < SHARED_PARTS:
-            self.remembered[key] = made
-
-    def stat(self, name: str, value: float | None) -> Stat:
-        """Return a Stat of one value (none at all for None, as in `Stat.add`)."""
-        slot = self._shared.get(name)
-        if slot is None:
-            slot = self._shared[name] = self._new_slot(name)
-        metric_name, shared = slot
-        kind = type(value)
-        if kind is int or kind is bool or value is None:  # True is added as 1, and is equal to 1
-            stat = shared.get(value)
-            if stat is None:
-                stat = shared[value] = Stat(metric_name).add(value)
-            return stat
-        # 1.0 must not become the 1 of another row, nor 0.0 be -0.0.
-        key = (value, kind) if value else (str(value), kind)
-        stat = shared.get(key)
-        if stat is None:
-            stat = Stat(metric_name).add(value)
-            if len(shared) < SHARED_FLOATS:
-                shared[key] = stat
-        return stat
+    def once(self, kind: str, key: Any, make: Callable[[], T]) -> T:
+        """Return what was made for this key, or make it, and remember it while there is not too much of its kind."""
+        remembered = self._remembered[kind]
+        made: T | None = remembered.get(key)
+        if made is None:
+            made = make()
+            if len(remembered) < REMEMBERED:
+                remembered[key] = made
+        return made
 
     def stats(self, values: Iterable[tuple[str, float | None]]) -> Stats:
         """Return Stats of one value each, without those that are left out."""
-        left_out = self.left_out
-        return [self.stat(name, value) for name, value in values if name not in left_out]
+        kept = [(name, value) for name, value in values if name not in self.left_out]
+        stats = [self.stat(name, value) for name, value in kept]
+        return SharedStats(stats) if all(value is None or isinstance(value, int) for _, value in kept) else stats
 
-    def shared(self, names: tuple[str, ...], values: tuple[int | None, ...]) -> Stats:
-        """Return one and the same list of Stats for the same integers: sums of integers are exact in any order."""
-        key = (names, values)
-        part = self._parts.get(key)
-        if part is None:
-            stats = self.stats(zip(names, values, strict=True))
-            if len(self._parts) >= SHARED_PARTS:
-                return stats
-            part = self._parts[key] = SharedStats(stats)
-        return part
+    def stat(self, name: str, *values: float | None) -> Stat:
+        """Return a Stat of these values, added one after the other (None adds nothing, as in `Stat.add`)."""
+        # 1.0 must not become the 1 of another row, nor 0.0 be -0.0.
+        key = tuple([(value.__class__, value or str(value)) for value in values])
+        return self.once(name, key, lambda: self._make_stat(name, values))
 
-    def single(self, name: str, value: float) -> Stat:
-        """Return a Stat of a value that will hardly come again, such as a time: `Stat.add`, spelt out."""
-        slot = self._shared.get(name)
-        if slot is None:
-            slot = self._shared[name] = self._new_slot(name)
-        squared = value * value
-        variance = squared / 1 - (value / 1) ** 2
-        stddev = variance
-        if variance:  # rounding, or NaN
-            variance = max(variance, 0)
-            stddev = math.sqrt(variance)
-        return Stat(slot[0], 1, 0 + value, squared, value, value, value / 1, variance, stddev)
-
-    def stat_of_many(self, name: str, values: tuple[float | None, ...]) -> Stat:
-        """Return a Stat of several values, added one after the other."""
-        slot = self._shared.get(name)
-        if slot is None:
-            slot = self._shared[name] = self._new_slot(name)
-        metric_name, shared = slot
-        exact = all(type(value) is int or type(value) is bool or value is None for value in values)
-        stat = shared.get(values) if exact else None
-        if stat is None:
-            stat = Stat(metric_name)
-            for value in values:
-                stat.add(value)
-            if exact and len(shared) < SHARED_FLOATS:
-                shared[values] = stat
+    def _make_stat(self, name: str, values: Iterable[float | None]) -> Stat:
+        stat = Stat(self._get_name(name))
+        for value in values:
+            stat.add(value)
         return stat
 
-    def _new_slot(self, name: str) -> tuple[MetricName, dict[Any, Stat]]:
-        context = self.metric_context
-        return MetricName(name, context.split, context.sub_split, context.perturbation), {}
+    def single(self, name: str, value: float) -> Stat:
+        """Return a Stat of a value that will hardly come again, such as a time."""
+        return Stat(self._get_name(name)).add(value)
+
+    def _get_name(self, name: str) -> MetricName:
+        known = self._names.get(name)
+        if known is None:
+            context = self.metric_context
+            known = self._names[name] = MetricName(name, context.split, context.sub_split, context.perturbation)
+        return known
 
 
 class _Sum:
@@ -188,7 +142,7 @@ class _Trial:
     def __init__(self, instances: Sequence[Instance], contexts: Sequence[Context]) -> None:
         self.instances = instances
         self.contexts = contexts
-        self.rows: list[Row] = []
+        self.rows: list[Stats] = []
         self.sums: dict[int, _Sum] = {}
         """By the id of the name, of which each context has one. In order of first appearance."""
         self.counted: list[_Sum] = []
@@ -196,21 +150,17 @@ class _Trial:
         self._shared: list[SharedStats] = []
         """The pieces that came, once each."""
 
-    def add(self, parts: Parts, context: Context) -> Row:
+    def add(self, parts: Parts, context: Context) -> Stats:
         """Add a row, and return its Stats."""
-        row = Row()
-        row.pieces = pieces = []
+        row: Stats = []
         for part in parts:
             row += part
-            if not isinstance(part, SharedStats):
-                self._add(part, context)
-                pieces += part
-                continue
-            if not part.times:
-                self._add(part, context)
+            if isinstance(part, SharedStats):
+                part.times += 1
+                if part.times > 1:
+                    continue
                 self._shared.append(part)
-            part.times += 1
-            pieces.append(part)
+            self._add(part, context)
         self.rows.append(row)
         return row
 
@@ -338,19 +288,18 @@ class OnePassMetric(MetricInterface):
 
     def _sum_up(self, trial: _Trial) -> list[Stat]:
         by_name: dict[MetricName, Stat] = {}
-        by_context: dict[MetricContext, dict[MetricName, Stat]] = defaultdict(dict)
+        sums: dict[Context, dict[MetricName, Stat]] = defaultdict(dict)
         for total in trial.sums.values():
-            by_name[total.name] = by_context[total.context.metric_context][total.name] = total.to_stat()
-        for context, stats in by_context.items():
-            for stat in self.derive(stats):
-                merge_stat(by_name, add_context(stat, context))
-        rows_by_context: dict[MetricContext, dict[Instance, Row]] = defaultdict(dict)
-        for instance, row, row_context in zip(trial.instances, trial.rows, trial.contexts, strict=True):
+            by_name[total.name] = sums[total.context][total.name] = total.to_stat()
+        rows: dict[Context, dict[Instance, Stats]] = defaultdict(dict)
+        for instance, row, context in zip(trial.instances, trial.rows, trial.contexts, strict=True):
             if row:
-                rows_by_context[row_context.metric_context][instance] = row
-        for context, rows in rows_by_context.items():
-            for stat in self.derive_from_rows(by_context[context], rows):
-                merge_stat(by_name, add_context(stat, context))
+                rows[context][instance] = row
+        derived = [(context, self.derive(stats)) for context, stats in sums.items()]
+        derived += [(context, self.derive_from_rows(sums[context], found)) for context, found in rows.items()]
+        for context, stats in derived:
+            for stat in stats:
+                merge_stat(by_name, add_context(stat, context.metric_context))
         for stat in trial.worst_cases():
             merge_stat(by_name, stat)
         return list(by_name.values())
@@ -369,6 +318,6 @@ class OnePassMetric(MetricInterface):
         """Return stats made of one context's sums. HELM: `Metric.derive_stats`."""
         return []
 
-    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Row]) -> list[Stat]:  # noqa: ARG002
+    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Stats]) -> list[Stat]:  # noqa: ARG002
         """Return stats made of one context's rows. HELM: `Metric.derive_per_instance_stats`."""
         return []

@@ -13,6 +13,7 @@ from helm_ext.files.json_text import (
     decode,
     expected_quotes,
     is_faithful,
+    is_finite,
     parse_json,
     parse_relaxed_json,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "decode",
     "expected_quotes",
     "is_faithful",
+    "is_finite",
     "iter_json_lines",
     "iter_rows",
     "locate",

@@ -17,7 +17,8 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that
     disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer" more than
     "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial takes back
-    what was said before it.
+    what was said before it. A list of the options in which one is marked as right states that one (`checklists`), and
+    so does what is left over ("only D remains"). What is said of another question or year weighs least.
 6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
     sentence about the option follows ("(B) is wrong"), or other options are listed behind it.
 7.  *Sentence*: the first or the last sentence ends in an option ("The capital is Paris."), is not denied or doubted,
@@ -46,6 +47,9 @@ __all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_label", "read_labe
 
 HEAD = 4_000
 """Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
+
+_SHORTEST_TEXT = 3
+"""From this many characters on, a text is compared with the labels as they are written."""
 
 TAIL = 8_000
 """Characters at the end of a long completion that are looked at: where reasoning ends in an answer."""
@@ -76,6 +80,15 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         return ()
     if stripped in labels:
         return (stripped,)
+    for label, text in labels.items():  # quick, where no label could be spelled like the text
+        if (
+            text == stripped
+            and len(text) >= _SHORTEST_TEXT
+            and text[-1] not in ".)]"
+            and text not in (joined := " ".join(labels))
+            and joined.isascii()
+        ):
+            return (label,)
     label_set = get_label_set(tuple(labels))
     bare = label_set.by_core.get(_without_point(stripped))
     if bare is not None:
@@ -85,7 +98,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
             return (label,)
     answer = without_thinking(strip_end_tokens(stripped, labels.values()))
     if answer != stripped:
-        return _read(answer, labels, several=several)
+        return _read(answer.strip(), labels, several=several)
     # These two are quick and change nothing: no option is so short that it could be what is named, with its decoration.
     if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
         loose = label_set.find(peel(simplify(stripped)))
@@ -96,7 +109,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
     if plain and stated is not None and all(len(text) > len(plain["named"]) for text in labels.values()):
         return (stated,)
     options = Options(label_set, labels)
-    text = without_next_question(stripped)
+    text = without_next_question(completion.rstrip()).strip()
     asked = find_asked_options(text)
     named = read_options(options, simplify(_window(text[:asked])), several=several)
     if not named and asked < len(text):

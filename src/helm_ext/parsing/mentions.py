@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
@@ -85,7 +86,7 @@ class Mentions:
         One option, or several with commas, "and", line breaks between them. UNCLEAR for "A or B", for label and text
         that contradict each other, for a label of no option among them. An option that ends at `stop` is named.
         """
-        item = self._read_item(position, stop)
+        item = self.read_item(position, stop)
         if item is None:
             return None
         named, is_clear = {item.label}, item.is_clear
@@ -118,13 +119,15 @@ class Mentions:
             is_either = bool(connective["either"] or connective["one_of"])
             # Behind a comma, what looks like "maybe" or "y" may be an option.
             for begin in dict.fromkeys((connective.end("mark" if connective["mark"] else 0), connective.end())):
-                following = self._read_item(begin, stop)
+                following = self.read_item(begin, stop)
                 if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
                     return following, is_either and begin == connective.end()
+                if connective["mark"] == "、" and following and not following.is_text:
+                    return None, False
                 if following is None and phrases.STRANGER.match(self.text, begin):
                     return None, False
         line_end = _LINE_BREAK.match(self.text, item.end)
-        following = self._read_item(self.skip_list_mark(line_end.end()), stop) if line_end else None
+        following = self.read_item(self.skip_list_mark(line_end.end()), stop) if line_end else None
         return (following, False) if following and self.is_line_end(following.end) else None
 
     def _separator_places(self, item: Item) -> tuple[int, ...]:
@@ -148,7 +151,7 @@ class Mentions:
         is_symbol = bool(first) and unicodedata.category(first) in {"So", "Co"}
         return not first or first == "\n" or is_symbol or phrases.CONTINUATION.match(rest) is not None
 
-    def _read_item(self, position: int, stop: int = -1) -> Item | None:
+    def read_item(self, position: int, stop: int = -1) -> Item | None:
         """Return the option that is named at `position`: the longer of a label and a text."""
         by_text = self.find_text(position, stop)
         found = self.find_label(position, stop)
@@ -165,7 +168,8 @@ class Mentions:
         """Return the text of the label's option that stands behind the label."""
         if not self.options.folded[found.label] or found.end >= len(self.text):
             return None
-        item = self.find_text(found.end, stop, behind=found.label)
+        place = found.end + (self.text[found.end] in "の的")
+        item = self.find_text(place, stop, behind=found.label)
         return item if item is not None and item.label == found.label else None
 
     def _contradicts(self, item: Item) -> bool:
@@ -238,7 +242,8 @@ class Mentions:
     def _find_text_at(self, position: int, stop: int, behind: str | None) -> Item | None:
         place, peeled = _skip_space(self.text, position), self._dash_before(position)  # "answer - 5"
         for _ in range(_MAX_DECORATION):
-            for option in self.options.texts:
+            is_text = self.lowered.startswith(self.options.texts, place)
+            for option in self.options.texts if is_text else ():
                 end = place + len(option)
                 closed = _skip(self.text, end, CLOSERS) if self.lowered.startswith(option, place) else -1
                 if closed >= 0 and (stop in {end, closed} or self._ends_text(end) or self._goes_on(end)):
@@ -290,6 +295,9 @@ class Mentions:
             following = self.text[place + 1 : place + 2]
             return not following.isalnum() or _is_unspaced(following)
         is_counted = self.text[position - 1 : position].isdigit() and phrases.UNIT.match(self.text, position)
+        suffix = phrases.SUFFIX.match(self.text, place)
+        if suffix and suffix.end() > place:  # 大阪です
+            return self._ends_text(suffix.end())
         return bool(is_counted) or self._may_end(place)
 
     def _goes_on(self, position: int) -> bool:
@@ -301,23 +309,28 @@ class Mentions:
     def _may_begin_item(self, position: int) -> bool:
         """Tell whether a label or the beginning of a text stands at `position`."""
         match = self.options.label_set.pattern.match(self.text, position)
-        if match and not self.text[match.end("label") : match.end("label") + 1].isalnum():
+        after = self.text[match.end("label") : match.end("label") + 1] if match else ""
+        if match and (not after.isalnum() or _is_unspaced(after)):
             return True
         place = _skip_space(self.text, position)
-        return any(self.lowered.startswith(option, place) for option in self.options.texts)
+        return self.lowered.startswith(self.options.texts, place)
 
     def _dash_before(self, position: int) -> str:
         before = self.text[max(0, position - 4) : position].rstrip()[-1:]
         return before if before and before in DASHES else ""
 
-    def names_text(self, option: str) -> bool:
-        """Tell whether an option's text stands anywhere as words of its own, but for "not ..."."""
-        place = self.lowered.find(option)
-        while place >= 0:
-            before, after = self.lowered[max(0, place - 5) : place], self.lowered[place + len(option) :][:1]
-            if not before[-1:].isalnum() and not after.isalnum() and not before.endswith(("not ", "nor ")):
-                return True
-            place = self.lowered.find(option, place + 1)
+    def names_text(self, option: str, longer: Iterable[str], spans: Iterable[tuple[int, int]]) -> bool:
+        """Tell whether an option's text stands as words of its own in `spans`: not in "not ..." or a longer one."""
+        lowered = self.lowered
+        covers = [(text, at) for text in longer for at in range(len(text)) if text.startswith(option, at)]
+        for begin, end in spans:
+            place = lowered.find(option, begin, end)
+            while place >= 0:
+                before, after = lowered[max(0, place - 5) : place], lowered[place + len(option) :][:1]
+                is_word = not before[-1:].isalnum() and not after.isalnum() and not before.endswith(("not ", "nor "))
+                if is_word and not any(at <= place and lowered.startswith(text, place - at) for text, at in covers):
+                    return True
+                place = lowered.find(option, place + 1, end)
         return False
 
     def is_line_end(self, position: int) -> bool:

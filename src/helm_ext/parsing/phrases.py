@@ -7,6 +7,8 @@ meet text in Unicode's compatibility form (`：` is `:`, `（` is `(`). No patte
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterator
 
 __all__ = [
     "APPOSITION",
@@ -16,6 +18,8 @@ __all__ = [
     "CONTINUATION",
     "CORRECTION",
     "DENIAL",
+    "EARLIER",
+    "ELSEWHERE",
     "FILLER",
     "FINAL",
     "HYPOTHESIS",
@@ -36,6 +40,7 @@ __all__ = [
     "VOID",
     "WEAKENED",
     "any_of",
+    "find_apologies",
 ]
 
 MARKER = "\ue000"
@@ -92,6 +97,8 @@ _VOID = any_of(
     r"may\sbe might\sbe could\sbe thought assumed nicht pas не"
 )
 _OTHERS = any_of(
+    r"teachers? pupils? experts? critics? colleagues? classmates? friends? brother sister mother father neighbou?r "
+    r"boss professor authors? beginners candidates respondents children kids learners textbooks? guessers readers "
     r"you one some nobody none many most people others they students someone anyone he she "
     r"m(?<!\bi\sm)(?<!\bwe\sm)(?:ight|ay)"
 )
@@ -139,14 +146,66 @@ CONCLUSION = re.compile(
 FINAL = re.compile(r"\bfinal\W{0,3}$", _FLAGS)
 """Before an introduction: nothing said before weighs as much."""
 
+_APOLOGY = (
+    r"\b"
+    + any_of(
+        r"sorry oops whoops apology apologies apologi[sz]e pardon forgive\sme my\sbad my\smistake my\serror typo "
+        r"perd[oó]n\w{0,4} perdão perdona\w{0,3} disculp\w{1,4} lo\ssiento me\sequivoqu[eé] desculp\w{1,4} "
+        r"me\senganei errei "
+        r"scus[ai]\w{0,3} mi\ssono\ssbagliat[oa] désolée? excuse[zrs]?(?:[\s-](?:moi|me))? je\sme\ssuis\stromp\w{1,3} "
+        r"entschuldig\w{1,6} verzeih\w{1,4} tut\smir\sleid geirrt het\sspijt\sme förlåt ursäkta beklager "
+        r"omlouvám promiňte "
+        r"извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam pomyłk\w özür maaf xin\slỗi "
+        r"συγγνώμη عذر\w{1,2} آسف סליחה "
+        r"माफ\w{0,3} क्षमा"
+    )
+    + r"\b"
+)
+_APOLOGY_BEYOND = r"|抱歉|对不起|對不起|不好意思|说错|說錯|弄错|すみません|ごめん|失礼|間違え|죄송|미안|실수|ขอโทษ"
+_ASCII_APOLOGY = re.compile(_APOLOGY, _FLAGS)
+_ANY_APOLOGY = re.compile(unicodedata.normalize("NFKC", _APOLOGY + _APOLOGY_BEYOND), _FLAGS)
+
+
+def find_apologies(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Find what asks pardon for an answer that was wrong; the right one follows in the sentence. From `start` on."""
+    return (_ASCII_APOLOGY if text.isascii() else _ANY_APOLOGY).finditer(text, start)
+
+
 CORRECTION = re.compile(
-    r"\b(?:wait|sorry|oops|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
-    r"|re-?examine|apologies|apologize|"
-    r"second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|scratch\sthat|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|my\sbad|hold\son|no,"
-    r"|check\sagain|edit|update|revised|changed\smy)|不对|更正|抱歉|等等",
+    _ANY_APOLOGY.pattern + r"|\b(?:wait|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
+    r"|re-?examine|second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|(?:scratch|strike|cancel|forget)\sthat|never\smind"
+    r"|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|hold\son|no(?=,)|check\sagain|edit|update|revised"
+    r"|corrección|correção|correzione|korrektur|rectification|correctie|korrekta|исправл\w{1,4}|en\srealidad|na\sverdade"
+    r"|in\srealtà|en\sfait|eigentlich|na\ssamom\sdele|düzeltme)\b|на\sсамом\sделе|不对|更正|等等|訂正|정정|아니",
     _FLAGS,
 )
 """Between two statements: the second one corrects the first."""
+
+EARLIER = re.compile(
+    r"\b(?:said|wrote|first|before|previous\w{0,2}|earlier|instead|rather|confus\w{1,3}|mixed|expected|dije|dicho|detto"
+    r"|dit|écrit|gesagt|geschrieben|disse|сказал|written|for\ssaying|because)\b",
+    _FLAGS,
+)
+"""Behind an APOLOGY: what follows is what was wrong."""
+
+_OCCASION = (
+    r"(?:question|problem|exercise|exam|test|quiz|paper|puzzle|task|item|case|version|edition|example|section"
+    r"|chapter|round|riddle|statement|claim|sentence|passage)s?"
+)
+ELSEWHERE = re.compile(
+    rf"\b(?:next|previous|prior|last|earlier|another|other|following|preceding|subsequent|second|old|older)"
+    rf"(?:\s[\w'’]{{1,12}})?\s{_OCCASION}\b|\b(?:last|previous|next)\s(?:year|time|week|month|term|semester)"
+    rf"|\b(?:practice|mock|sample|trial|similar|related|midterm)(?:\s\w{{1,12}})?\s{_OCCASION}\b|\bback\sin\s|\bin\s(?:1[5-9]|20)\d\d,?\s|\byears?\sago\b|\byesterday\b|\bused\sto\b"
+    r"|\b(?:in|for|to|on|of)\s(?:question|problem|exercise|number|no\.|part|item|task)\s?#?\d{1,3}\b"
+    r"|\b(?:l['’]année\sdernière|la\squestion\s(?:suivante|précédente)|l['’]autre\squestion|letzte[sn]?\s(?:jahr|mal)"
+    r"|(?:nächste|vorige|andere|letzte|vorherige)n?\sfrage|el\saño\spasado|(?:otra|siguiente)\spregunta"
+    r"|(?:pregunta|examen|pergunta|exame|prova|domanda|esame)\s(?:anterior|siguiente|seguinte|precedente|successiva)"
+    r"|(?:anterior|siguiente|otro)\s(?:pregunta|examen)|(?:outra|próxima)\spergunta|ano\spassado|anno\sscorso"
+    r"|(?:altra|prossima)\sdomanda|прошл\w{2,3}|следующ\w{2,3}\sвопрос\w{0,2}|предыдущ\w{2,3}|друго\w{1,2}\sвопрос\w)\b"
+    r"|上一题|下一题|上题|下题|另一题|前一题|去年|其他题|前の問題|次の問題|昨年|지난|다음\s문제|이전\s문제",
+    _FLAGS,
+)
+"""In a sentence: what is said in it is about another question, exam or year."""
 
 NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t|cannot|can['’]t|couldn['’]t"
@@ -159,13 +218,13 @@ NEGATION = re.compile(
 FILLER = re.compile(
     r"(?:[\s:*_,]{0,6}(?:(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|obviously|probably"
     r"|most\slikely|likely|"
-    r"simply|actually|rather|of\scourse|in\sfact|instead|now|just|only|either|both|option|options|choice|answer"
+    r"simply|actually|rather|of\scourse|in\sfact|instead|now|just|only|either|both|option|options|choice|answer|antwort|réponse|respuesta|resposta|risposta|antwoord|svar|ответ|statement|nur|solo|sólo|só|seulement|noch|только|лишь|tylko|alleen|bara"
     r"|answers|letter|letters|number|label|the|that|to|"
     r"i\s(?:would\s|will\s)?(?:think|believe|guess|say|choose|pick|go\swith)|i['’]d\s(?:say|choose|pick"
     r"|go\swith)|donc|also|daher|quindi|portanto|logo|entonces|dus|więc|it\sis|it['’]s|it\smust\sbe|"
     r"la|le|las|les|el|los|die|der|das|den|opción|opção|opzione|alternativa|(?:a|à)\s(?:letra|alternativa"
     r"|opção)|letra|lettre|"
-    r"lettera|буква|вариант|под\sбуквой|الخيار|الحرف)\b|选项|選項|选择|選擇)){0,5}(?:,\s)?",
+    r"lettera|буква|вариант|под\sбуквой|الخيار|الحرف)\b|100\s?%|选项|選項|选择|選擇)){0,5}(?:,\s)?",
     _FLAGS,
 )
 """Between an introduction and the label. May be empty."""
@@ -179,20 +238,22 @@ DENIAL = re.compile(
 LEAD = re.compile(
     r"[\s*_#>•]{0,12}(?:-\s{1,3})?(?:(?:(?:option|options|choice|answer|ans|letter|label|number|it\sis|it['’]s"
     r"|it\smust\sbe|it\sshould\sbe|so|"
-    r"thus|therefore|hence|i\sthink|i\sbelieve|probably|definitely|both|only"
-    r"|q(?:uestion)?\s?\d{1,3}(?=\s?[:.)])|(?:(?:la|el|a|die|das|the|de|het|l['’])\s)?(?:opción|opção|opzione"
-    r"|alternativa|letra)|"
-    r"antwort|réponse|respuesta|resposta|risposta|вариант|ответ|الخيار)\b|选项|選項)[\s,:.)*]{0,4}(?:-\s)?){0,3}",
+    r"thus|therefore|hence|i\sthink|i\sbelieve|probably|definitely|both|only|certainly|surely"
+    r"|as\s(?:i\s|we\s|was\s|is\s|has\sbeen\s|already\s){0,2}(?:explained|shown|stated|noted|discussed|seen|mentioned|described|said|established)"
+    r"(?:\s(?:above|before|earlier|already|below)){0,2}(?=,)"
+    r"|q(?:uestion)?\s?\d{1,3}(?=\s?[:.)])|(?:(?:la|el|a|die|das|the|de|het|l['’]|las|as|les|le|los|gli)\s)?(?:opci[óo]n(?:es)?|opç(?:ão|ões)|opzion[ei]"
+    r"|alternativas?|letras?|réponses|respuestas|respostas|risposte|antworten|ответы|варианты)|"
+    r"antwort|réponse|respuesta|resposta|risposta|вариант|ответ|الخيار)\b|100\s?%(?=\s)(?:\ssure)?|选项|選項)[\s,:.)*]{0,4}(?:-\s)?){0,3}",
     _FLAGS,
 )
 """Before a label at the very start of a completion or a line. May be empty."""
 
-TOPIC = re.compile(r"\s(?:is|was|are|were)\sthe\s", _FLAGS)
+TOPIC = re.compile(r"\s(?:is|was|are|were)\s(?:the|what)\s", _FLAGS)
 """After an option's text that begins a completion: the sentence says of it what the question asks for."""
 
 PREDICATE = re.compile(
     r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest|recommend|rispondo|respondo|este|je|jest|on|es|est"
-    r"|ist|é|è|är)\b|(?P<equals>=)|(?<=\w)['’]s(?=\s)|是|は|은|는"
+    r"|ist|é|è|är)\b|(?P<equals>=|\b(?:equals|gives|makes|yields|totals|comes\sto|adds\sup\sto)\b)|(?<=\w)['’]s(?=\s)|是|は|은|는"
     r"|(?<!options)(?<!choices)(?<![\"']):(?=\s)|^[^\s,:.]{1,12}(?:\s[^\s,:.]{1,12}){0,5},(?=\s))\s{0,3}"
     r"(?:(?:that|to|called|named|known\sas)\s{1,2}){0,2}",
     _FLAGS,
@@ -201,10 +262,10 @@ PREDICATE = re.compile(
 
 CONNECTIVE = re.compile(
     r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?"
-    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda)\b|还是|或者?|または|또는)|"
-    r"(?P<both>(?:and|und|et|also|as\swell\sas)\b|[和与及跟と]))[^\S\n]{0,3}){1,3}"
+    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda|veya|lub|albo|eller|atau|hoặc)\b|还是|或者?|または|또는)|"
+    r"(?P<both>(?:and|und|et|also|as\swell\sas|en|och|og|ve|dan|oraz|și|và)\b|[和与與及跟と]|와|과|하고))[^\S\n]{0,3}){1,3}"
     # Words of one letter are labels, too.
-    r"|(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeи]))[^\S\n](?=\S))?"
+    r"|(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?"
     r"(?:(?:also|maybe|perhaps|both|options?|choice|the)[^\S\n]{1,3}){0,2}",
     _FLAGS,
 )
@@ -226,14 +287,14 @@ CONTINUATION = re.compile(
     r"not\s[^\s.,;]{1,20}(?:[.,;!]|\s?$|\n|\s(?:because|since|as)\b)|although|though|whereas|while(?!\s(?:ago"
     r"|later|back|longer)\b)|"
     r"i\.e\.|e\.g\.|i\s(?:think|believe|guess)|in\sthis\scase|when|where|(?:indeed|definitely|certainly"
-    r"|obviously|clearly|surely|only|alone|for\ssure|for\scertain|of\scourse|final\sanswer|here)(?=\s?[.,;!]"
+    r"|obviously|clearly|surely|only|alone|for\ssure|for\scertain|of\scourse|final\sanswer|here|over|übrig|left)(?=\s?[.,;!]"
     r"|\s?$|\n|\s(?:because|since|as)\b)|explanation|reason(?:ing)?|"
     r"(?:it|that|this|they|there|he|she)(?:['’]s|\s(?:is|was|does|do|did|has|have|can|will|are|were|would"
     r"|isn['’]t|doesn['’]t|don['’]t|"
     r"can['’]t|didn['’]t|wasn['’]t))|"
     r"porque|pues|pois|ya\sque|parce|car|puisque|weil|denn|perché|poiché|porquê|потому|так\sкак|тому\sщо|çünkü"
     r"|karena|vì|ponieważ|omdat|want|"
-    r"eftersom|كيونكه|لأن|क्योंकि|है)(?!\w)|因为|因為|理由|は)",
+    r"eftersom|(?:şıkk|seçene)\w{1,6}|كيونكه|لأن|क्योंकि|है)(?!\w)|因为|因為|理由|は)",
     _FLAGS,
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from helm_ext.parsing import phrases
+from helm_ext.parsing.checklists import read_checklist
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, peel
@@ -21,16 +22,27 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
     """
     mentions = Mentions(options, text)
     whole = _read_whole(mentions, text)
-    if whole is not None:
+    checklist = None if whole and len(whole) == 1 else read_checklist(mentions)
+    if whole is not None and checklist is None:
         return whole
     lines = _find_lines(text)
     statements = find_statements(mentions)
     first, last = _read_end_lines(mentions, lines)
-    named = _weigh(raise_corrections(text, [*first, *statements, *last]), several=several)
+    statements = [*first, *statements, *last]
+    if checklist:
+        start, end, right = checklist
+        statements = [s for s in statements if not start <= max(s.place, lines[0][0]) < end]
+        statements = sorted([*statements, Statement(start, end, Rank.STATED, right)])
+    statements = raise_corrections(text, statements)
+    firm = [statement for statement in statements if statement.rank is not Rank.SUGGESTED or statement.is_denied]
+    named = _weigh(firm, several=several)
     if named is None:
         named = _read_lead(mentions)
-    if named is None and not statements:
+    if named is None and len(firm) < len(statements):
+        named = _weigh(statements, several=several)
+    if named is None and all(statement.is_denied and statement.named for statement in statements):
         named = read_sentence(mentions)
+        named = UNCLEAR if named and any(named & statement.named for statement in statements) else named
     return UNCLEAR if named is None else named
 
 

@@ -20,9 +20,9 @@ def find_question_starts(instance_prefix: str, input_prefix: str, stop_sequences
 
 
 def cut_at_next_question(text: str, starts: Sequence[str]) -> str:
-    """Return the text up to where, after its first word, one of `starts` occurs first."""
-    begin = len(text) - len(text.lstrip()) + 1
-    places = [place for start in starts if (place := text.find(start, begin)) >= 0]
+    """Return the text up to where one of `starts` occurs first: on a line of its own, or after the first word."""
+    first_word = len(text) - len(text.lstrip()) + 1
+    places = [p for start in starts if (p := text.find(start, 0 if start[:1].isspace() else first_word)) >= 0]
     return text[: min(places)] if places else text
 
 
@@ -46,13 +46,14 @@ _NEXT = re.compile(
 def without_next_question(text: str) -> str:
     """Return the text up to a line that begins another question, whatever the file calls it.
 
-    Not where the text begins with it (the question is repeated), or where it was announced ("Here it is:").
+    Not where the text begins with it (the question is repeated; behind a line break it is another one), or where it was
+    announced ("Here it is:").
     """
     for match in _NEXT.finditer(text) if "\n" in text else ():
         end = match.start()
         while end and text[end - 1].isspace():
             end -= 1
-        if end and text[end - 1] not in ":：":
+        if match.start() and (not end or text[end - 1] not in ":："):
             return text[:end]
     return text
 

@@ -55,6 +55,9 @@ _END_TAG = re.compile(r"</(?:(?:final_)?answer|choice|option|label|ans)>|<br\s{0
 _STYLE_TAG = re.compile(r"<(b|i|u|em|strong|code|p|span|div)>([^<>]{0,200})</\1>", re.IGNORECASE)
 
 
+# A fence that names the language of a code block.
+_FENCE = re.compile(r"^```[A-Za-z+#0-9]{2,12} ?\n", re.MULTILINE)
+
 # The minus sign, and the dash that some write for it. Behind a word or a number it is a dash: 3–5.
 _MINUS = re.compile(r"−|(?<![\w)%])–(?=[$€£¥]?\.?\d)")
 
@@ -67,6 +70,8 @@ def _canonical(text: str) -> str:
 def simplify(text: str) -> str:
     """Return the canonical text with LaTeX and HTML reduced to brackets and MARKERs."""
     text = squeeze(_canonical(text))
+    if "```" in text:
+        text = _FENCE.sub("```\n", text)
     if "\\" in text:
         text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(phrases.MARKER + "{", text))
         text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", text)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import islice
 from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
-from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
-from helm_ext.parsing.spelling import OPENERS
+from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
+from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION
 
 __all__ = ["Rank", "Statement", "find_statements", "raise_corrections", "read_sentence"]
 
@@ -69,8 +70,30 @@ def find_statements(mentions: Mentions) -> list[Statement]:
         (introductions.find_rejections(lowered), True),
     ):
         statements.extend(_read_declared(mentions, list(found_here)[-_MAX_STATEMENTS:], is_denied=is_denied))
+    first = min((statement.place for statement in statements), default=0)
+    statements.extend(_read_apologies(mentions, first))
     statements.sort()
     return statements
+
+
+def _read_apologies(mentions: Mentions, start: int) -> Iterator[Statement]:
+    """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B"."""
+    for apology in list(phrases.find_apologies(mentions.lowered, start))[-_MAX_STATEMENTS:]:
+        begin = apology.end()
+        ends = phrases.SENTENCE_END.finditer(mentions.text, begin, begin + _LONGEST_APOLOGY)
+        stop = [*islice((end.start() for end in ends), 2), min(len(mentions.text), begin + _LONGEST_APOLOGY)][:2][-1]
+        for word in _WORD.finditer(mentions.text, begin, stop):
+            read = mentions.read_items(word.start())
+            if read is None or phrases.OBJECTION.match(mentions.text, read[1].stem, read[1].stem + 40):
+                continue
+            between = mentions.text[begin : word.start()]
+            if not phrases.NEGATION.search(between) and not phrases.EARLIER.search(between) and not read[1].is_asked:
+                yield Statement(apology.start(), read[1].end, Rank.CORRECTED, read[0])
+            break
+
+
+_LONGEST_APOLOGY = 100
+_WORD = re.compile(r"(?<![^\W_])(?=[^\W_])|(?<=[\u3040-\u9fff])(?=[^\W_])|(?<=[\s,])(?=[(\[*\"'])")
 
 
 def raise_corrections(text: str, statements: list[Statement]) -> list[Statement]:
@@ -93,6 +116,12 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     """Yield what an introduction introduces: one statement, or none."""
     kind, start, place = introduction.lastgroup or "key", introduction.start(), introduction.end()
     before = _sentence_before(mentions.text, start)
+    if kind == "denied":
+        yield from _read_replaced(mentions, start, place, before)
+        return
+    if kind == "only":
+        yield from _read_only(mentions, start, place, before)
+        return
     if not _introduces(kind, introduction[0], before, mentions.text, start):
         return
     if mentions.text[place - 1] == phrases.MARKER and mentions.text[place : place + 1] == "{":
@@ -102,16 +131,77 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     if read is None:
         denial = phrases.DENIAL.match(mentions.text, place)
         read = mentions.read_items(_skip_filler(mentions.text, denial.end())) if denial else None
-        if read is not None and kind not in {"ellipsis", "correcting", "contrast"}:
+        if read is not None and kind not in {"ellipsis", "correcting", "contrast", "left"}:
             yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
-        return
+        if denial is None and kind == "noun":
+            read = _read_letters(mentions, place) or _read_apposed(mentions, place)
+        if denial is not None or read is None:
+            return
     named, last = read
     is_modal = phrases.MODAL.search(introduction[0]) is not None
     is_unreal = is_modal and (phrases.UNREAL.search(introduction[0]) or phrases.WEAKENED.match(mentions.text, last.end))
     if last.is_asked or is_unreal or (kind != "contrast" and _is_void(before)):
         named = UNCLEAR
-    rank = Rank.SUGGESTED if is_modal else _rank(kind, before)
+    rank = Rank.SUGGESTED if is_modal or phrases.ELSEWHERE.search(before) else _rank(kind, before)
+    if kind == "left" and len(named) != 1:
+        rank = Rank.DECLARED  # what is still to be decided
     yield Statement(start, last.end, rank, named, is_denied=not named and read[0] != named)
+
+
+def _read_replaced(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
+    """Yield the second option of "Not B, A.", where nothing else stands in the sentence."""
+    wrong = mentions.read_item(_skip_filler(mentions.text, place)) if not before.strip() else None
+    link = _REPLACED.match(mentions.text, wrong.stem) if wrong else None
+    right = mentions.read_item(link.end()) if link else None
+    if wrong and right and right.label != wrong.label and _ENDED.match(mentions.text, right.stem):
+        yield Statement(start, right.end, Rank.STATED, frozenset({right.label}))
+
+
+def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
+    """Yield the option of "Only B has ...", where it is not denied."""
+    item = mentions.find_label(place)
+    if item is None or not _HAS.match(mentions.text, item.stem) or _is_void(before):
+        return
+    if not any(introductions.find_rejections(mentions.lowered[item.stem : item.stem + _LONGEST_APOLOGY])):
+        yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
+
+
+_HAS = re.compile(
+    r"\s(?:is|was|has|had|does|did|can|shows|gives|contains|makes|describes|matches|fits|satisfies|meets)\s"
+)
+_REPLACED = re.compile(
+    r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE
+)
+_ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
+
+
+def _read_letters(mentions: Mentions, place: int) -> tuple[Named, Item] | None:
+    """Read "AC" behind an introduction: different labels of one capital letter, in their order."""
+    word = _LETTERS.match(mentions.text, place)
+    labels = [mentions.options.label_set.by_core.get(letter) for letter in word[1]] if word else []
+    named = [label for label in labels if label]
+    in_order = [label for label in mentions.options.folded if label in named]
+    if word is None or named != labels or in_order != named:
+        return None
+    return frozenset(named), Item(named[-1], word.start(1), word.end(), word.end(), is_done=True)
+
+
+_LETTERS = re.compile(r"\W{0,4}([A-ZА-Я]{2,10})(?![A-Za-zА-Яа-я0-9])")
+
+
+def _read_apposed(mentions: Mentions, place: int) -> tuple[Named, Item] | None:
+    """Read "the city of Paris" behind an introduction."""
+    apposed = _APPOSED.match(mentions.text, place)
+    item = mentions.find_text(apposed.end()) if apposed else None
+    return (frozenset({item.label}) if item.is_clear else UNCLEAR, item) if item else None
+
+
+_APPOSED = re.compile(
+    r"\s{0,2}(?:the|an?|la|le|el|il|der|die|das|den|a|o)\s(?:(?:city|country|state|town|island|river|kingdom|continent|planet"
+    r"|year|month|element|village|province|region|sea|number|value|word|letter|art|process|island|ciudad|ville|città|cidade"
+    r"|país|pays)\s(?:of|de|di|von|d['’])\s?|[^\W\d_]{2,14}\s(?:(?:called|named)\s)?)",
+    re.IGNORECASE,
+)
 
 
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
@@ -143,7 +233,7 @@ _OPENED = re.compile(r"[\"'*_#>]$")
 def _rank(kind: str, before: str) -> Rank:
     if kind in {"mark", "correcting"} or phrases.FINAL.search(before):
         return Rank.CORRECTED
-    if kind == "ellipsis" or phrases.CONCLUSION.search(before):
+    if kind in {"ellipsis", "left"} or phrases.CONCLUSION.search(before):
         return Rank.CONCLUDED
     return Rank.DECLARED if kind == "pronoun" else Rank.STATED
 
@@ -178,6 +268,8 @@ def _skip_filler(text: str, position: int) -> int:
 def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_denied: bool) -> Iterator[Statement]:
     """Yield the options that stand before a verdict, from the beginning of their clause."""
     for verdict in verdicts:
+        if not _may_name(mentions, verdict.start()):
+            continue
         before = _sentence_before(mentions.text, verdict.start())
         begin = verdict.start() - len(before)
         places = [begin, *(begin + match.end() for match in _CLAUSE.finditer(before))]
@@ -193,13 +285,22 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
                 continue
             if is_denied or not _is_void(before[: place - begin]):
                 rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, place - begin) else Rank.DECLARED
-                rank = Rank.SUGGESTED if phrases.MODAL.search(verdict[0]) else rank
+                is_weak = phrases.MODAL.search(verdict[0]) or phrases.ELSEWHERE.search(before, 0, place - begin)
+                rank = Rank.SUGGESTED if is_weak else rank
                 yield Statement(place, verdict.end(), rank, read[0], is_denied)
             break
 
 
+def _may_name(mentions: Mentions, end: int) -> bool:
+    """Tell whether an option may end there: whether the words before are the end of one."""
+    before = mentions.lowered[max(0, end - mentions.options.longest_text - 32) : end].rstrip(
+        CLOSERS + PUNCTUATION + " "
+    )
+    return not before[-1:].isascii() or before.endswith(mentions.options.endings)
+
+
 _CLAUSE = re.compile(
-    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|makes?|making|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
+    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|reflection|thought|makes?|making|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
     re.IGNORECASE,
 )
 """Where a clause may begin."""
@@ -217,7 +318,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     named: set[Named] = set()
     for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
         stop = min(end, begin + _LONGEST_SENTENCE)
-        if "?" in text[end - 2 : end]:
+        if "?" in text[end - 2 : end] or phrases.ELSEWHERE.search(text, begin, end):
             continue
         sentence = text[begin:stop]
         named.update(_read_sentence_end(mentions, begin, stop))
@@ -227,7 +328,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
                 continue
             if not head["equals"]:
                 named.add(read[0])
-            elif read[1].is_text:
+            elif read[1].is_text and (head["equals"] == "=" or _ENDED.match(text, read[1].stem)):
                 return read[0]
     topics = [t for t in options.texts if mentions.lowered.startswith(t) and phrases.TOPIC.match(text, len(t))]
     if topics and not phrases.NEGATION.search(text, 0, spans[0][1]):
@@ -235,24 +336,35 @@ def read_sentence(mentions: Mentions) -> Named | None:
     if len(named) != 1:
         return None
     found = named.pop()
-    return None if any(label not in found and mentions.names_text(t) for t, label in options.by_text.items()) else found
+    longer = [text for text, label in options.by_text.items() if label in found]
+    others = [text for text, label in options.by_text.items() if label not in found]
+    here = [span for span in spans if not phrases.ELSEWHERE.search(text, *span)]
+    return None if any(mentions.names_text(other, longer, here) for other in others) else found
 
 
 def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Named]:
     """Yield the option that the sentence is nothing but, and the options' texts that it ends in."""
     if begin and end == len(mentions.text):
         whole = mentions.read_items(begin, end)
-        if whole and end - whole[1].end <= 1 and not whole[1].is_asked:
+        if whole is None:
+            whole = mentions.read_items(begin + len(mentions.text[begin:]) - len(mentions.text[begin:].lstrip()))
+        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end, end):
             yield whole[0]
-    for option in mentions.options.texts:
+    ending = (end, end)
+    for option in mentions.options.texts:  # the longest first
         place = mentions.lowered.rfind(option, begin, end)
+        if place < 0 or ending[0] <= place <= place + len(option) <= ending[1]:
+            continue  # "red" in "dark red"
         is_word = any(char.isalpha() or char in "$€£¥" for char in option)
         before = mentions.text[begin : max(begin, place)]
         if (
-            not is_word
-            or not before
+            not before
             or before[-1].isalnum()
-            or before.lower().endswith((" of ", " in ", " from ", " about "))
+            or before[-1] in "-+"
+            or (
+                not _HAPPENS.search(before[-40:])
+                and (not is_word or before.lower().endswith((" of ", " in ", " from ", " about ")))
+            )
         ):
             continue
         if (before.split() or [""])[-1].strip(OPENERS + ".:") in mentions.options.label_set.by_core:
@@ -264,8 +376,17 @@ def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Nam
             and not read[1].is_asked
             and not phrases.NEGATION.search(mentions.text, begin, place)
         ):
+            ending = (place, place + len(option))
             yield read[0]
 
+
+_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i['’]d\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
+_HAPPENS = re.compile(
+    r"\b(?:\w{2,12}ed|made|lies?|lay|lives?|falls?|fall|fell|born|found|built|begins?|began|occurs?|happens?|consists?|comes?"
+    r"|came|grows?|grew|written|held)\s(?:up\s|place\s)?(?:of|in|from)\s(?:the\s)?$",
+    re.IGNORECASE,
+)
+"""Before an option that a sentence ends in: where, when or of what."""
 
 _LONGEST_SENTENCE = 600
 """At most this many characters of a sentence are looked at."""

@@ -49,7 +49,8 @@ class Score:
     lower_is_better: bool = False
     row_function: Callable[[Mapping[str, Any], Any, str], Value] | None = None
     """(row, golds, prediction): used instead of `function` where it is given, for rules that need the row
-    (`RowExtra["data"]`) or all accepted golds at once."""
+    (`RowExtra["data"]`) or all accepted golds at once. One accepted gold comes as a text, several as a list
+    (`RowExtra["gold"]`)."""
     list_function: Callable[[Sequence[str], Sequence[str]], Value] | None = None
     """(gold list, predicted list), for `output_format: list`."""
     short_display_name: str | None = None
