@@ -1,6 +1,6 @@
 """What is not part of a score: rows that were left out, stats that nobody measured, options without log-probability."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -121,3 +121,18 @@ def test_tokens_of_sentencepiece_and_what_is_no_option():
         count_reference_tokens(["Is", " it"], "Ob")
     with pytest.raises(ValueError, match=f"end with '{'b' * 40}', which"):
         count_reference_tokens(["a", "b" * 40], "Ob")
+
+
+@dataclass(frozen=True)
+class SomeUnmeasured(Request):
+    """A request as recorded ones are: it says which of HELM's stats its recording cannot tell."""
+
+    unmeasured: frozenset[str] = frozenset()
+
+
+def test_what_a_recording_cannot_tell_is_unmeasured_in_the_whole_run(live_deployment):
+    made = state()
+    one, other = (replace(made, request=SomeUnmeasured(unmeasured=frozenset({name}))) for name in ("a", "b"))
+    assert find_unmeasured(RECORDED, [made, one, other]) == {"a", "b"}
+    live = replace(RECORDED, model_deployment=live_deployment)
+    assert find_unmeasured(live, [one]) == {"a", "num_prompt_tokens"}
