@@ -55,6 +55,7 @@ TESTS = {
     "hub/storage": ["unit/test_hub.py", "unit/test_hub_shared.py"],
     "hub/tables": ["unit/test_hub*.py"],
     "hub/verifying": HUB,
+    "parsing/checklists": PARSING,
     "parsing/choices": PARSING,
     "parsing/introductions": PARSING,
     "parsing/labels": PARSING,
@@ -71,12 +72,12 @@ TESTS = {
     "scoring/answers": ["unit/test_answers.py", "unit/test_metrics.py"],
     "scoring/breakdown": ["unit/test_breakdown.py", "unit/test_metrics.py"],
     "scoring/code_execution": ["unit/test_code_execution.py"],
-    "scoring/completeness": ["unit/test_metrics.py", "unit/test_likelihood.py"],
+    "scoring/completeness": ["unit/test_completeness.py"],
     "scoring/likelihood": ["unit/test_likelihood.py"],
     "scoring/likelihood_rules": ["unit/test_likelihood.py"],
     "scoring/metrics": ["unit/test_metrics.py", "unit/test_answers.py", "unit/test_breakdown.py"],
-    "scoring/normal_form": ["unit/test_metrics.py", "property/test_normal_form_properties.py"],
-    "scoring/references": ["unit/test_metrics.py", "unit/test_answers.py"],
+    "scoring/normal_form": ["unit/test_short_answers.py", "property/test_normal_form_properties.py"],
+    "scoring/references": ["unit/test_completeness.py", "unit/test_metrics.py"],
     "scoring/registry": ["unit/test_score_registry.py"],
     "scoring/score": ["unit/test_score_registry.py"],
     "scoring/scores/chat": ["unit/test_chat_scores.py"],
@@ -86,13 +87,23 @@ TESTS = {
     "scoring/scores/refusal": ["unit/test_refusals.py"],
     "scoring/scores/rouge_chinese": ["unit/test_ultraeval_scores.py"],
     "scoring/scores/short_answers": ["unit/test_short_answers.py"],
+    "scoring/scores/speech": ["unit/test_refusals.py"],
     "scoring/scores/ultraeval": ["unit/test_ultraeval_scores.py"],
     "scoring/scores/words": ["unit/test_chat_scores.py"],
     "scoring/stops": ["unit/test_stops.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
 
-PRELOAD = ["hypothesis", "pytest", "orjson", "msgspec", "helm.benchmark.runner", "helm.benchmark.metrics.basic_metrics"]
+PRELOAD = [
+    "_hypothesis_pytestplugin",
+    "hypothesis",
+    "pytest",
+    "pytest_timeout",
+    "orjson",
+    "msgspec",
+    "helm.benchmark.runner",
+    "helm.benchmark.metrics.basic_metrics",
+]
 """What tests import besides helm_ext: it is imported once for all of them, since it takes seconds."""
 
 Change = tuple[str, str, str]
@@ -144,7 +155,7 @@ def find_tests(module: str) -> list[str]:
 
 
 def widen(tests_of: dict[str, set[str]], tests: list[str]) -> None:
-    """Give all tests to each function that the first test ran, for mutmut counts what ran on import as run by that one."""
+    """Give all tests to each function that the first one ran: mutmut counts what ran on import as run by that one."""
     for own in tests_of.values():
         if tests[0] in own:
             own.update(tests)
@@ -217,6 +228,9 @@ def main() -> None:
         raise SystemExit(not try_module(given.modules[0], given.sample))
     # The mutants must be imported, not the sources beside them.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Looking for plugins takes longer than most tests; pyproject.toml names those that are needed.
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = [] if given.sample is None else ["--sample", str(given.sample)]
     good = True
     for module in choose_modules(given.modules):

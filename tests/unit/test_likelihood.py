@@ -443,3 +443,60 @@ def test_known_clients():
     assert likelihood.gives_prompt_logprobs("helm.clients.huggingface_client.HuggingFaceClient") is True
     assert likelihood.gives_prompt_logprobs("helm.clients.openai_client.OpenAIClient") is False
     assert likelihood.gives_prompt_logprobs("somebody.else.Client") is None
+
+
+# What the rules above leave open
+
+
+def test_one_missing_result_names_its_row_and_deployment():
+    first, _ = row([("yes", -1.0)], [("no", -1.0)], id="r9")
+    for broken in (replace(first, result=None), replace(first, reference_index=None)):
+        with pytest.raises(LogprobsMissingError, match=r"^r9: .*recorded/x"):
+            require_logprobs(broken)
+
+
+def test_options_of_one_token_each_name_row_and_deployment():
+    states = states_of([("yes", -1.0)], [("no", -1.0)], context="", id="r9")
+    states[1] = replace(states[1], instance=states[0].instance)
+    with pytest.raises(LogprobsMissingError, match=r"^r9: .*recorded/x"):
+        evaluate(states)
+
+
+def test_tokens_that_spell_half_of_the_prompt_may_be_those_of_the_prompt():
+    # The prompt has four letters; of them two are spelled, then one.
+    state = states_of([("a", 0.0), ("b", -1.0)], [("x", 0.0)], context="ab ")[0]
+    half = replace(state, request=replace(state.request, prompt="abcd"))
+    assert require_logprobs(half).tokens == ("b",)
+    with pytest.raises(LogprobsMissingError):
+        require_logprobs(replace(half, request=replace(state.request, prompt="abcde")))
+    without_texts = states_of([("", 0.0), ("", -1.0)], [("", 0.0)])[0]
+    assert require_logprobs(without_texts).logprobs == (-1.0,)
+
+
+def test_tokens_of_one_text_are_common_to_the_options_whatever_their_last_digits():
+    # " q" is common although its values differ; beyond it: (-4)/1 and (-2 - 3)/2, so the second mean is higher.
+    first = Option("y", "p q", ("q", " y"), (-1.0, -4.0), "p")
+    second = Option("n o", "p q", ("q", " n", " o"), (-1.5, -2.0, -3.0), "p")
+    values = score_row([first, second], [1, 0], [True, False], "ppl_norm")
+    assert values["predicted_index"] == 1
+    # Were -1 and -1.5 part of the means: -5/2 and -6.5/3, the second still; whole strings: -5 against -6.5.
+    assert values["acc"] == 1
+    heavy = Option("n o", "p q", ("q", " n", " o"), (-7.5, -2.0, -3.0), "p")
+    assert score_row([first, heavy], [1, 0], [True, False], "ppl_norm")["predicted_index"] == 1
+
+
+def test_an_option_that_cannot_be_told_from_its_tokens_begins_after_what_is_common():
+    # U+FFFD on both sides of the border: the second token is where the options part.
+    first = Option("é", "à", ("\ufffd", "\ufffd"), (-6.0, -2.0), "\ufffd")
+    second = Option("èè", "à", ("\ufffd", "\ufffd"), (-6.0, -5.0), "\ufffd")
+    # Per character: -2/1 beats -5/2. With the common token -8/1 would lose to -11/2.
+    values = score_row([first, second], [1, 0], [True, False], "ppl")
+    assert (values["acc"], values["acc_norm"], values["acc_norm_char"]) == (1, 1, 1)
+
+
+def test_undefined_options_are_described_where_there_can_be_any():
+    def names(rule):
+        return {metadata.name for metadata in SentenceLikelihoodMetric(rule).get_metadata()}
+
+    assert "ppl_norm_undefined" in names("ppl_norm")
+    assert "ppl_norm_undefined" not in names("ppl") | names("mc2")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helm_ext.scoring.normal_form import normalize
 from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1, value_exact_match
 
 EQUAL = [
@@ -20,6 +21,8 @@ EQUAL = [
     ("1,234,567", "1234567"),
     ("2019-21", "2019–21"),  # noqa: RUF001
     ("½", "1/2"),
+    ("1½", "1 1/2"),
+    ("x²ｋ", "X²K"),  # full width, behind what is raised
     ("42", "٤٢"),
     ("50%", "50"),
     ("well-known", "wellknown"),  # as HELM
@@ -68,6 +71,10 @@ def test_different(gold, prediction):
     assert (normalized_exact_match(gold, prediction), normalized_exact_match(prediction, gold)) == (0, 0)
 
 
+def test_what_is_raised_stands_in_the_normal_form_as_it_is():
+    assert normalize("10² m² a") == "10² m²"
+
+
 def test_words_count_as_often_as_they_stand():
     # 1 of 2 "New" is said: 2 common words, 3 wanted, 2 said.
     assert normalized_f1("New York, New York", "New York") == pytest.approx(2 * 2 / (4 + 2))
@@ -98,3 +105,47 @@ def test_texts_without_words_are_equal_or_not():
 )
 def test_values(gold, prediction, value):
     assert value_exact_match(gold, prediction) == value
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "value"),
+    [
+        ("+3", "3", 1),  # a sign that changes nothing
+        ("1e3", "1000", 1),
+        ("2.5E-1", "0.25", 1),
+        ("100\tsquare\n metres", "100 square  metres", 1),  # white space in a unit is one space
+        ("3 km", "3km", 0),  # without white space before it there is no unit
+        ("3 km", "3 m", 0),
+        ("2.5", "2.9", 0),
+        ("2001-02-30", "2001-02-30", 1),  # no day, but the same text
+        ("2001-05-03", "2001-13-40", 0),
+        ("2001", "2002", 0),
+        ("2001-05-03", "2001-06-03", 0),
+        ("2001-05-03", "Thursday", 0),
+        ("-44", "-44", 1),
+    ],
+)
+def test_values_of_one_amount_or_day(gold, prediction, value):
+    assert (value_exact_match(gold, prediction), value_exact_match(prediction, gold)) == (value, value)
+
+
+def test_f1_divides_twice_the_common_words_by_all():
+    # "b" is common once; three words and two.
+    assert normalized_f1("b c d", "b e") == pytest.approx(2 / 5)
+    assert normalized_f1("b c", "d e") == 0
+    assert (normalized_f1("x", ""), normalized_f1("", "the")) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "same"),
+    [
+        ("The A", "a the", 0),  # of articles alone, the words and their order are compared
+        ("THE a", "the  A", 1),
+        ("the 北京 a", "北京", 1),
+        ("北京 2008", "北京2008", 1),  # no space beside Chinese
+        ("²³ x", "²³x", 0),
+        ("x²ﬁ", "X²FI", 1),  # what is raised stays, what stands beside it is folded
+    ],
+)
+def test_bare_and_folded_forms(gold, prediction, same):
+    assert normalized_exact_match(gold, prediction) == same

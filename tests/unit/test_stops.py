@@ -18,6 +18,7 @@ def census(*references, stops=("<stop>", "\n")):
         (["Po <stop> \n\n"], ("<stop>", "\n")),
         (["Po<stop> or Ob"], ()),
         (["Po<stop>", "Ob<stop> or Po"], ()),  # one reference with more behind it is enough
+        (["Ob<stop> or Po", "Po<stop>"], ()),  # wherever it stands
         (["a\nb<stop>"], ("<stop>",)),  # each stop sequence by itself
         (["\n\nPo"], ()),  # a blank line before the text is no stop
         (["<stop>"], ("<stop>",)),
@@ -44,6 +45,17 @@ def test_two_censuses_together():
     other, _ = census("Ob<stop> or Po", "a\n")
     made.merge(other)
     assert (made.count, made.decide(None)) == (3, ("\n",))
+
+
+def test_a_census_that_found_nothing_takes_nothing_away():
+    for references in (["Po<stop>"], ["Ob<stop> or Po", "a\n"]):
+        made, _ = census(*references)
+        before = made.decide(None)
+        made.merge(census("Po")[0])
+        assert made.decide(None) == before
+        other, _ = census("Po")
+        other.merge(made)
+        assert (other.count, other.decide(None)) == (made.count, before)
 
 
 def test_an_empty_stop_sequence_is_none():

@@ -350,3 +350,9 @@ def test_a_tokenizer_changes_the_name_of_rouge():
 def test_scores_that_need_no_row_have_no_function_of_it():
     for name in ("exact_match", "prefix_match", "in_match", "f1_score"):
         assert BY_NAME[f"ultraeval_{name}"].row_function is None
+
+
+def test_only_what_runs_code_is_refused_and_every_score_is_described():
+    assert {score.name for score in SCORES if score.refused} == EXECUTING
+    assert BY_NAME["ultraeval_exact_match"].display_name == "Exact match (UltraEval)"
+    assert BY_NAME["ultraeval_exact_match"].description == "1 if equal to an accepted answer, all spaces removed."
