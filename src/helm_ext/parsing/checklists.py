@@ -35,7 +35,9 @@ _WRONG = (
 _IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_RIGHT})"), re.IGNORECASE)
 _IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_WRONG})"), re.IGNORECASE)
 _ENDS_RIGHT = re.compile(
-    unicodedata.normalize("NFKC", rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{_RIGHT})[^()\[\]]{{0,20}}[)\]]?\W{{0,4}}$"),
+    unicodedata.normalize(
+        "NFKC", rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{_RIGHT})[^()\[\]]{{0,20}}[)\]]?\W{{0,4}}$"
+    ),
     re.IGNORECASE,
 )
 

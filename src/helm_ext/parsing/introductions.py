@@ -119,7 +119,8 @@ _ANCHOR = re.compile(
     )
 )
 _ANCHOR_BEYOND = _compile(
-    _ANCHOR.pattern + r"|答|正|回答|选|選|정답|답|ответ|उत्तर|जवाब|विकल्प|คำตอบ|ال|תשובה|پاسخ|→|⇒|∴|所以|因此|而是|只|剩|残|남"
+    _ANCHOR.pattern
+    + r"|答|正|回答|选|選|정답|답|ответ|उत्तर|जवाब|विकल्प|คำตอบ|ال|תשובה|پاسخ|→|⇒|∴|所以|因此|而是|只|剩|残|남"
 )
 
 
@@ -197,9 +198,42 @@ _REJECTION = re.compile(
     r"|не\sподход|неверн|неправильн)"
     r"|\s?(?:选项|選項)?(?:都|均|全)?(?:是|被)?(?:不正确|不正確|不对|不對|不是|不符|错|錯|排除)|\s?(?:は|が)(?:間違|誤|不正解|違)|\s?(?:은|는|가|이)\s?(?:틀|오답|아니)"
 )
-_REJECTION_WORDS = ("not", "n't", "n’t", "wrong", "incorrect", "false", "never", "不", "错", " out", "eliminated", "excluded", "dismissed",
-    "discarded", "falsch", "nicht", "scheide", "faux", "fausse", " n", "fals", "sbagl", "errad", "errat", "incorr", "не",
-    "錯", "排除", "間違", "誤", "違", "틀", "오답", "아니")
+_REJECTION_WORDS = (
+    "not",
+    "n't",
+    "n’t",
+    "wrong",
+    "incorrect",
+    "false",
+    "never",
+    "不",
+    "错",
+    " out",
+    "eliminated",
+    "excluded",
+    "dismissed",
+    "discarded",
+    "falsch",
+    "nicht",
+    "scheide",
+    "faux",
+    "fausse",
+    " n",
+    "fals",
+    "sbagl",
+    "errad",
+    "errat",
+    "incorr",
+    "не",
+    "錯",
+    "排除",
+    "間違",
+    "誤",
+    "違",
+    "틀",
+    "오답",
+    "아니",
+)
 
 
 def find_rejections(lowered: str) -> Iterator[re.Match[str]]:

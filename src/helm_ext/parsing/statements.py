@@ -164,8 +164,12 @@ def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Itera
             yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
 
 
-_HAS = re.compile(r"\s(?:is|was|has|had|does|did|can|shows|gives|contains|makes|describes|matches|fits|satisfies|meets)\s")
-_REPLACED = re.compile(r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE)
+_HAS = re.compile(
+    r"\s(?:is|was|has|had|does|did|can|shows|gives|contains|makes|describes|matches|fits|satisfies|meets)\s"
+)
+_REPLACED = re.compile(
+    r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE
+)
 _ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
 
 

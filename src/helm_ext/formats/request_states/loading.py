@@ -22,7 +22,6 @@ from helm_ext.formats.request_states.instances import Builder, assign_ids, diges
 from helm_ext.formats.request_states.models import FileModel
 from helm_ext.formats.request_states.plan import (
     Plan,
-    Survey,
     assign_splits,
     make_adapter_spec,
     make_plan,
@@ -31,6 +30,7 @@ from helm_ext.formats.request_states.plan import (
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
+from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "json_schema", "load"]
 
