@@ -18,8 +18,8 @@ from helm_ext.evalset import EvalSet, ScoredRows, garbage
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
+from helm_ext.formats.request_states.header_models import FileModel
 from helm_ext.formats.request_states.instances import Builder, assign_ids, digest_question, digest_questions
-from helm_ext.formats.request_states.models import FileModel
 from helm_ext.formats.request_states.plan import (
     Plan,
     assign_splits,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.errors import DatasetIntegrityError, Problems
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
+from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
-from helm_ext.formats.request_states.models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.scoring import make_scoring
 from helm_ext.formats.request_states.survey import Survey
 
