@@ -11,7 +11,6 @@ from helm_ext.files.content import BOM, LineSource, Source, read_source
 from helm_ext.files.json_text import (
     canonical_json,
     decode,
-    expected_quotes,
     is_faithful,
     parse_json,
     parse_relaxed_json,
@@ -29,7 +28,6 @@ __all__ = [
     "Source",
     "canonical_json",
     "decode",
-    "expected_quotes",
     "is_faithful",
     "iter_json_lines",
     "iter_rows",
