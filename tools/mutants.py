@@ -1,32 +1,99 @@
-"""Do the tests notice when the code is wrong? mutmut changes one thing at a time and runs the tests of that function.
+"""Do the tests notice when the code is wrong? mutmut changes one thing at a time and runs the tests of that module.
 
-    make mutants                                               # all of what pyproject.toml names under [tool.mutmut]
-    make mutants MUTANTS="helm_ext.scoring.likelihood_rules*"  # one module
+    make mutants                                                # every module below, one after the other (hours)
+    make mutants MUTANTS="scoring/likelihood_rules"             # some of them, by the path under src/helm_ext
+    make mutants MUTANTS="--sample 80 scoring/* hub/archive"    # so many changes of each module, drawn at random
 
 Prints, for each module, how many of the changes the tests noticed, and each change that they did not. A change after
 which the program does the same is no fault of the tests: it stands in tests/mutants.md, with the reason. Exit code 1 if
-less than 92 % were noticed, or if one that was not is not listed.
+less than 92 % of those that do make a difference were noticed, or if one that was not is not listed.
 
-mutmut works in the folder `mutants` and keeps its results there: a second run tries only functions that changed.
+mutmut works in the folder `mutants`, which is made afresh for each module: only that module is changed, and only the
+tests named here run, so that a change costs a second and not the whole suite. Every module has a process of its own,
+since its tests import it; the tests of a change import helm_ext anew, so that what runs on import is changed too, and
+nothing stands in a cache. mutmut changes no decorated function (an lru_cache, say), only what it calls.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import os
+import random
 import re
+import shutil
 import subprocess
 import sys
-from collections import Counter, defaultdict
 from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = ROOT / "tests" / "mutants.md"
-MUTMUT = str(Path(sys.executable).with_name("mutmut"))
 ENOUGH = 0.92
 """The share of changes that tests must notice."""
 NOTICED = {"killed", "timeout", "segfault", "suspicious", "caught by type check"}
 """mutmut's words for a change that made a test fail, hang or crash."""
+
+PARSING = ["unit/test_parsing_*.py", "property/test_parsing_*.py"]
+STATES = ["unit/test_request_states_*.py", "property/test_request_states_properties.py"]
+HUB = ["unit/test_hub*.py", "unit/test_innodata_bundle.py", "unit/test_innodata_records.py"]
+TESTS = {
+    "adaptation/row_order": ["unit/test_row_order.py"],
+    "errors/collector": ["unit/test_errors.py"],
+    "formats/request_states/instances": STATES,
+    "formats/request_states/labels": STATES,
+    "formats/request_states/plan": STATES,
+    "formats/ultraeval/sampling": ["unit/test_ultraeval.py"],
+    "hub/archive": ["unit/test_innodata_bundle.py", "unit/test_innodata_records.py"],
+    "hub/bundle": HUB,
+    "hub/difference": ["unit/test_hub*.py"],
+    "hub/entries": HUB,
+    "hub/meta": HUB,
+    "hub/operations": ["unit/test_hub*.py"],
+    "hub/packing": HUB,
+    "hub/records": HUB,
+    "hub/storage": ["unit/test_hub.py", "unit/test_hub_shared.py"],
+    "hub/tables": ["unit/test_hub*.py"],
+    "hub/verifying": HUB,
+    "parsing/choices": PARSING,
+    "parsing/introductions": PARSING,
+    "parsing/labels": PARSING,
+    "parsing/mentions": PARSING,
+    "parsing/options": PARSING,
+    "parsing/phrases": PARSING,
+    "parsing/predictions": PARSING,
+    "parsing/reader": PARSING,
+    "parsing/runon": PARSING,
+    "parsing/segments": PARSING,
+    "parsing/spelling": PARSING,
+    "parsing/statements": PARSING,
+    "scoring/annotators": ["unit/test_answers.py", "unit/test_metrics.py"],
+    "scoring/answers": ["unit/test_answers.py", "unit/test_metrics.py"],
+    "scoring/breakdown": ["unit/test_breakdown.py", "unit/test_metrics.py"],
+    "scoring/code_execution": ["unit/test_code_execution.py"],
+    "scoring/completeness": ["unit/test_metrics.py", "unit/test_likelihood.py"],
+    "scoring/likelihood": ["unit/test_likelihood.py"],
+    "scoring/likelihood_rules": ["unit/test_likelihood.py"],
+    "scoring/metrics": ["unit/test_metrics.py", "unit/test_answers.py", "unit/test_breakdown.py"],
+    "scoring/normal_form": ["unit/test_metrics.py", "property/test_normal_form_properties.py"],
+    "scoring/references": ["unit/test_metrics.py", "unit/test_answers.py"],
+    "scoring/registry": ["unit/test_score_registry.py"],
+    "scoring/score": ["unit/test_score_registry.py"],
+    "scoring/scores/chat": ["unit/test_chat_scores.py"],
+    "scoring/scores/helm": ["unit/test_score_registry.py"],
+    "scoring/scores/lists": ["unit/test_lists.py", "unit/test_score_registry.py"],
+    "scoring/scores/phrases": ["unit/test_refusals.py"],
+    "scoring/scores/refusal": ["unit/test_refusals.py"],
+    "scoring/scores/rouge_chinese": ["unit/test_ultraeval_scores.py"],
+    "scoring/scores/short_answers": ["unit/test_short_answers.py"],
+    "scoring/scores/ultraeval": ["unit/test_ultraeval_scores.py"],
+    "scoring/scores/words": ["unit/test_chat_scores.py"],
+    "scoring/stops": ["unit/test_stops.py"],
+}
+"""The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
+
+PRELOAD = ["hypothesis", "pytest", "orjson", "msgspec", "helm.benchmark.runner", "helm.benchmark.metrics.basic_metrics"]
+"""What tests import besides helm_ext: it is imported once for all of them, since it takes seconds."""
 
 Change = tuple[str, str, str]
 """A function, the lines that are taken out of it, and those that are put there."""
@@ -44,11 +111,6 @@ def read_equivalent(text: str) -> set[Change]:
     return found
 
 
-def read_results(text: str) -> dict[str, str]:
-    """Return what became of each mutant, by its name, from what `mutmut results --all true` prints."""
-    return dict(re.findall(r"^ +(\S+__mutmut_\d+): (.+)$", text, re.MULTILINE))
-
-
 def function_of(mutant: str) -> str:
     """Return the function that a mutant is of, as Python names it: `helm_ext.a.x_f__mutmut_1` is of `helm_ext.a.f`."""
     module, _, function = mutant.rpartition("__mutmut_")[0].rpartition(".")
@@ -62,45 +124,105 @@ def to_change(mutant: str, diff: str) -> Change:
     return function_of(mutant), out, put
 
 
-def run(*arguments: str) -> str:
-    done = subprocess.run([MUTMUT, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout
+def choose_modules(patterns: list[str]) -> list[str]:
+    """Return the modules of `TESTS` with a name that one of the patterns fits; each pattern must fit one."""
+    for pattern in patterns:
+        if not any(fnmatch(module, pattern) for module in TESTS):
+            raise SystemExit(f"no module of TESTS in tools/mutants.py has the name {pattern!r}")
+    return [module for module in TESTS if any(fnmatch(module, pattern) for pattern in patterns)]
+
+
+def find_tests(module: str) -> list[str]:
+    """Return the test files of a module, as paths from the repository's root; a pattern must fit a file."""
+    found = []
+    for pattern in TESTS[module]:
+        paths = sorted((ROOT / "tests").glob(pattern))
+        if not paths:
+            raise SystemExit(f"{module}: no test has the name tests/{pattern}")
+        found += [str(path.relative_to(ROOT)) for path in paths]
+    return found
+
+
+def widen(tests_of: dict[str, set[str]], tests: list[str]) -> None:
+    """Give all tests to each function that the first test ran, for mutmut counts what ran on import as run by that one."""
+    for own in tests_of.values():
+        if tests[0] in own:
+            own.update(tests)
+
+
+def try_module(module: str, sample: int | None) -> bool:
+    """Try the changes of one module, or a sample of them, and print what came of it; return whether that is enough.
+
+    Runs mutmut in this process, which must not have imported helm_ext: the changed modules are to be imported.
+    """
+    import mutmut.__main__ as tool
+    from mutmut.configuration import config
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+    from mutmut.state import state
+    from mutmut.stats import status_by_exit_code
+
+    for name in PRELOAD:
+        importlib.import_module(name)
+    source = Path("src", "helm_ext", f"{module}.py")
+    config().only_mutate = [str(source)]
+    config().pytest_add_cli_args_test_selection = find_tests(module)
+    shutil.rmtree("mutants", ignore_errors=True)
+    workers = len(os.sched_getaffinity(0))
+    Path("mutants").mkdir()
+    with tool.CatchOutput(spinner_title="Naming mutants"):
+        tool.create_mutants(workers)
+    every = [name for _, name, _ in tool.collect_source_file_mutation_data(mutant_names=())[0]]
+    drawn = every if sample is None or sample >= len(every) else random.Random(0).sample(every, sample)
+    collect = tool.collect_or_load_stats
+
+    def collect_and_widen(*given: object, **named: object) -> None:
+        collect(*given, **named)
+        widen(state().tests_by_mangled_function_name, list(state().duration_by_test))
+
+    tool.collect_or_load_stats = collect_and_widen
+    tool.run.callback(drawn, max_children=workers)
+
+    equivalent = read_equivalent(EQUIVALENT.read_text(encoding="utf-8"))
+    noticed, same, missed = 0, 0, 0
+    print()
+    for _, mutant, code in tool.collect_source_file_mutation_data(mutant_names=drawn)[0]:
+        outcome = status_by_exit_code[code]
+        if outcome in NOTICED:
+            noticed += 1
+            continue
+        change = to_change(mutant, get_diff_for_mutant(mutant, path=source))
+        if change in equivalent:
+            same += 1
+            continue
+        missed += 1
+        print(f"{mutant}: {outcome}\n  - {change[1]}\n  + {change[2]}")
+    share = noticed / max(noticed + missed, 1)
+    print(
+        f"{module}: {len(drawn)} of {len(every)} mutants tried, {noticed} noticed, {same} equivalent,",
+        f"{missed} not noticed; {share:.1%} of those that differ",
+        flush=True,
+    )
+    return not missed and share >= ENOUGH
 
 
 def main() -> None:
-    """Run mutmut, then report."""
-    patterns = sys.argv[1:] or ["*"]
+    """Try each module in a process of its own; exit code 1 if one of them was not enough."""
+    arguments = argparse.ArgumentParser(description="Do the tests notice when the code is wrong?")
+    arguments.add_argument("modules", nargs="*", default=["*"], help='of src/helm_ext: "scoring/stops", "hub/*"')
+    arguments.add_argument("--sample", type=int, help="how many changes of each module to try, drawn at random")
+    arguments.add_argument("--here", action="store_true", help="try the one module named in this process")
+    given = arguments.parse_args()
+    os.chdir(ROOT)
+    if given.here:
+        raise SystemExit(not try_module(given.modules[0], given.sample))
     # The mutants must be imported, not the sources beside them.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    workers = str(len(os.sched_getaffinity(0)))
-    done = subprocess.run([MUTMUT, "run", "--max-children", workers, *patterns], cwd=ROOT, env=environment, check=False)
-    if done.returncode:
-        raise SystemExit("mutmut stopped: the tests must pass before anything is changed")
-    tried = {
-        mutant: outcome
-        for mutant, outcome in read_results(run("results", "--all", "true")).items()
-        if outcome != "not checked" and any(fnmatch(mutant, pattern) for pattern in patterns)
-    }
-    if not tried:
-        raise SystemExit("no function has such a name")
-    equivalent = read_equivalent(EQUIVALENT.read_text(encoding="utf-8"))
-    modules: dict[str, Counter[str]] = defaultdict(Counter)
-    unnoticed = []
-    for mutant, outcome in sorted(tried.items()):
-        kind = "noticed"
-        if outcome not in NOTICED:
-            change = to_change(mutant, run("show", mutant))
-            kind = "equivalent" if change in equivalent else "not noticed"
-            if kind == "not noticed":
-                unnoticed.append((mutant, outcome, change))
-        modules[mutant.rpartition(".")[0].partition(".xǁ")[0]][kind] += 1
-    for mutant, outcome, (_, out, put) in unnoticed:
-        print(f"{mutant}: {outcome}\n  - {out}\n  + {put}")
-    total: Counter[str] = sum(modules.values(), Counter())
-    for name, counts in [*sorted(modules.items()), ("all", total)]:
-        share = counts["noticed"] / counts.total()
-        print(f"{name:48}{counts.total():6} mutants, {share:6.1%} noticed, {counts['equivalent']:4} equivalent")
-    raise SystemExit(bool(unnoticed) or total["noticed"] / total.total() < ENOUGH)
+    options = [] if given.sample is None else ["--sample", str(given.sample)]
+    good = True
+    for module in choose_modules(given.modules):
+        command = [sys.executable, __file__, "--here", *options, module]
+        good &= subprocess.run(command, env=environment, check=False).returncode == 0
+    raise SystemExit(not good)
 
 
 if __name__ == "__main__":

@@ -84,3 +84,35 @@ def test_stats_are_made_of_instances_without_sub_split():
     assert one.sub_split == "x"
     without = ScenarioState(spec, [state(other)])
     assert without_sub_splits(without) is without
+
+
+def test_stats_without_sub_splits_keep_their_adapter_spec():
+    spec = AdapterSpec(model="x/y")
+    split = replace(instance("a"), sub_split="x")
+    assert without_sub_splits(ScenarioState(spec, [state(split)])).adapter_spec is spec
+
+
+def test_the_main_metric_is_found_wherever_it_stands_among_the_stats():
+    stats = [Stat(MetricName(name, split="test")).add(value) for name, value in (("a", 9), ("main", 1), ("z", 9))]
+    assert means([PerInstanceStats("a", None, 0, stats)], [instance("a", severity="low")]) == {
+        ("main@severity=low", "test"): 1
+    }
+
+
+def test_an_instance_of_another_format_has_no_attributes():
+    plain = Instance(Input(""), [], split="test", id="a")
+    assert means([row("a", 1)], [plain]) == {}
+    made = break_down("main", {"sub_split": ("x",)}, [row("a", 1)], [replace(plain, sub_split="x")])
+    assert [stat.name.name for stat in made] == ["main@sub_split=x"]
+
+
+def test_texts_of_a_table_and_a_group_that_can_be_a_file_name():
+    (made,) = describe_breakdown({"main": MetricMetadata("main")}, "main", {"kind of / row": ("a b",)})
+    assert made == MetricMetadata(
+        name="main@kind of / row=a b",
+        display_name="main, kind of / row a b",
+        short_display_name="kind of / row=a b (main)",
+        description="main over the rows whose kind of / row is a b.",
+        lower_is_better=None,
+        group="by_kind_of_row",
+    )

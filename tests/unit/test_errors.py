@@ -188,3 +188,36 @@ def test_names_of_any_length_and_number_are_compared_in_bounded_time():
     assert did_you_mean("a" * 10**6, ["a" * 10**6 + "b"]) == ""
     assert did_you_mean("instuctions", [*(f"{n}-{n}-{n}" for n in range(10**5)), "instructions"])
     assert time.process_time() - started < 5
+
+
+def test_problems_of_no_file_have_no_path():
+    problems = errors.Problems()
+    problems.add(("rows", 3), "must not be empty", code="x-empty")
+    (found,) = problems.finish()
+    assert (found.location.path, found.location.line) == ("", None)
+
+
+def test_a_warning_keeps_its_hint_and_its_second_place():
+    problems = errors.Problems("x.json")
+    problems.warn(("rows", 1), "stands twice", "remove one", code="x-twice", line=7, also=("rows", 0))
+    (found,) = problems.finish(lambda paths: {path: 5 for path in paths})
+    assert (found.hint, found.location.line, found.message) == ("remove one", 7, "stands twice (line 5)")
+    assert problems.warnings == 1
+
+
+def test_what_was_not_kept_is_counted_without_hint_and_line():
+    problems = errors.Problems("x.json")
+    for number in range(1002):
+        problems.add(("rows", number), "is empty", "fill it", code="x-empty", line=number + 1)
+    *_, last = problems.finish()
+    assert last.message == "... and 2 more errors like these (x-empty)"
+    assert (last.hint, last.number, last.location) == ("", 2, errors.Location("x.json"))
+
+
+def test_a_place_that_has_no_line_is_left_without():
+    problems = errors.Problems("x.json")
+    problems.add(("rows", 1), "is empty", code="x-empty")
+    problems.add(("rows", 2), "is empty", code="x-empty")
+    problems.add(errors.Location("y.json", 3), "is empty", code="x-empty")
+    found = problems.finish(lambda _paths: {("rows", 2): 9})
+    assert [(p.location.path, p.location.line) for p in found] == [("x.json", None), ("x.json", 9), ("y.json", 3)]

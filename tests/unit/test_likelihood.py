@@ -15,9 +15,10 @@ from helm.benchmark.augmentations.perturbation_description import PerturbationDe
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
+from helm_ext.adaptation.recorded import register_deployments
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring import likelihood  # noqa: F401 - registers recorded deployments
+from helm_ext.scoring import likelihood
 from helm_ext.scoring.likelihood import (
     LogprobsMissingError,
     Option,
@@ -28,6 +29,11 @@ from helm_ext.scoring.likelihood import (
 from helm_ext.scoring.likelihood_rules import argmin, common_prefix, mc2, ppl, ppl_norm
 
 NAN, INF = math.nan, math.inf
+
+
+@pytest.fixture(autouse=True)
+def deployments():
+    register_deployments()
 
 
 def test_ppl_is_the_negative_sum_without_normalisation():

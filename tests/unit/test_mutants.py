@@ -1,11 +1,13 @@
-"""tools/mutants.py: what it reads from mutmut and from the page of mutants that change nothing."""
+"""tools/mutants.py: its modules, what it reads from mutmut and from the page of mutants that change nothing."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from mutants import function_of, read_equivalent, read_results, to_change  # noqa: E402
+from mutants import TESTS, choose_modules, find_tests, function_of, read_equivalent, to_change  # noqa: E402
 
 
 def test_names():
@@ -15,12 +17,27 @@ def test_names():
     assert function_of("helm_ext.a.x_x_axis__mutmut_3") == "helm_ext.a.x_axis"
 
 
-def test_outcomes():
-    text = "    helm_ext.a.x_f__mutmut_1: survived\n    helm_ext.a.x_f__mutmut_2: caught by type check\nnote: x\n"
-    assert read_results(text) == {
-        "helm_ext.a.x_f__mutmut_1": "survived",
-        "helm_ext.a.x_f__mutmut_2": "caught by type check",
+def test_every_module_and_its_tests_are_there():
+    for module in TESTS:
+        assert (ROOT / "src/helm_ext" / f"{module}.py").is_file(), module
+        assert find_tests(module)
+    assert choose_modules(["scoring/likelihood*", "hub/meta"]) == [
+        "hub/meta",
+        "scoring/likelihood",
+        "scoring/likelihood_rules",
+    ]
+    with pytest.raises(SystemExit, match="no module of TESTS in tools/mutants.py has the name 'scoring/none'"):
+        choose_modules(["scoring/none"])
+
+
+@pytest.mark.parametrize("room", ["parsing", "scoring", "scoring/scores", "hub"])
+def test_no_module_of_these_rooms_is_forgotten(room):
+    with_functions = {
+        f"{room}/{path.stem}"
+        for path in (ROOT / "src/helm_ext" / room).glob("*.py")
+        if "\n    return" in path.read_text()
     }
+    assert {module for module in with_functions if not module.endswith("__init__")} <= set(TESTS)
 
 
 def test_a_change_is_found_on_the_page():

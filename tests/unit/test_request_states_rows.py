@@ -540,6 +540,31 @@ class TestRecorded:
         path = write(tmp_path / "x.json", [answered(choice("?", ["a", "b"]), "a")], {"method": "multiple_choice_separate_original", "max_train_instances": 0})  # fmt: skip
         assert request_states.check(path)[1]["recorded"] == 0
 
+    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+    @pytest.mark.parametrize(
+        ("result", "completion", "said"),
+        [
+            ({}, {"finish_reason": {}}, "completions[0].finish_reason.reason: missing"),
+            ({}, {"finish_reason": {"reason": None}}, "completions[0].finish_reason.reason: expected a string, got null"),
+            ({}, {"logprob": -1e200}, "completions[0].logprob: expected at least -1e+100, got -1e+200"),
+            ({}, {"tokens": [{"text": "a", "logprob": 1e308}]}, "completions[0].tokens[0].logprob: expected at most 1e+100, got 1e+308"),
+            ({"request_time": 1e308}, {}, "request_time: expected at most 1e+100, got 1e+308"),
+            ({"batch_size": 0, "batch_request_time": 1.0}, {}, "batch_size: expected at least 1, got 0"),
+        ],
+    )  # fmt: skip
+    def test_what_helms_stats_would_fail_at_is_said(self, tmp_path, name, result, completion, said):
+        row = answered(state(), "a", **result)
+        row["request"]["result"]["completions"][0].update(completion)
+        (error,) = errors(write(tmp_path / name, [row]))
+        assert error.endswith(f"request.result.{said}")
+
+    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+    def test_a_number_that_is_none_was_not_recorded_however_it_is_bounded(self, tmp_path, name):
+        rows = [answered(state(), "a", request_time=float("nan"), batch_request_time=float("inf"))]
+        path = write(tmp_path / name, rows)
+        assert errors(path) == []
+        assert "not-finite" in codes(path, "warning")
+
 
 class TestUnmapped:
     def test_completions_that_name_no_option(self, tmp_path):

@@ -264,3 +264,15 @@ def test_numbers_as_upstream_writes_them(write, tmp_path):
     made.write_rows(root / "datasets" / "sums" / "data" / "sums.jsonl", [made.question(1, weight=nan)])
     with pytest.raises(DatasetError, match="NaN is not JSON"):  # rows that a task is made of
         ultraeval.load(dataset="sums", root=root, method="gen")
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_only_outputs_hold_what_is_no_json(write, number):
+    """A row travels into HELM's `instances.json`, which a browser reads."""
+    data = {**made.question(1), "notes": [{"weight": float(number)}]}
+    path = write([line(1, ["2"], data=data), line(2, ["4"])])
+    with pytest.raises(DatasetError, match=r"instance\.jsonl:1: data: NaN or Infinity, which are not JSON") as error:
+        ultraeval.load(data=path)
+    assert len(error.value.problems) == 1
+    problems, _ = ultraeval.check(data=path)
+    assert [problem.code for problem in problems] == ["not-json"]

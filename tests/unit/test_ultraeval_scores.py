@@ -311,3 +311,42 @@ def test_no_file_can_ask_for_metrics_that_execute_code(tmp_path, name):
     path.write_text(json.dumps(plain))
     with pytest.raises((DatasetError, RunEntryError), match=message):
         request_states.load(path, metrics=[name])
+
+
+def test_a_label_below_the_first_line_is_not_looked_at():
+    assert value("qa_match", "(A)", "I think\nit is (A) here") == 0
+    assert value("qa_match", "(A)", "it is (A) here\nno (B)") == 1
+
+
+def test_the_second_reading_of_gaokao_ends_where_the_gold_does():
+    # "X" has not two letters; what follows the first mark is the second reading, whatever it holds.
+    assert value("gaokaobench_match", "AB", "X[SEP]AB[SEP]C") == 1
+    assert value("gaokaobench_match", "AB[SEP]", "X[SEP]AB[SEP]C") == 1
+
+
+def test_what_the_tables_say_of_bleu_and_rouge():
+    assert BY_NAME["ultraeval_bleu"].display_name == "BLEU (UltraEval)"
+    assert BY_NAME["ultraeval_bleu_char"].display_name == "BLEU (UltraEval, char)"
+    assert "tokenizer char" in BY_NAME["ultraeval_bleu_char"].description
+    rouge = make_rouge(n_gram="2")
+    assert rouge.display_name == "ROUGE-2 (UltraEval)"
+    assert rouge.description.startswith("ROUGE-2 ")
+    assert rouge.description.endswith(f" of one answer, 0 to 100, tokenizer {BLEU_TOKENIZERS[0]}.")
+
+
+def test_arguments_of_rouge_are_read_by_their_first_letter():
+    by_words = make_rouge(index="Precision", n_gram="Longest")
+    assert by_words.name == make_rouge(index="p", n_gram="l").name == score_name("rouge", {"index": "p", "n_gram": "l"})
+    assert make_rouge(n_gram="10").name == make_rouge(n_gram="1").name
+
+
+def test_a_tokenizer_changes_the_name_of_rouge():
+    char = make_rouge(tokenizer="char")
+    assert char.name == "ultraeval_rouge_char"
+    # One shared character of two on each side: no word of the default tokenizer is shared.
+    assert char.function("ab", "cb") == pytest.approx(50)
+
+
+def test_scores_that_need_no_row_have_no_function_of_it():
+    for name in ("exact_match", "prefix_match", "in_match", "f1_score"):
+        assert BY_NAME[f"ultraeval_{name}"].row_function is None

@@ -2,8 +2,8 @@
 
 What is done once a run instead of once a row: the window service, the ROUGE scorers (and only those asked for), the
 look-ups in HELM's efficiency tables, the scores of texts that come again (at least 3 % of a recorded run of W1). The
-row functions restate `compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats` and
-`fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
+row functions restate `compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats`
+and `fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
 
 Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/test_fast_stats.py.
 """

@@ -12,6 +12,7 @@ from helm_ext.files.json_text import (
     canonical_json,
     decode,
     is_faithful,
+    is_finite,
     parse_json,
     parse_relaxed_json,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "canonical_json",
     "decode",
     "is_faithful",
+    "is_finite",
     "iter_json_lines",
     "iter_rows",
     "locate",

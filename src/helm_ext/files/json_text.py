@@ -14,7 +14,7 @@ from helm_ext.files.limits import MAX_DEPTH, MAX_RELAXED_BYTES
 from helm_ext.files.opening import ZIP_MAGIC, make_error
 from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
 
-__all__ = ["canonical_json", "decode", "is_faithful", "parse_json", "parse_relaxed_json"]
+__all__ = ["canonical_json", "decode", "is_faithful", "is_finite", "parse_json", "parse_relaxed_json"]
 
 
 def decode(data: bytes, path: str, line: int = 1) -> str:
@@ -132,7 +132,7 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         offset = next((match.start() for match in TOKEN.finditer(text) if match[0] == constants[0]), 0)
         at = line + text.count("\n", 0, offset)
         raise make_error(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
-    if not allow_nan and _HUGE.search(text) and not _is_finite(value):
+    if not allow_nan and _HUGE.search(text) and not is_finite(value):
         raise make_error(
             path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
         )
@@ -158,7 +158,8 @@ _HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
 """In the text of every number beyond the range of a float."""
 
 
-def _is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
+    """Whether there is neither NaN nor Infinity in a value that was read from JSON."""
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from helm_ext.parsing import phrases
-from helm_ext.parsing.mentions import Mentions, Named
+from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 
 __all__ = ["read_checklist"]
 
@@ -50,7 +50,7 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
     """Return where a list of the options begins and ends, and those that it marks as right; None where it marks none.
 
     The list names at least three options, or all of them, each once. The one that is not marked is right where all the
-    others are marked as wrong.
+    others are marked as wrong. UNCLEAR where marks stand at all of them, and say the same of each.
     """
     verdicts: dict[str, bool | None] = {}
     start = end = -1
@@ -70,7 +70,9 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
     if not right and len(verdicts) == len(options):
         right = frozenset(label for label, verdict in verdicts.items() if verdict is None)
         right = right if len(right) == 1 else frozenset()
-    return (start, end, right) if right and len(right) < len(verdicts) else None
+    if right and len(right) < len(verdicts):
+        return start, end, right
+    return (start, end, UNCLEAR) if None not in verdicts.values() and _MARKS.search(mentions.text) else None
 
 
 def _find_segments(text: str) -> Iterator[tuple[int, int]]:
@@ -98,13 +100,17 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
     item = mentions.read_item(begin.end()) or (mentions.read_item(lead.end()) if lead else None)
     if item is None or item.end > end:
         return None
-    whole, rest = mentions.text[start:end], mentions.text[item.end : end]
+    own = re.compile(r"[\s*_\"'(]{0,4}" + re.escape(mentions.options.folded[item.label])).match(
+        mentions.lowered, item.end, end
+    )
+    behind = own.end() if own else item.end
+    whole, rest = mentions.text[start:end], mentions.text[behind:end]
     marks = {mark[0] in _GOOD for mark in _MARKS.finditer(whole)}
     if len(marks) == 1:
         return item.label, marks.pop()
     if begin["box"] is not None:
         return item.label, bool(begin["box"].strip())
-    if mentions.find_text(item.end) is not None:  # "A - No", where No is an option
+    if mentions.find_text(behind) is not None:  # "A - No", where No is an option
         return item.label, None
     if _IS_WRONG.match(rest):
         return item.label, False

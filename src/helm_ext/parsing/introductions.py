@@ -48,7 +48,10 @@ _FOREIGN_IS = (
     r"|là|είναι|هي|هو|це|это|является|"
     r"будет|היא|הוא)\b|\s?คือ|\s{0,2}[:=—–]|\s-(?=\s))"
 )
-_BARE_NOUN = r"(?:(?:верн|правильн)\w{1,3}\s(?:вариант|ответ)\w{0,2}|cevap(?:lar)?|yanıt|उत्तर|ответ|вариант|जवाब|विकल्प|đáp\sán)(?=\s)"
+_BARE_NOUN = (
+    r"(?:(?:верн|правильн)\w{1,3}\s(?:вариант|ответ)\w{0,2}|cevap(?:lar)?|yanıt"
+    r"|उत्तर|ответ|вариант|जवाब|विकल्प|đáp\sán)(?=\s)"
+)
 _CHINESE_JAPANESE = (
     r"(?:答案|正解|答え|回答|(?:正确|正確)(?:选项|選項)?的?|选项|選項|答)[】\]]?"
     r"(?:应该|应當|應該|应|應|就|当然)?(?:(?:是|为|為|选|選|は|が):?|\s{0,2}:|(?<=[】\]]))|(?:选择|選擇|选|選):?|正し(?:く|いの)は|正確には"
@@ -72,16 +75,21 @@ _ELLIPSIS = (
     r"donc|quindi|portanto|logo)\b|[-=]>|→|⇒|∴|所以|因此)"
 )
 _CORRECTING = (
-    r"(?:i\s(?:meant|wanted|intended)(?:\sto\s(?:say|write|answer|put|choose|pick|type))?|i\smean|ich\smeinte|je\svoulais\sdire|"
-    r"quer[ií]a\sdecir|quise\sdecir|volevo\sdire|intendevo|(?:quis|queria)\sdizer|я\sимела?\sв\sвиду|я\sхотела?\sсказать"
-    r"|ik\sbedoelde|jag\smenade|maksud\ssaya|make\s(?:it|that)|(?:scratch|strike|cancel|forget)\sthat|never\smind|correction|on\ssecond\sthought|"
+    r"(?:i\s(?:meant|wanted|intended)(?:\sto\s(?:say|write|answer|put|choose|pick|type))?|i\smean|ich\smeinte"
+    r"|je\svoulais\sdire|"
+    r"quer[ií]a\sdecir|quise\sdecir|volevo\sdire|intendevo|(?:quis|queria)\sdizer|я\sимела?\sв\sвиду"
+    r"|я\sхотела?\sсказать"
+    r"|ik\sbedoelde|jag\smenade|maksud\ssaya|make\s(?:it|that)|(?:scratch|strike|cancel|forget)\sthat|never\smind"
+    r"|correction|on\ssecond\sthought|"
     r"wait|actually|no|nope|rather|sorry|oops|edit|to\schange\smy\sanswer\sto)\b"
     r"(?:[,:;.!…–—-]{0,3}\s{1,2}(?:no|wait|sorry|actually|rather|i\smean|i\smeant)\b){0,3}[,:;.!…–—-]{0,3}\s{0,2}"
 )
 _LEFT = (
     r"(?:leav(?:es|ing)(?:\sus)?(?:\swith)?|(?:only|last|one)\s(?:one|option|choice|answer|candidate)\s"
-    r"(?:left|remaining|standing|that\s(?:remains|is\sleft))(?:\s(?:is|being))?|remain(?:s|ing)(?:\s(?:option|choice|one|answer|candidate))?"
-    rf"(?:\sis|,|{_COLON})?|(?:il\s)?ne\s(?:reste|demeure)(?:\sdonc)?\sque|il\sreste|(?:übrig\s)?bleibt|queda|rimane|resta|sobra"
+    r"(?:left|remaining|standing|that\s(?:remains|is\sleft))(?:\s(?:is|being))?|remain(?:s|ing)(?:\s(?:option|choice"
+    r"|one|answer|candidate))?"
+    rf"(?:\sis|,|{_COLON})?|(?:il\s)?ne\s(?:reste|demeure)(?:\sdonc)?\sque|il\sreste|(?:übrig\s)?bleibt|queda|rimane"
+    rf"|resta|sobra"
     r"|fica|остаётся|остается|залишається|zostaje|pozostaje|blijft|återstår|geriye|kalan|còn\slại(?:\slà)?)\b"
     r"|只?剩下?的?(?:是|为|就是)?|残(?:る|った)の?は|남는?\s?(?:것은|건)?"
 )
@@ -113,8 +121,14 @@ _ANCHOR = re.compile(
         r"cev yan jaw opç opz alte đáp отв вар від απά say take thin beli go went vote sett stic eli esco wäh "
         r"neh выб верн прав sce kies wyb seç chọn pili välj it['’\s] that['’\s] this\s whic c['’] es\s è\s det\s so\b "
         r"thus ther henc defi prob clea cert obvi sure also dahe donc quin port logo i\sm make\s scra on\ss "
-        r"wait actu no strik canc forg never rath sorr oops edit to\sc but sino sond mais bens lean lett letr buch vas vál răsp "
-        r"das\s i\sw i\si ich\s je\s quer quis vole inte я\s ik\s jag\s maks leav last one\s only rema il\s ne\s übri blei "
+        r"wait actu no strik canc forg never rath sorr oops edit to\sc but sino sond mais bens lean lett letr buch vas vál "
+        r"răsp "
+        r""
+        r""
+        r"das\s i\sw i\si ich\s je\s quer quis vole inte я\s ik\s jag\s maks leav last one\s only rema il\s ne\s "
+        r"übri blei "
+        r""
+        r""
         r"qued rima rest sobr fica ост зали zost pozo blij åter geri kala còn not nich niet nie non não не"
     )
 )
@@ -147,7 +161,8 @@ _MUST = (
     r"|looks?)(?:\sto\sbe)?)"
 )
 _VERDICT = re.compile(
-    r"\s(?:(?:it\sis|is\swhat\s(?:i|we)(?:\swould|['’]d)?\s(?:choose|pick|select|say|go\swith)|(?:would\s)?fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most"
+    r"\s(?:(?:it\sis|is\swhat\s(?:i|we)(?:\swould|['’]d)?\s(?:choose|pick|select|say|go\swith)"
+    r"|(?:would\s)?fits?\s(?:best|the\sbest)|makes?\s(?:the\s)?(?:most"
     r"|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
     rf"|(?:both\s|all\s)?{_MUST}\s{{1,3}}(?:(?:clearly|definitely|therefore|thus|the|both|all|only|most"
     rf"|most\slikely|likely|indeed|"
@@ -155,9 +170,11 @@ _VERDICT = re.compile(
     rf"(?:\s(?:correct\s)?(?:answer|option|choice|one|response|pick|fit)s?)?{_END}"
     r"|(?:as\s)?(?:the|my|our)\s(?:(?:only|final|most)\s)?(?:(?:correct|right|best|likely)\s)?(?:answer|option"
     r"|choice)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since)\b)"
-    r"|(?:alone\s)?(?:remains|is\s(?:the\s(?:only\s)?(?:odd\s(?:one|man)\sout|exception|outlier|one|(?:one|option|choice)\s(?:left|remaining))"
+    r"|(?:alone\s)?(?:remains|is\s(?:the\s(?:only\s)?(?:odd\s(?:one|man)\sout|exception|outlier|one|(?:one|option"
+    r"|choice)\s(?:left|remaining))"
     r"|left|it|all\sthat\s(?:is\sleft|remains))"
-    rf"|are\sleft|remain|does|do|fits?|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|übrig|bleibt|reste|queda|rimane|остаётся){_END}"
+    rf"|are\sleft|remain|does|do|fits?|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|übrig|bleibt|reste|queda"
+    rf"|rimane|остаётся){_END}"
     rf"|(?:—\s|являются\s|являет?ся\s)?(?:верн|правильн)\w{{1,4}}(?:\s(?:ответ\w{{0,2}}|вариант\w{{0,2}}))?{_END}"
     r"|(?:es|son|é|são|è|sono|está|estão|están|est|sont|ist|sind|är|is|zijn|são)\s(?:(?:la|le|the|die|das|het|a"
     r"|de)\s)?(?:correct\w{0,3}|corrett\w|corret\w{1,2}|richtig\w{0,2}|korrekt\w{0,2}|"
@@ -165,7 +182,8 @@ _VERDICT = re.compile(
     rf"|opção|alternativa|svar))?{_END})"
 )
 _MARKED = re.compile(
-    r"\s?[:=–-]\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false|no)(?=\s{0,2}(?:[.,;!)]|$|\n))"
+    r"[\s:=–-](?:(?<=\s)[:=–-]|(?<!\s))\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false"
+    r"|no)(?=\s{0,2}(?:[.,;!)]|$|\n))"
 )
 _VERDICT_BEYOND = re.compile(
     rf"\s?(?:[两兩二三四]?(?:个|個|项|項)?(?:选项|選項|项|項)?)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
@@ -190,49 +208,34 @@ def find_verdicts(lowered: str) -> Iterator[re.Match[str]]:
 
 
 _REJECTION = re.compile(
-    rf"\s(?:{_MUST}|can|could|seems?|looks?)\s(?:(?:clearly|definitely|also|therefore|both|all)\s){{0,2}}"
-    r"(?:not|incorrect|wrong|false|never)\b|\s(?:isn|aren|wasn|can|couldn)['’]t\b|\scannot\b"
-    r"|\s(?:do|does|did)(?:\snot|n['’]t)\s(?:fit|match|work|apply|satisfy|qualify|describe|meet|hold|answer|make\ssense|belong|correspond)\b|\s(?:(?:is|are|can\sbe|must\sbe|were|was)\s)(?:also\s)?(?:out|eliminated|excluded|ruled\sout|dismissed|discarded)\b"
-    r"|\s(?:ist|sind|est|sont|es|son|è|sono|é|são|está|estão|está)\s(?:falsch|faux|fausses?|incorrect\w{0,2}|fals[oa]s?|sbagliat\w|errad[oa]s?|errat\w|incorret[oa]s?)\b"
-    r"|\s(?:scheide[tn]|passt\snicht|passen\snicht|stimmt\snicht|n['’]est\b|ne\s|no\s(?:es|son|puede)\b|non\s(?:è|sono|può)\b|não\s(?:é|são|pode)\b"
-    r"|не\sподход|неверн|неправильн)"
-    r"|\s?(?:选项|選項)?(?:都|均|全)?(?:是|被)?(?:不正确|不正確|不对|不對|不是|不符|错|錯|排除)|\s?(?:は|が)(?:間違|誤|不正解|違)|\s?(?:은|는|가|이)\s?(?:틀|오답|아니)"
+    r"\s(?:"
+    rf"(?:{_MUST}|can|could|seems?|looks?)\s(?:(?:clearly|definitely|also|therefore|both|all)\s){{0,2}}"
+    r"(?:not|incorrect|wrong|false|never)\b|(?:isn|aren|wasn|can|couldn)['’]t\b|cannot\b"
+    r"|(?:do|does|did)(?:\snot|n['’]t)\s(?:fit|match|work|apply|satisfy|qualify|describe|meet|hold|answer|make\ssense"
+    r"|belong"
+    r"|correspond)\b"
+    r"|(?:is|are|can\sbe|must\sbe|were|was)\s(?:also\s)?(?:out|eliminated|excluded|ruled\sout|dismissed|discarded)\b"
+    r")"
 )
 _REJECTION_WORDS = (
-    "not",
-    "n't",
-    "n’t",
-    "wrong",
-    "incorrect",
-    "false",
-    "never",
-    "不",
-    "错",
-    " out",
-    "eliminated",
-    "excluded",
-    "dismissed",
+    *("not", "n't", "n’t", "wrong", "incorrect", "false", "never", " out", "eliminated", "excluded", "dismissed"),
     "discarded",
-    "falsch",
-    "nicht",
-    "scheide",
-    "faux",
-    "fausse",
-    " n",
-    "fals",
-    "sbagl",
-    "errad",
-    "errat",
-    "incorr",
-    "не",
-    "錯",
-    "排除",
-    "間違",
-    "誤",
-    "違",
-    "틀",
-    "오답",
-    "아니",
+)
+_REJECTION_EUROPEAN = re.compile(
+    r"\s(?:(?:ist|sind|est|sont|es|son|è|sono|é|são|está|estão|están)\s(?:falsch|faux|fausses?|incorrect\w{0,2}"
+    r"|fals[oa]s?"
+    r"|sbagliat\w|errad[oa]s?|errat\w|incorret[oa]s?)\b"
+    r"|(?:scheide[tn]|(?:passt|passen|stimmt)\snicht|n['’]est|ne|no\s(?:es|son|puede)|non\s(?:è|sono|può)|não\s(?:é"
+    r"|são|pode))\b"
+    r"|не\sподход|неверн|неправильн)"
+)
+_REJECTION_WORDS_EUROPEAN = (
+    *("falsch", "nicht", "scheide", "faux", "fauss", "fals", "sbagl", "errad", "errat", "incorre", "n'est", "n’est"),
+    *(" ne ", " no es", " no son", " no puede", " non ", " não ", "неверн", "неправ", "не подход"),
+)
+_REJECTION_BEYOND = _compile(
+    r"\s?(?:选项|選項)?(?:都|均|全)?(?:是|被)?(?:不正确|不正確|不对|不對|不是|不符|错|錯|排除)|\s?(?:は|が)(?:間違|誤|不正解|違)"
+    r"|\s?(?:은|는|가|이)\s?(?:틀|오답|아니)"
 )
 
 
@@ -241,3 +244,7 @@ def find_rejections(lowered: str) -> Iterator[re.Match[str]]:
     if any(word in lowered for word in _REJECTION_WORDS):
         yield from _REJECTION.finditer(lowered)
         yield from (match for match in _MARKED.finditer(lowered) if not match["right"])
+    if any(word in lowered for word in _REJECTION_WORDS_EUROPEAN):
+        yield from _REJECTION_EUROPEAN.finditer(lowered)
+    if not lowered.isascii():
+        yield from _REJECTION_BEYOND.finditer(lowered)

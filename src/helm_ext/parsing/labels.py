@@ -47,6 +47,9 @@ __all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_label", "read_labe
 HEAD = 4_000
 """Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
 
+_SHORTEST_TEXT = 3
+"""From this many characters on, a text is compared with the labels as they are written."""
+
 TAIL = 8_000
 """Characters at the end of a long completion that are looked at: where reasoning ends in an answer."""
 
@@ -76,6 +79,15 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         return ()
     if stripped in labels:
         return (stripped,)
+    for label, text in labels.items():  # quick, where no label could be spelled like the text
+        if (
+            text == stripped
+            and len(text) >= _SHORTEST_TEXT
+            and text[-1] not in ".)]"
+            and text not in (joined := " ".join(labels))
+            and joined.isascii()
+        ):
+            return (label,)
     label_set = get_label_set(tuple(labels))
     bare = label_set.by_core.get(_without_point(stripped))
     if bare is not None:

@@ -242,7 +242,8 @@ class Mentions:
     def _find_text_at(self, position: int, stop: int, behind: str | None) -> Item | None:
         place, peeled = _skip_space(self.text, position), self._dash_before(position)  # "answer - 5"
         for _ in range(_MAX_DECORATION):
-            for option in self.options.texts:
+            is_text = self.lowered.startswith(self.options.texts, place)
+            for option in self.options.texts if is_text else ():
                 end = place + len(option)
                 closed = _skip(self.text, end, CLOSERS) if self.lowered.startswith(option, place) else -1
                 if closed >= 0 and (stop in {end, closed} or self._ends_text(end) or self._goes_on(end)):
@@ -312,14 +313,14 @@ class Mentions:
         if match and (not after.isalnum() or _is_unspaced(after)):
             return True
         place = _skip_space(self.text, position)
-        return any(self.lowered.startswith(option, place) for option in self.options.texts)
+        return self.lowered.startswith(self.options.texts, place)
 
     def _dash_before(self, position: int) -> str:
         before = self.text[max(0, position - 4) : position].rstrip()[-1:]
         return before if before and before in DASHES else ""
 
     def names_text(self, option: str, longer: Iterable[str], spans: Iterable[tuple[int, int]]) -> bool:
-        """Tell whether an option's text stands as words of its own in `spans`, but for "not ..." and in a longer one."""
+        """Tell whether an option's text stands as words of its own in `spans`: not in "not ..." or a longer one."""
         lowered = self.lowered
         covers = [(text, at) for text in longer for at in range(len(text)) if text.startswith(option, at)]
         for begin, end in spans:

@@ -33,7 +33,9 @@ class Options:
         for text, named in [*self.by_text.items()]:
             if (bare := _BARE.sub("", text)) not in {"", text}:
                 self.by_text.setdefault(bare, named)
-        self.texts = sorted(self.by_text, key=len, reverse=True)
+        self.texts = tuple(sorted(self.by_text, key=len, reverse=True))
+        self.endings = (*self.texts, *label_set.by_folded_core)
+        """What an option that is named ends in, in lower case."""
         self.longest_text = max(map(len, self.by_text), default=0)
 
     def read_alone(self, text: str, *, margin: int = 40) -> str | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 __all__ = [
-    "APOLOGY",
     "APPOSITION",
     "CLAUSE_START",
     "CONCLUSION",
@@ -40,6 +40,7 @@ __all__ = [
     "VOID",
     "WEAKENED",
     "any_of",
+    "find_apologies",
 ]
 
 MARKER = "\ue000"
@@ -146,19 +147,32 @@ FINAL = re.compile(r"\bfinal\W{0,3}$", _FLAGS)
 """Before an introduction: nothing said before weighs as much."""
 
 _APOLOGY = (
-    r"\b(?:sorry|oops|whoops|apolog(?:y|ies|i[sz]e)|pardon|forgive\sme|my\s(?:bad|mistake|error)|typo|"
-    r"perd[oó]n\w{0,4}|disculp\w{1,4}|lo\ssiento|me\sequivoqu[eé]|desculp\w{1,4}|perdão|me\senganei|errei|"
-    r"scus[ai]\w{0,3}|mi\sscusi|perdona\w{0,3}|mi\ssono\ssbagliat[oa]|désolée?|excuse[zr]?-?\s?(?:moi|me)"
-    r"|je\sme\ssuis\stromp\w{1,3}|entschuldig\w{1,6}|verzeih\w{1,4}|tut\smir\sleid|geirrt|извини\w{0,3}|прости(?:те)?"
-    r"|ошиб\w{1,4}|вибач\w{1,4}|przepraszam|pomyłk\w|özür(?:\sdilerim)?|maaf|xin\slỗi|förlåt|ursäkta|beklager"
-    r"|omlouvám|promiňte|het\sspijt\sme|excuses|συγγνώμη|عذر\w{1,2}|آسف|סליחה|माफ\w{0,3}|क्षमा)\b"
-    r"|抱歉|对不起|對不起|不好意思|说错|說錯|弄错|すみません|ごめん|失礼|間違え|죄송|미안|실수|ขอโทษ"
+    r"\b"
+    + any_of(
+        r"sorry oops whoops apology apologies apologi[sz]e pardon forgive\sme my\sbad my\smistake my\serror typo "
+        r"perd[oó]n\w{0,4} perdão perdona\w{0,3} disculp\w{1,4} lo\ssiento me\sequivoqu[eé] desculp\w{1,4} "
+        r"me\senganei errei "
+        r"scus[ai]\w{0,3} mi\ssono\ssbagliat[oa] désolée? excuse[zrs]?(?:[\s-](?:moi|me))? je\sme\ssuis\stromp\w{1,3} "
+        r"entschuldig\w{1,6} verzeih\w{1,4} tut\smir\sleid geirrt het\sspijt\sme förlåt ursäkta beklager "
+        r"omlouvám promiňte "
+        r"извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam pomyłk\w özür maaf xin\slỗi "
+        r"συγγνώμη عذر\w{1,2} آسف סליחה "
+        r"माफ\w{0,3} क्षमा"
+    )
+    + r"\b"
 )
-APOLOGY = re.compile(unicodedata.normalize("NFKC", _APOLOGY), _FLAGS)
-"""What asks pardon for an answer that was wrong; the right one follows in the sentence."""
+_APOLOGY_BEYOND = r"|抱歉|对不起|對不起|不好意思|说错|說錯|弄错|すみません|ごめん|失礼|間違え|죄송|미안|실수|ขอโทษ"
+_ASCII_APOLOGY = re.compile(_APOLOGY, _FLAGS)
+_ANY_APOLOGY = re.compile(unicodedata.normalize("NFKC", _APOLOGY + _APOLOGY_BEYOND), _FLAGS)
+
+
+def find_apologies(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Find what asks pardon for an answer that was wrong; the right one follows in the sentence. From `start` on."""
+    return (_ASCII_APOLOGY if text.isascii() else _ANY_APOLOGY).finditer(text, start)
+
 
 CORRECTION = re.compile(
-    APOLOGY.pattern + r"|\b(?:wait|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
+    _ANY_APOLOGY.pattern + r"|\b(?:wait|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
     r"|re-?examine|second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|(?:scratch|strike|cancel|forget)\sthat|never\smind"
     r"|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|hold\son|no(?=,)|check\sagain|edit|update|revised"
     r"|corrección|correção|correzione|korrektur|rectification|correctie|korrekta|исправл\w{1,4}|en\srealidad|na\sverdade"
@@ -181,7 +195,7 @@ _OCCASION = (
 ELSEWHERE = re.compile(
     rf"\b(?:next|previous|prior|last|earlier|another|other|following|preceding|subsequent|second|old|older)"
     rf"(?:\s[\w'’]{{1,12}})?\s{_OCCASION}\b|\b(?:last|previous|next)\s(?:year|time|week|month|term|semester)"
-    rf"|\b(?:practice|mock|sample|trial|similar|related|midterm)(?:\s\w{{1,12}})?\s{_OCCASION}\b|\bback\sin\s|\bin\s(?:1[5-9]|20)\d\d\b|\byears?\sago\b|\byesterday\b|\bused\sto\b"
+    rf"|\b(?:practice|mock|sample|trial|similar|related|midterm)(?:\s\w{{1,12}})?\s{_OCCASION}\b|\bback\sin\s|\bin\s(?:1[5-9]|20)\d\d,?\s|\byears?\sago\b|\byesterday\b|\bused\sto\b"
     r"|\b(?:in|for|to|on|of)\s(?:question|problem|exercise|number|no\.|part|item|task)\s?#?\d{1,3}\b"
     r"|\b(?:l['’]année\sdernière|la\squestion\s(?:suivante|précédente)|l['’]autre\squestion|letzte[sn]?\s(?:jahr|mal)"
     r"|(?:nächste|vorige|andere|letzte|vorherige)n?\sfrage|el\saño\spasado|(?:otra|siguiente)\spregunta"

@@ -22,13 +22,13 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
     """
     mentions = Mentions(options, text)
     whole = _read_whole(mentions, text)
-    if whole is not None:
+    checklist = None if whole and len(whole) == 1 else read_checklist(mentions)
+    if whole is not None and checklist is None:
         return whole
     lines = _find_lines(text)
     statements = find_statements(mentions)
     first, last = _read_end_lines(mentions, lines)
     statements = [*first, *statements, *last]
-    checklist = read_checklist(mentions)
     if checklist:
         start, end, right = checklist
         statements = [s for s in statements if not start <= max(s.place, lines[0][0]) < end]

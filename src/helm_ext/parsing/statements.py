@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.spelling import OPENERS
+from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION
 
 __all__ = ["Rank", "Statement", "find_statements", "raise_corrections", "read_sentence"]
 
@@ -70,14 +70,15 @@ def find_statements(mentions: Mentions) -> list[Statement]:
         (introductions.find_rejections(lowered), True),
     ):
         statements.extend(_read_declared(mentions, list(found_here)[-_MAX_STATEMENTS:], is_denied=is_denied))
-    statements.extend(_read_apologies(mentions))
+    first = min((statement.place for statement in statements), default=0)
+    statements.extend(_read_apologies(mentions, first))
     statements.sort()
     return statements
 
 
-def _read_apologies(mentions: Mentions) -> Iterator[Statement]:
-    """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B". Or the next sentence does."""
-    for apology in list(phrases.APOLOGY.finditer(mentions.text))[-_MAX_STATEMENTS:]:
+def _read_apologies(mentions: Mentions, start: int) -> Iterator[Statement]:
+    """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B"."""
+    for apology in list(phrases.find_apologies(mentions.lowered, start))[-_MAX_STATEMENTS:]:
         begin = apology.end()
         ends = phrases.SENTENCE_END.finditer(mentions.text, begin, begin + _LONGEST_APOLOGY)
         stop = [*islice((end.start() for end in ends), 2), min(len(mentions.text), begin + _LONGEST_APOLOGY)][:2][-1]
@@ -159,9 +160,10 @@ def _read_replaced(mentions: Mentions, start: int, place: int, before: str) -> I
 def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
     """Yield the option of "Only B has ...", where it is not denied."""
     item = mentions.find_label(place)
-    if item and _HAS.match(mentions.text, item.stem) and not _is_void(before):
-        if not any(introductions.find_rejections(mentions.lowered[item.stem : item.stem + _LONGEST_APOLOGY])):
-            yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
+    if item is None or not _HAS.match(mentions.text, item.stem) or _is_void(before):
+        return
+    if not any(introductions.find_rejections(mentions.lowered[item.stem : item.stem + _LONGEST_APOLOGY])):
+        yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
 
 
 _HAS = re.compile(
@@ -266,6 +268,8 @@ def _skip_filler(text: str, position: int) -> int:
 def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_denied: bool) -> Iterator[Statement]:
     """Yield the options that stand before a verdict, from the beginning of their clause."""
     for verdict in verdicts:
+        if not _may_name(mentions, verdict.start()):
+            continue
         before = _sentence_before(mentions.text, verdict.start())
         begin = verdict.start() - len(before)
         places = [begin, *(begin + match.end() for match in _CLAUSE.finditer(before))]
@@ -285,6 +289,14 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
                 rank = Rank.SUGGESTED if is_weak else rank
                 yield Statement(place, verdict.end(), rank, read[0], is_denied)
             break
+
+
+def _may_name(mentions: Mentions, end: int) -> bool:
+    """Tell whether an option may end there: whether the words before are the end of one."""
+    before = mentions.lowered[max(0, end - mentions.options.longest_text - 32) : end].rstrip(
+        CLOSERS + PUNCTUATION + " "
+    )
+    return not before[-1:].isascii() or before.endswith(mentions.options.endings)
 
 
 _CLAUSE = re.compile(

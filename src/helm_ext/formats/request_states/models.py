@@ -94,14 +94,30 @@ class InstanceModel(TypedDict, total=False):
     """HELM's name of answer_mapping."""
 
 
+_MAX_WHOLE = 1 << 53
+"""Below, a float is the whole number that it shows."""
+
+_LARGEST = 1e100
+Measured = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST), msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
+"""A number that HELM's stats add up and square: `Stat.add` (helm/benchmark/metrics/statistic.py) fails beyond 1e154."""
+
+
 @with_config(_OPEN)
 class TokenModel(TypedDict, total=False):
     """One token of a completion."""
 
     text: Required[str]
     """The token."""
-    logprob: float | None
+    logprob: Measured | None
     """Its log-probability."""
+
+
+@with_config(_OPEN)
+class FinishReasonModel(TypedDict, total=False):
+    """Why a completion ended. HELM's metrics read its `reason`."""
+
+    reason: Required[str]
+    """`stop`, `length`, `endoftext`, or another word."""
 
 
 @with_config(_OPEN)
@@ -110,11 +126,11 @@ class CompletionModel(TypedDict, total=False):
 
     text: str | None
     """What the model wrote."""
-    logprob: float | None
+    logprob: Measured | None
     """Sum of the log-probabilities."""
     tokens: list[TokenModel] | None
     """Its tokens."""
-    finish_reason: dict[str, Any] | None
+    finish_reason: FinishReasonModel | None
     """Why it ended."""
     thinking: dict[str, Any] | None
     """HELM: `{text}` of a reasoning model."""
@@ -132,15 +148,15 @@ class ResultModel(TypedDict, total=False):
     """The model's outputs, in order. None, or a single empty one without tokens and success: not run."""
     cached: bool | None
     """Whether it came from a cache."""
-    request_time: float | None
+    request_time: Measured | None
     """Seconds."""
     request_datetime: int | float | None
     """Seconds since 1970."""
     error: str | None
     """What went wrong, if success is false."""
-    batch_size: int | None
+    batch_size: Annotated[int, Field(ge=1, le=_MAX_WHOLE), msgspec.Meta(ge=1, le=_MAX_WHOLE)] | None
     """HELM's."""
-    batch_request_time: float | None
+    batch_request_time: Measured | None
     """HELM's."""
     embedding: Any
     """HELM's; not used here."""
@@ -218,10 +234,6 @@ class StateModel(TypedDict, total=False):
     """HELM's."""
     num_conditioning_tokens: int | None
     """HELM's, for language modeling; not used here."""
-
-
-_MAX_WHOLE = 1 << 53
-"""Below, a float is the whole number that it shows."""
 
 
 STATE: TypeAdapter[StateModel] = TypeAdapter(StateModel)

@@ -36,8 +36,10 @@ def is_helm_state(state: Mapping[str, Any]) -> bool:
 def drop_nonfinite(value: Any) -> int:
     """Replace each NaN and infinity inside an object or list by None, in place, and return how many there were.
 
-    HELM would write them as they are, and no browser reads such a file.
+    HELM would write them as they are, and no browser reads such a file. Any other value holds none.
     """
+    if not isinstance(value, (dict, list)):
+        return 0
     count = 0
     for key, child in list(value.items()) if isinstance(value, dict) else enumerate(value):
         if isinstance(child, float):

@@ -127,10 +127,10 @@ class RowReader:
         """
         errors = self.problems.errors
         place = state.place
+        nonfinite = 0 if state.is_finite else drop_nonfinite(state.value)
         value = state.value if state.is_known else _validate(state)
         if value is None:
             return None
-        nonfinite = 0 if state.is_finite else drop_nonfinite(value)
         instance = value["instance"]
         references = instance.get("references") or []
         # Nearly all states hold nothing but `instance` and `request`.

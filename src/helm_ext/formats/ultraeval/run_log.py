@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, raise_for, show
 from helm_ext.evalset import EXTRA_KEY, Recorded, RecordedState
-from helm_ext.files import canonical_json
+from helm_ext.files import canonical_json, is_finite
 from helm_ext.formats.ultraeval.config import Metric, read_json
 from helm_ext.formats.ultraeval.lowering import check_options, to_gen_instance, to_ppl_instance
 from helm_ext.formats.ultraeval.sampling import Sampling
@@ -135,6 +135,9 @@ def _check_row(row: Mapping[str, Any], place: Location) -> list[Problem]:
         "prompt_inputs": isinstance(prompts, list) and all(isinstance(text, str) for text in prompts),
         "raw_outputs": isinstance(outputs, list),
     }
+    if checks["data"] and not is_finite(row["data"]):  # HELM's page, which is shown the row, reads strict JSON
+        message, hint = "NaN or Infinity, which are not JSON", "write a number or null; `raw_outputs` may hold them"
+        return [Problem(message, Location(place.path, place.line, "data"), hint, code="not-json")]
     return [
         Problem(
             f"not a line of instance.jsonl: {show(row.get(key))}",

@@ -17,7 +17,8 @@ __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_language
 
 KINDS: Final = (
     "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer",
-    "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler", "such", "self", "harm", "instead",
+    "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
+    "such", "asked", "topic", "rules", "self", "harm", "instead",
 )  # fmt: skip
 """What a phrase can mean; the comment at the top of refusals.txt says what each is for."""
 
@@ -168,7 +169,8 @@ class Tables:
         return [replace(self.languages[number], phrases=phrases) for number, phrases in found.items()]
 
 
-_SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such", "self", "instead")
+_SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such",
+             "asked", "self", "topic", "rules", "instead")  # fmt: skip
 """Without any of these a text does not speak of refusing."""
 
 

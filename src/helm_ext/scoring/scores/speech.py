@@ -1,0 +1,68 @@
+"""What the speaker of a chat reply says: its text without what is quoted, cut into sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["HEAD", "LONG", "Speech", "listen", "only_asks", "split_sentences"]
+
+HEAD = 1_500
+"""A refusal comes first: only so many characters of a reply are read. What is beyond is text, so an answer."""
+LONG = 350
+"""Characters of other text beside a refusal that make it unclear."""
+
+MIN_LINES = 3
+"""Lines of a list that are an answer."""
+
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED = re.compile(r'"[^"]*"')
+_SINGLE_QUOTED = re.compile(r"(?<!\w)'[^'\n]*(?:\w'\w[^'\n]*)*[.,!?]'(?!\w)")
+"""Speech in single quotes ends with punctuation; an apostrophe does not."""
+_QUOTES = str.maketrans(
+    dict.fromkeys("“”„«»「」『』＂", '"') | {"’": "'", "‘": "'"} | dict.fromkeys("*_\u200b\ufeff\u00ad", None)
+)
+_LISTED = re.compile(r"^\s*(?:[-•·]|\d{1,2}[.)])\s+\S", re.MULTILINE)
+_SPEAKER = re.compile(r"^\s*(\w[\w .]{0,20}):\s", re.MULTILINE)
+_INNER_POINT = re.compile(r"(?<=\w)\.(?=\w)")
+_SENTENCE = re.compile(r"[.!?。！？؟।;；\n…，、]+|(?<=[:：])\s+")
+
+
+@dataclass
+class Speech:
+    """The reply without what is quoted, and what its form says."""
+
+    text: str
+    shows: bool
+    """There is code or a list: an answer of some kind."""
+    is_dialogue: bool
+
+
+def listen(reply: str) -> Speech:
+    """Return what the speaker says in the beginning of `reply`, without code and quotations."""
+    head = reply[:HEAD].translate(_QUOTES).strip()
+    code = _CODE.search(head) is not None
+    head = _CODE.sub(" ", head).strip().lstrip("#> ")
+    speakers = {found[1] for found in _SPEAKER.finditer(head)}
+    lines = len(_LISTED.findall(head))
+    if head.count('"') == 1 or (head.count('"') == 2 and head[0] == head[-1] == '"'):
+        head = head.replace('"', "")  # the whole reply stands in quotes
+    head = _SINGLE_QUOTED.sub(" ", _QUOTED.sub(" ", head))
+    return Speech(head, code or lines >= MIN_LINES or len(reply) > HEAD + LONG, len(speakers) > 1)
+
+
+def split_sentences(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each sentence and whether it asks."""
+    text = _INNER_POINT.sub(" ", text)
+    start = 0
+    for found in _SENTENCE.finditer(text):
+        yield text[start : found.start()], "?" in found[0] or "？" in found[0] or "؟" in found[0]
+        start = found.end()
+    yield text[start:], False
+
+
+def only_asks(speech: Speech) -> bool:
+    """Tell whether the reply is nothing but questions."""
+    sentences = [asks for sentence, asks in split_sentences(speech.text) if sentence.strip()]
+    return bool(sentences) and all(sentences)
