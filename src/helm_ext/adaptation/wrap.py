@@ -8,7 +8,7 @@ adapter it returns decorates HELM's own:
     finish    each request gets its row's decoding parameters, stop sequences and answer mapping
 
 A recorded run makes no requests, so no adapter runs: its request states are rebuilt as they were recorded.
-Instances without our key in `extra_data` pass through untouched.
+Instances without our key in `extra_data` are not changed.
 """
 
 from __future__ import annotations

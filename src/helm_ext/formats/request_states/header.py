@@ -1,6 +1,6 @@
 """The first thing that is known of a file: its header, and `adapter_spec` as it is meant.
 
-Typos are resolved, doubled spellings compared, decoding parameters stand apart. Of a header that is wrong, what is
+Typos are resolved, doubled spellings compared, decoding parameters are kept apart. Of a header that is wrong, what is
 right is used all the same: the rows are read with it, so that one look finds all that is wrong.
 Every key and its default: docs/adapter_spec.md.
 """
@@ -230,7 +230,7 @@ def read_split(name: str) -> str | None:
 
 
 def _read_eval_splits(names: Sequence[str], problems: Problems) -> list[str]:
-    """Return the splits by HELM's names; what is none goes to the report."""
+    """Return the splits by HELM's names; names of no split, and train, are reported."""
     known = [name for name in SPLITS if name != "train"]
     splits: dict[str, None] = {}
     for index, name in enumerate(names):

@@ -189,7 +189,7 @@ def _plan(content: _Content, options: Options) -> File | None:
     plan = make_plan(content.header, options, survey, problems)
     counts = _count(plan, survey)
     file = File(plan, survey, problems, options.seed, counts)
-    content.checks.say(file)
+    content.checks.report(file)
     return file
 
 

@@ -14,7 +14,7 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
 from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
-from helm_ext.formats.request_states.scoring import make_scoring
+from helm_ext.formats.request_states.scoring import FileKind, make_scoring
 from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
@@ -95,10 +95,7 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
     settings = header.settings
     if method.name == "chat":
         settings = replace(settings, max_train_instances=0)
-    scoring = make_scoring(
-        header.keys.get("scoring") or {},
-        options.scoring,
-        problems,
+    kind = FileKind(
         method=method.name,
         output_format=settings.output_format,
         all_choice=survey.choice.count == survey.rows,
@@ -106,6 +103,7 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
         num_outputs=settings.num_outputs,
         stops=survey.stops,
     )
+    scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):
         scoring = replace(scoring, next_question=settings.next_question)
     wanted = 0 if survey.is_differentiated else settings.max_train_instances * settings.num_train_trials

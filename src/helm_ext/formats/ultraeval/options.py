@@ -58,7 +58,7 @@ class Options:
     """Of the dataset in reports."""
 
     def require_numbers(self) -> None:
-        """Raise RunEntryError for a number that is none, or too small."""
+        """Raise RunEntryError for a value that is no whole number, or a number that is too small."""
         for key, least in _LEAST.items():
             value = getattr(self, key)
             if value is None:

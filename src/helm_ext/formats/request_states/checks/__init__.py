@@ -1,4 +1,4 @@
-"""What is said about a file beyond the shape of its rows: one class a rule, which sees rows and then says its problems.
+"""What is said about a file beyond the shape of its rows: one class a rule, which sees rows and then reports problems.
 
 Each rule keeps a few counts and the first row it is about, however many rows there are (ids and inputs are compared:
 some bytes a row).
@@ -59,7 +59,7 @@ _RULES: tuple[type[Rule], ...] = (
     EmptyAnswers,
     ReasonedAnswers,
 )
-"""In the order in which problems of one line are said."""
+"""Problems of one line are reported in this order."""
 
 _READ_COMPLETIONS = (UnmappedCompletions, ReasonedAnswers)
 
@@ -83,7 +83,7 @@ class Checks:
         for rule in self._rules:
             rule.see_incomplete(row, requests)
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         """Let every rule report."""
         for rule in self._rules:
-            rule.say(file)
+            rule.report(file)

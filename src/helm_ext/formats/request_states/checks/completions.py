@@ -21,7 +21,7 @@ __all__ = ["IncompleteRecordings", "MissingRecordings", "ReasonedAnswers", "Unma
 class MissingRecordings(Rule):
     """Rows of a recorded file that were not run, or failed."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         statuses = file.survey.statuses
         evaluated = sum(first.count for first in statuses.values())
         for first, one, many, code in (
@@ -50,7 +50,7 @@ class IncompleteRecordings(Rule):
         self.requests = self.requests if self.found.count else requests
         self.found.add(row)
 
-    def say(self, file: File) -> None:  # noqa: ARG002
+    def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             there, needed = self.requests
             rows = count(self.found.count, "row has", "rows have")
@@ -86,7 +86,7 @@ class UnmappedCompletions(Rule):
         try:
             if not any(self._names(one["text"], options) for one in completions[: None if self.is_list else 1]):
                 self.found.add(row)
-        except ValueError:  # a regular expression that is none; reported with the header
+        except ValueError:  # an invalid regular expression; reported with the header
             return
 
     def _names(self, completion: str, options: Mapping[str, str]) -> bool:
@@ -96,7 +96,7 @@ class UnmappedCompletions(Rule):
             return False
         return any(parsing.read_choice(text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list))
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         if self.found.row is not None:
             file.counts["unmapped"] = self.found.count
             self.found.row.place.warn(
@@ -132,7 +132,7 @@ class ReasonedAnswers(Rule):
                 self.found.add(row)
                 self.leads[lead[0].strip()] += 1
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         plan, survey = file.plan, file.survey
         if self.is_extracted or plan.method != "generation" or survey.choice.count or survey.helm.count:
             return

@@ -47,7 +47,7 @@ class Ids(Rule):
             self.twin = self.places[self.order.index(hashed)]
         self.found.add(row)
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         row = self.found.row
         if row is None:
             return
@@ -109,7 +109,7 @@ class NonfiniteNumbers(Rule):
             self.found.add(row)
             self.numbers += row.nonfinite
 
-    def say(self, file: File) -> None:  # noqa: ARG002
+    def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             self.found.row.place.warn(
                 message=f"{count(self.numbers, 'number')} in {count(self.found.count, 'row')} "

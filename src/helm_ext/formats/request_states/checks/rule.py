@@ -34,7 +34,7 @@ class File:
 
 
 class Rule:
-    """Sees rows, then says what is wrong or odd. A rule overrides what it needs."""
+    """Sees rows, then reports what is wrong or odd. A rule overrides what it needs."""
 
     sees_all_states = False
     """Whether it also looks at rows of which a problem was reported, and at further states of HELM's about one row."""
@@ -48,5 +48,5 @@ class Rule:
     def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
         """Look at a row that lacks requests: how many are recorded with log-probabilities, how many are needed."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         """Report, when all rows were seen."""

@@ -18,7 +18,7 @@ EXPECTED_EVAL_ROWS = 100
 class TooFewRows(Rule):
     """A file with too few rows to draw demonstrations and leave one to evaluate."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         plan, problems = file.plan, file.problems
         if plan.can_run_live or problems.errors:  # rows that are wrong were not counted
             return
@@ -37,7 +37,7 @@ class TooFewRows(Rule):
 class SelectedSplits(Rule):
     """eval_splits that no row is of, or that leave rows out."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         survey, splits, problems = file.survey, file.plan.settings.eval_splits, file.problems
         if not splits or problems.errors:
             return
@@ -62,7 +62,7 @@ class SelectedSplits(Rule):
 class MissingSplit(Rule):
     """Rows without a split beside train rows."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         number = file.survey.splits[None]
         if file.survey.is_differentiated and number:
             message = f"{count(number, 'row has', 'rows have')} no split; evaluated, as others are train rows"
@@ -85,7 +85,7 @@ class Overlap(Rule):
             sent = canonical_json(given["messages"])
         self.inputs[row.split == "train"].add(hash(sent) & HASH_MASK)
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         number = len(self.inputs[0] & self.inputs[1])
         if file.survey.is_differentiated and number:
             file.problems.warn(
@@ -99,7 +99,7 @@ class Overlap(Rule):
 class RecordedTrain(Rule):
     """Recorded completions of rows that are demonstrations."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         found = file.survey.train_statuses["ok"]
         if file.survey.is_differentiated and found.row is not None:
             found.row.place.warn(
@@ -113,7 +113,7 @@ class RecordedTrain(Rule):
 class Undifferentiated(Rule):
     """A file that does not say which rows are demonstrations: they are drawn."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         survey, settings, problems = file.survey, file.plan.settings, file.problems
         if survey.is_differentiated or survey.helm.count:
             return

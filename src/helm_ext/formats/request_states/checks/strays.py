@@ -111,7 +111,7 @@ class StrayKeys(Rule):
             self.found[place, key] = First(), guessed
         self.found[place, key][0].add(row)
 
-    def say(self, file: File) -> None:  # noqa: ARG002
+    def report(self, file: File) -> None:  # noqa: ARG002
         for (place, key), (first, hint) in self.found.items():
             assert first.row is not None
             rows = count(first.count, "row has", "rows have")

@@ -34,7 +34,7 @@ class UnusedMapping(Rule):
         if row.labels_from == "file" and row.labels is not None:
             self.used.update(row.labels)
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         for label, target in (file.plan.settings.mapping or {}).items():
             if self.used and label not in self.used:
                 file.problems.add(
@@ -66,7 +66,7 @@ class NoCorrectReference(Rule):
             if len(found) < MOST_KEPT:
                 found.append((row.place, row.lack))
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         is_odd = file.survey.is_differentiated
         wrong = self.others if is_odd else sorted([*self.train, *self.others], key=lambda found: found[0].index)
         for place, lack in wrong:
@@ -102,7 +102,7 @@ class UntaggedReference(Rule):
         if row.is_untagged:
             self.found.add(row)
 
-    def say(self, file: File) -> None:  # noqa: ARG002
+    def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             rows = count(self.found.count, "row has", "rows have")
             self.found.row.place.warn(
@@ -127,7 +127,7 @@ class EmptyAnswers(Rule):
         if "" in row.golds:
             (self.train if row.split == "train" else self.others).add(row)
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         survey, settings = file.survey, file.plan.settings
         draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
         first, may_be_drawn = self.train, self.train.count
@@ -156,7 +156,7 @@ class EmptyAnswers(Rule):
 class StopsInReferences(Rule):
     """Correct references that hold a stop sequence: no live model says what stands behind it."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         found, cut_at = file.survey.with_stop, file.plan.scoring.cut_at
         if found.row is not None:
             found.row.place.warn(
@@ -173,7 +173,7 @@ class StopsInReferences(Rule):
 class DoubledPrompt(Rule):
     """Texts that hold the prefixes already which the prompt puts around them."""
 
-    def say(self, file: File) -> None:
+    def report(self, file: File) -> None:
         survey, plan = file.survey, file.plan
         if survey.helm.count or plan.method == "chat":
             return
