@@ -43,6 +43,7 @@ TESTS = {
     "formats/request_states/instances": STATES,
     "formats/request_states/labels": STATES,
     "formats/request_states/plan": STATES,
+    "formats/request_states/survey": STATES,
     "formats/ultraeval/sampling": ["unit/test_ultraeval.py"],
     "hub/archive": ["unit/test_innodata_bundle.py", "unit/test_innodata_records.py"],
     "hub/bundle": HUB,

@@ -160,8 +160,9 @@ class TestTooFewRows:
 def read_rows(tmp_path, rows, name="rows.jsonl"):
     """The rows of a file, as the draw sees them."""
     from helm_ext.errors import Problems
+    from helm_ext.formats.request_states.header import Context
     from helm_ext.formats.request_states.reading import open_file
-    from helm_ext.formats.request_states.rows import Context, RowReader
+    from helm_ext.formats.request_states.rows import RowReader
 
     found = Problems()
     reader = RowReader(Context("generation", "A. ", None, None), found)

@@ -9,7 +9,7 @@ from request_states_files import answered, problems, state
 
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.formats import request_states
-from helm_ext.formats.request_states.models import METHODS, UNSUPPORTED_METHODS
+from helm_ext.formats.request_states.header_models import METHODS, UNSUPPORTED_METHODS
 
 SCHEMA = request_states.json_schema()
 

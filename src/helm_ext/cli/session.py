@@ -1,4 +1,4 @@
-"""HELM inside this process: the steps of `helm-run` that `preview` and `score` share with it."""
+"""The steps of `helm-run` that `preview` and `score` take in this process."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def choose_format(kind: str | None, file: Path) -> Format:
 
 
 def find_file(file: Path) -> Path:
-    """Take a dataset's name, as in `dataset=NAME`, for its file."""
+    """Return the file: `file` itself where it exists, else that of the dataset of this name, as in `dataset=NAME`."""
     if file.exists():
         return file
     found = (format_.find(str(file)) for format_ in all_formats())
