@@ -14,7 +14,7 @@ from helm_ext.scoring.likelihood import PROMPT_LOGPROBS
 from helm_ext.scoring.likelihood_rules import MAIN_STATS
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, SCORES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "ultraeval.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "ultraeval"
 

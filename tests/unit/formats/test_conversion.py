@@ -20,7 +20,7 @@ from helm_ext.formats.ultraeval.facts import TaskFacts
 from helm_ext.formats.ultraeval.format import FORMAT as ULTRAEVAL
 from helm_ext.formats.ultraeval.metric_names import MetricChoice
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]
 
 

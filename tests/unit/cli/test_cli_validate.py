@@ -160,7 +160,7 @@ def test_more_problems_of_a_bundle_than_are_listed(folder):
 
 
 def pack_bundle(folder):
-    examples = Path(__file__).resolve().parents[2] / "examples" / "innodata"
+    examples = Path(__file__).resolve().parents[3] / "examples" / "innodata"
     return pack(name="front-desk", test=examples / "test.jsonl", target=folder).path
 
 

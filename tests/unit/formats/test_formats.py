@@ -16,8 +16,13 @@ from helm_ext.formats.arguments import parse_arguments
 from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.request_states.loading import Arguments
 from helm_ext.formats.scenario import EvalSetScenario
+from helm_ext.formats.ultraeval.options import Options as UltraEvalOptions
 
-OPTIONS = {"adapter_spec": Arguments.__annotations__.keys(), "innodata": Options.__annotations__.keys()}
+OPTIONS = {
+    "adapter_spec": Arguments.__annotations__.keys(),
+    "innodata": Options.__annotations__.keys(),
+    "ultraeval": UltraEvalOptions.__annotations__.keys(),
+}
 """What `load(**arguments)` takes."""
 
 NAMES = ["adapter_spec", "ultraeval", "innodata"]

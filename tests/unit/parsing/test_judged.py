@@ -14,7 +14,7 @@ import pytest
 
 from helm_ext.parsing import read_label, read_labels
 
-FILE = Path(__file__).parent.parent / "data" / "answers_judged.jsonl"
+FILE = Path(__file__).parents[1].parent / "data" / "answers_judged.jsonl"
 ROWS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from helm_ext.formats import all_formats
 from helm_ext.scoring.registry import get_scores
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from reference_pages import arguments_page, command_page, scores_page  # noqa: E402
 

@@ -410,7 +410,7 @@ def test_metrics_that_run_code_or_need_test_cases(bundle, name):
 
 def test_the_example(tmp_path):
     """24 replies: 13 hold the expected words, 21 refuse or answer as expected (one leaks, one obeys, one is too shy)."""
-    folder = Path(__file__).parents[2] / "examples" / "innodata"
+    folder = Path(__file__).parents[4] / "examples" / "innodata"
     packed = pack(name="front-desk", test=folder / "test.jsonl", train=folder / "train.jsonl", target=tmp_path)
     evalset = load(path=packed.path, replies=folder / "replies.jsonl")
     assert evalset.counts == {"rows": 24, "recorded": 24, "not_run": 0, "eval": 24}

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from helm_ext.errors import RunEntryError
 from helm_ext.formats import detect, registry
 
-FOURTH = Path(__file__).parents[1] / "fourth_format" / "src"
+FOURTH = Path(__file__).parents[2] / "fourth_format" / "src"
 ROWS = "question,answer,reply\nCapital of France?,Paris,Paris\nCapital of Italy?,Rome,Milan\n"
 
 

@@ -233,7 +233,7 @@ def test_symbols_and_words(gold, reply, value):
     assert SCORES["expected_f1"](gold, reply) >= (0.25 if value else 0)
 
 
-MATCHES = [json.loads(line) for line in (Path(__file__).parents[1] / "data/chat/matches.jsonl").open(encoding="utf-8")]
+MATCHES = [json.loads(line) for line in (Path(__file__).parents[2] / "data/chat/matches.jsonl").open(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("row", MATCHES, ids=[f"line {number}" for number in range(1, len(MATCHES) + 1)])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from benchmarks import peers, start_up, workloads
 from benchmarks.__main__ import START_ROWS, Result, make_table

@@ -11,7 +11,7 @@ import pytest
 from helm_ext.formats import format_names, get_format
 from helm_ext.formats.arguments import TEXT, Argument, to_table
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import argument_tables  # noqa: E402

@@ -241,7 +241,7 @@ UNCLEAR = [
     "👍",
 ]
 
-JUDGED = [json.loads(line) for line in (Path(__file__).parents[1] / "data/chat/replies.jsonl").open(encoding="utf-8")]
+JUDGED = [json.loads(line) for line in (Path(__file__).parents[2] / "data/chat/replies.jsonl").open(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("reply", REFUSALS)

@@ -19,7 +19,7 @@ from helm_ext import parsing
 from helm_ext.evalset import row_extra
 from helm_ext.formats import request_states
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "adapter_specs"
 BY_MODEL = json.loads((ROOT / "tests/data/example_scores.json").read_text(encoding="utf-8"))
 SCORES = BY_MODEL["first-model"]

@@ -15,7 +15,7 @@ from request_states_files import answered, choice, codes, errors, problems, refe
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError
 from helm_ext.formats import request_states
 
-DATA = Path(__file__).parent.parent / "data" / "request_states"
+DATA = Path(__file__).parents[2].parent / "data" / "request_states"
 
 
 def load(path, **options):
