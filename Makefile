@@ -3,7 +3,8 @@
 # make check  lint, types, layers, unit tests, property and contract tests with few examples (a minute and a half at most)
 # make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
-# make mutants  do the tests notice when the code is wrong? (tests/mutants.md; an hour)
+# make mutants  do the tests notice when the code is wrong? One module after the other, with its tests (tools/mutants.py;
+#               what changes nothing: tests/mutants.md). All take hours; name some, or draw a sample of each
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -45,7 +46,7 @@ format: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
 
-# Which functions: MUTANTS="helm_ext.parsing*"
+# Which modules, and how many changes of each: MUTANTS="scoring/stops" or MUTANTS="--sample 50 scoring/* hub/meta"
 MUTANTS ?=
 mutants: $(VENV)/.ready
 	$(BIN)/python tools/mutants.py $(MUTANTS)

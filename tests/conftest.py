@@ -5,6 +5,11 @@ from __future__ import annotations
 import hypothesis
 import pytest
 
+# The same examples every time, so that a run tells of a change and not of luck; `--hypothesis-profile=search` looks for
+# new ones.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.register_profile("search", derandomize=False, max_examples=1_000)
+hypothesis.settings.load_profile("same")
 # For `make check` and `make mutants`: few examples, the same ones every time. Tests that say how many they need get them.
 hypothesis.settings.register_profile("check", max_examples=20, derandomize=True)
 

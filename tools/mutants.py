@@ -34,27 +34,29 @@ ENOUGH = 0.92
 NOTICED = {"killed", "timeout", "segfault", "suspicious", "caught by type check"}
 """mutmut's words for a change that made a test fail, hang or crash."""
 
-PARSING = ["unit/test_parsing_*.py", "property/test_parsing_*.py"]
-STATES = ["unit/test_request_states_*.py", "property/test_request_states_properties.py"]
-HUB = ["unit/test_hub*.py", "unit/test_innodata_bundle.py", "unit/test_innodata_records.py"]
+PARSING = ["unit/parsing/test_*.py", "property/test_parsing_*.py"]
+STATES = ["unit/formats/request_states/test_*.py", "property/test_request_states_properties.py"]
+HUB = ["unit/hub/test_*.py"]
 TESTS = {
-    "adaptation/row_order": ["unit/test_row_order.py"],
-    "errors/collector": ["unit/test_errors.py"],
+    "adaptation/row_order": ["unit/adaptation/test_row_order.py"],
+    "errors/collector": ["unit/errors/test_errors.py"],
     "formats/request_states/instances": STATES,
     "formats/request_states/labels": STATES,
     "formats/request_states/plan": STATES,
-    "formats/ultraeval/sampling": ["unit/test_ultraeval.py"],
-    "hub/archive": ["unit/test_innodata_bundle.py", "unit/test_innodata_records.py"],
+    "formats/request_states/survey": STATES,
+    "formats/ultraeval/sampling": ["unit/formats/ultraeval/test_ultraeval.py"],
+    "hub/archive": ["unit/hub/test_innodata_bundle.py", "unit/hub/test_innodata_records.py"],
     "hub/bundle": HUB,
-    "hub/difference": ["unit/test_hub*.py"],
+    "hub/difference": ["unit/hub/test_hub*.py"],
     "hub/entries": HUB,
     "hub/meta": HUB,
-    "hub/operations": ["unit/test_hub*.py"],
+    "hub/operations": ["unit/hub/test_hub*.py"],
     "hub/packing": HUB,
     "hub/records": HUB,
-    "hub/storage": ["unit/test_hub.py", "unit/test_hub_shared.py"],
-    "hub/tables": ["unit/test_hub*.py"],
+    "hub/storage": ["unit/hub/test_hub.py", "unit/hub/test_hub_shared.py"],
+    "hub/tables": ["unit/hub/test_hub*.py"],
     "hub/verifying": HUB,
+    "parsing/checklists": PARSING,
     "parsing/choices": PARSING,
     "parsing/introductions": PARSING,
     "parsing/labels": PARSING,
@@ -67,32 +69,46 @@ TESTS = {
     "parsing/segments": PARSING,
     "parsing/spelling": PARSING,
     "parsing/statements": PARSING,
-    "scoring/annotators": ["unit/test_answers.py", "unit/test_metrics.py"],
-    "scoring/answers": ["unit/test_answers.py", "unit/test_metrics.py"],
-    "scoring/breakdown": ["unit/test_breakdown.py", "unit/test_metrics.py"],
-    "scoring/code_execution": ["unit/test_code_execution.py"],
-    "scoring/completeness": ["unit/test_metrics.py", "unit/test_likelihood.py"],
-    "scoring/likelihood": ["unit/test_likelihood.py"],
-    "scoring/likelihood_rules": ["unit/test_likelihood.py"],
-    "scoring/metrics": ["unit/test_metrics.py", "unit/test_answers.py", "unit/test_breakdown.py"],
-    "scoring/normal_form": ["unit/test_metrics.py", "property/test_normal_form_properties.py"],
-    "scoring/references": ["unit/test_metrics.py", "unit/test_answers.py"],
-    "scoring/registry": ["unit/test_score_registry.py"],
-    "scoring/score": ["unit/test_score_registry.py"],
-    "scoring/scores/chat": ["unit/test_chat_scores.py"],
-    "scoring/scores/helm": ["unit/test_score_registry.py"],
-    "scoring/scores/lists": ["unit/test_lists.py", "unit/test_score_registry.py"],
-    "scoring/scores/phrases": ["unit/test_refusals.py"],
-    "scoring/scores/refusal": ["unit/test_refusals.py"],
-    "scoring/scores/rouge_chinese": ["unit/test_ultraeval_scores.py"],
-    "scoring/scores/short_answers": ["unit/test_short_answers.py"],
-    "scoring/scores/ultraeval": ["unit/test_ultraeval_scores.py"],
-    "scoring/scores/words": ["unit/test_chat_scores.py"],
-    "scoring/stops": ["unit/test_stops.py"],
+    "scoring/annotators": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
+    "scoring/answers": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
+    "scoring/breakdown": ["unit/scoring/test_breakdown.py", "unit/scoring/test_metrics.py"],
+    "scoring/code_execution": ["unit/scoring/test_code_execution.py"],
+    "scoring/completeness": ["unit/scoring/test_completeness.py"],
+    "scoring/likelihood": ["unit/scoring/test_likelihood.py"],
+    "scoring/likelihood_rules": ["unit/scoring/test_likelihood.py"],
+    "scoring/metrics": [
+        "unit/scoring/test_metrics.py",
+        "unit/scoring/test_answers.py",
+        "unit/scoring/test_breakdown.py",
+    ],
+    "scoring/normal_form": ["unit/scoring/test_short_answers.py", "property/test_normal_form_properties.py"],
+    "scoring/references": ["unit/scoring/test_completeness.py", "unit/scoring/test_metrics.py"],
+    "scoring/registry": ["unit/scoring/test_score_registry.py"],
+    "scoring/score": ["unit/scoring/test_score_registry.py"],
+    "scoring/scores/chat": ["unit/scoring/test_chat_scores.py"],
+    "scoring/scores/helm": ["unit/scoring/test_score_registry.py"],
+    "scoring/scores/lists": ["unit/scoring/test_lists.py", "unit/scoring/test_score_registry.py"],
+    "scoring/scores/phrases": ["unit/scoring/test_refusals.py"],
+    "scoring/scores/refusal": ["unit/scoring/test_refusals.py"],
+    "scoring/scores/rouge_chinese": ["unit/scoring/test_ultraeval_scores.py"],
+    "scoring/scores/short_answers": ["unit/scoring/test_short_answers.py"],
+    "scoring/scores/speech": ["unit/scoring/test_refusals.py"],
+    "scoring/scores/ultraeval": ["unit/scoring/test_ultraeval_scores.py"],
+    "scoring/scores/words": ["unit/scoring/test_chat_scores.py"],
+    "scoring/stops": ["unit/scoring/test_stops.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
 
-PRELOAD = ["hypothesis", "pytest", "orjson", "msgspec", "helm.benchmark.runner", "helm.benchmark.metrics.basic_metrics"]
+PRELOAD = [
+    "_hypothesis_pytestplugin",
+    "hypothesis",
+    "pytest",
+    "pytest_timeout",
+    "orjson",
+    "msgspec",
+    "helm.benchmark.runner",
+    "helm.benchmark.metrics.basic_metrics",
+]
 """What tests import besides helm_ext: it is imported once for all of them, since it takes seconds."""
 
 Change = tuple[str, str, str]
@@ -144,7 +160,7 @@ def find_tests(module: str) -> list[str]:
 
 
 def widen(tests_of: dict[str, set[str]], tests: list[str]) -> None:
-    """Give all tests to each function that the first test ran, for mutmut counts what ran on import as run by that one."""
+    """Give all tests to each function that the first one ran: mutmut counts what ran on import as run by that one."""
     for own in tests_of.values():
         if tests[0] in own:
             own.update(tests)
@@ -217,6 +233,9 @@ def main() -> None:
         raise SystemExit(not try_module(given.modules[0], given.sample))
     # The mutants must be imported, not the sources beside them.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Looking for plugins takes longer than most tests; pyproject.toml names those that are needed.
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = [] if given.sample is None else ["--sample", str(given.sample)]
     good = True
     for module in choose_modules(given.modules):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from helm_ext.formats.ultraeval.prompt import Question, make_questions
 from helm_ext.formats.ultraeval.script import load_script
+from helm_ext.formats.ultraeval.task import Task
 
 SCRIPT = """\
 def transform(data, n, r, name):
@@ -56,8 +57,10 @@ ROW = st.fixed_dictionaries(
 ROWS = st.lists(ROW, min_size=4, max_size=12)
 
 
-def ours(rows, **options):
-    made = list(make_questions(LOADED, rows, dataset_name="a_b_gen", **options))
+def ours(rows, *, fewshot=0, description="", **options):
+    nowhere = Path("nowhere")
+    task = Task("a_b_gen", "a", "gen", nowhere, nowhere, None, description=description, fewshot=fewshot)
+    made = list(make_questions(LOADED, task, rows, **options))
     assert all(isinstance(one, Question) for one in made)
     return made
 

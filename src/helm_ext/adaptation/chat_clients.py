@@ -7,7 +7,12 @@ client's class, as read in HELM 0.5.16; tests/contract/test_chat_clients.py comp
 
 from __future__ import annotations
 
-__all__ = ["IGNORES_MESSAGES", "ignores_messages"]
+from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, AdapterSpec
+from helm.benchmark.model_deployment_registry import get_model_deployment
+
+from helm_ext.errors import RunEntryError
+
+__all__ = ["IGNORES_MESSAGES", "ignores_messages", "require_chat_client"]
 
 IGNORES_MESSAGES = frozenset(
     f"helm.clients.{name}"
@@ -50,3 +55,16 @@ IGNORES_MESSAGES = frozenset(
 def ignores_messages(client_class: str) -> bool:
     """Whether a deployment with this client would be asked an empty prompt by the chat method."""
     return client_class in IGNORES_MESSAGES
+
+
+def require_chat_client(adapter_spec: AdapterSpec) -> None:
+    """Raise RunEntryError for the chat method where the deployment's client would be asked an empty prompt."""
+    if adapter_spec.method != ADAPT_CHAT:
+        return
+    client_class = get_model_deployment(adapter_spec.model_deployment).client_spec.class_name
+    if ignores_messages(client_class):
+        raise RunEntryError(
+            f"{adapter_spec.model_deployment}: its client {client_class} ignores chat messages, so the model would be "
+            "asked an empty prompt\n  hint: render=text writes the conversation as a text prompt (innodata:), or name "
+            "a chat deployment"
+        )

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from helm_ext.errors import HelmExtError
+from collections.abc import Sequence
 
-__all__ = ["PROMPT_LOGPROBS", "LogprobsMissingError", "explain_missing", "gives_prompt_logprobs"]
+from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.benchmark.scenarios.scenario import Instance
+
+from helm_ext.errors import HelmExtError
+from helm_ext.evalset import row_extra
+
+__all__ = [
+    "PROMPT_LOGPROBS",
+    "LogprobsMissingError",
+    "explain_missing",
+    "gives_prompt_logprobs",
+    "require_prompt_logprobs",
+]
 
 _GIVES = (
     "huggingface_client.HuggingFaceClient",
@@ -70,6 +82,15 @@ def explain_missing(deployment: str) -> str:
     """Return what is wrong with a deployment without log-probabilities of the prompt, and what to use instead."""
     return (
         f"{deployment} returned no log-probabilities for the prompt, and PPL compares nothing else\n"
-        "  hint: use a deployment whose client gives them (Hugging Face, vLLM, legacy completions), "
+        """Raise LogprobsMissingError, before any request, where options are compared and the client gives no values."""
         "or the dataset's GEN script: method=gen"
     )
+
+
+def require_prompt_logprobs(deployment: str, instances: Sequence[Instance]) -> None:
+    """Raise LogprobsMissingError, before any request, where options are compared and the client gives no values."""
+    if not any("score" in row_extra(instance) for instance in instances):
+        return
+    client_class = get_model_deployment(deployment).client_spec.class_name
+    if gives_prompt_logprobs(client_class) is False:
+        raise LogprobsMissingError(explain_missing(deployment))

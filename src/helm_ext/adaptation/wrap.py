@@ -8,25 +8,24 @@ adapter it returns decorates HELM's own:
     finish    each request gets its row's decoding parameters, stop sequences and answer mapping
 
 A recorded run makes no requests, so no adapter runs: its request states are rebuilt as they were recorded.
-Instances without our key in `extra_data` pass through untouched.
+Instances without our key in `extra_data` are not changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, ADAPT_LANGUAGE_MODELING, AdapterSpec
+from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter import Adapter
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Instance
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.adaptation import recorded
-from helm_ext.adaptation.chat_clients import ignores_messages
-from helm_ext.adaptation.likelihood_clients import LogprobsMissingError, explain_missing, gives_prompt_logprobs
+from helm_ext.adaptation.chat_clients import require_chat_client
+from helm_ext.adaptation.likelihood_clients import require_prompt_logprobs
 from helm_ext.adaptation.row_order import in_file_order
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, garbage, row_extra
@@ -94,8 +93,8 @@ class EvalSetAdapter(Adapter):
         return self._adapt_live(instances, parallelism)
 
     def _adapt_live(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
-        _require_chat_client(self.adapter_spec)
-        _require_prompt_logprobs(self.adapter_spec, instances)
+        require_chat_client(self.adapter_spec)
+        require_prompt_logprobs(self.adapter_spec.model_deployment, instances)
         prepared = [
             prepare(instance, self.adapter_spec, self.adapter.window_service)
             for instance in select(instances, self.adapter_spec, "live")
@@ -124,11 +123,6 @@ class Prepared:
         """The question does not fit the window, alone or with one of its options: the whole row is left out."""
 
 
-def take_part(instances: Iterable[Instance], kind: str) -> list[Instance]:
-    """Return the instances that take part in runs of this kind (`live` or `recorded`)."""
-    return [instance for instance in instances if row_extra(instance).get("only", kind) == kind]
-
-
 def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) -> list[Instance]:
     """Return the train rows, and the rows that a run of this kind evaluates: those of an eval split that take part.
 
@@ -136,7 +130,8 @@ def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) 
     Raises RunEntryError when there is nothing to evaluate: HELM would finish such a run as if all were well.
     """
     eval_splits = adapter_spec.eval_splits or EVAL_SPLITS
-    chosen = [i for i in take_part(instances, kind) if i.split == TRAIN_SPLIT or i.split in eval_splits]
+    evaluable = {TRAIN_SPLIT, *eval_splits}
+    chosen = [row for row in instances if row.split in evaluable and row_extra(row).get("only", kind) == kind]
     offered = [instance for instance in instances if instance.split != TRAIN_SPLIT]
     evaluated = sum(instance.split != TRAIN_SPLIT for instance in chosen)
     limit = adapter_spec.max_eval_instances
@@ -268,28 +263,6 @@ def without_recording(instance: Instance) -> Instance:
 
 def _with_extra(instance: Instance, extra: RowExtra) -> Instance:
     return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
-
-
-def _require_chat_client(adapter_spec: AdapterSpec) -> None:
-    """Refuse the chat method for a client that would be asked an empty prompt."""
-    if adapter_spec.method != ADAPT_CHAT:
-        return
-    client_class = get_model_deployment(adapter_spec.model_deployment).client_spec.class_name
-    if ignores_messages(client_class):
-        raise RunEntryError(
-            f"{adapter_spec.model_deployment}: its client {client_class} ignores chat messages, so the model would be "
-            "asked an empty prompt\n  hint: render=text writes the conversation as a text prompt (innodata:), or name "
-            "a chat deployment"
-        )
-
-
-def _require_prompt_logprobs(adapter_spec: AdapterSpec, instances: Sequence[Instance]) -> None:
-    """Refuse sentence likelihoods, before any request, for a client known to give none."""
-    if not any("score" in row_extra(instance) for instance in instances):
-        return
-    client_class = get_model_deployment(adapter_spec.model_deployment).client_spec.class_name
-    if gives_prompt_logprobs(client_class) is False:
-        raise LogprobsMissingError(explain_missing(adapter_spec.model_deployment))
 
 
 def _log_ignored_recordings(instances: Sequence[Instance]) -> None:

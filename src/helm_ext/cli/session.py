@@ -1,4 +1,4 @@
-"""HELM inside this process: the steps of `helm-run` that `preview` and `score` share with it."""
+"""The steps of `helm-run` that `preview` and `score` take in this process."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def choose_format(kind: str | None, file: Path) -> Format:
 
 
 def find_file(file: Path) -> Path:
-    """Take a dataset's name, as in `dataset=NAME`, for its file."""
+    """Return the file: `file` itself where it exists, else that of the dataset of this name, as in `dataset=NAME`."""
     if file.exists():
         return file
     found = (format_.find(str(file)) for format_ in all_formats())
@@ -177,6 +177,8 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
 
 
 _NUMBERS = ("temperature", "max_train_instances", "max_eval_instances", "num_outputs", "num_trials", "num_train_trials")
+_LOWEST = {"max_eval_instances": 1, "num_outputs": 1, "num_trials": 1, "num_train_trials": 1}
+"""The whole numbers among them that HELM counts with: others end in a traceback of its runner."""
 
 
 def _require_numbers(run_spec: RunSpec) -> None:
@@ -185,3 +187,7 @@ def _require_numbers(run_spec: RunSpec) -> None:
         value = getattr(run_spec.adapter_spec, name)
         if isinstance(value, str):
             raise RunEntryError(f"{name}={value}: expected a number")
+        lowest = _LOWEST.get(name)
+        is_absent = value is None and name == "max_eval_instances"
+        if lowest is not None and not is_absent and (type(value) is not int or value < lowest):
+            raise RunEntryError(f"{name}={value}: expected a whole number from {lowest} on")

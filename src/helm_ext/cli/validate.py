@@ -62,7 +62,7 @@ def validate(
 def check_file(
     file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False
 ) -> dict[str, Any]:
-    """Return `{file, format, problems, counts}` for one file. Raises RunEntryError for arguments that are none."""
+    """Return `{file, format, problems, counts}` for one file. Raises RunEntryError for unknown arguments."""
     problems: list[Problem] = []
     counts: dict[str, int] = {}
     file = find_file(file)
@@ -108,7 +108,7 @@ def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
 
 
 SHOWN_PROBLEMS = 20
-"""Of one kind. Thousands of rows with the same mistake would hide the others."""
+"""So many problems of one kind are printed. Thousands of rows with the same mistake would hide the others."""
 
 
 def _print_text(report: Mapping[str, Any]) -> None:
@@ -143,7 +143,7 @@ _SINGULAR = {"rows": "row", "demonstrations": "demonstration"}
 
 
 def _kind(problem: Problem) -> tuple[str, ...]:
-    """The same mistake: one code at one field, in whatever row."""
+    """Return what equal mistakes share: one code at one field, in whatever row."""
     field = re.sub(r"\d+", "*", problem.location.field)
     return problem.severity, problem.location.path, field, problem.code or problem.message
 
@@ -162,7 +162,7 @@ def _to_json(problem: Problem) -> dict[str, Any]:
 
 
 def _to_github(problem: Problem) -> str:
-    """One workflow command, escaped as GitHub asks: %, CR and LF everywhere, `:` and `,` in properties."""
+    """Return a workflow command, escaped as GitHub asks: %, CR and LF everywhere, `:` and `,` in properties."""
     location = problem.location
     text = f"{location.field}: {problem.message}" if location.field else problem.message
     if problem.hint:

@@ -4,8 +4,8 @@ A run makes millions of objects and frees few before it ends. Python's collector
 again and again, and finds none. Reference counts free what is dropped.
 
 Plain equivalent: nothing, `contextlib.nullcontext()`. `paused` saves 30 % of a recorded run (10,000 rows), `relaxed`
-40 % of a run that builds prompts (1,500 rows of W1, a client that answers at once). Held by tests/unit/test_runner.py:
-the collector is left as it was, and what a failed run left is freed by the next one.
+40 % of a run that builds prompts (1,500 rows of W1, a client that answers at once). Held by
+tests/unit/running/test_runner.py: the collector is left as it was, and what a failed run left is freed by the next one.
 """
 
 from __future__ import annotations

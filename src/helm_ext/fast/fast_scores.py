@@ -3,8 +3,8 @@
 The functions restate those of helm/benchmark/metrics/evaluate_reference_metrics.py;
 tests/contract/test_runner_sources.py fails when HELM changes them.
 
-Plain equivalent: the functions of the same names there. Held equal by tests/unit/test_fast_stats.py, test_normal_form
-and test_quasi_matches.
+Plain equivalent: the functions of the same names there. Held equal by tests/unit/fast/test_fast_stats.py,
+test_normal_form and test_quasi_matches.
 """
 
 from __future__ import annotations

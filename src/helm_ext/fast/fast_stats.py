@@ -5,7 +5,7 @@ look-ups in HELM's efficiency tables, the scores of texts that come again (at le
 row functions restate `compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats`
 and `fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
 
-Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/test_fast_stats.py.
+Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/fast/test_fast_stats.py.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Shared `Stat`s must not be changed by whoever receives them; HELM's own code cop
 
 Plain equivalent: `Metric.evaluate`. Of a recorded run are saved: 75 % by the worst cases, which HELM computes without
 perturbations too (`_Trial.worst_cases`), 7 % by counting what rows share (`SharedStats`), 7 % by `Context.once`. Held
-equal by tests/unit/test_fast_stats.py, test_generation_equals_helm and test_references_equal_helm.
+equal by tests/unit/fast/test_fast_stats.py, test_generation_equals_helm and test_references_equal_helm.
 """
 
 from __future__ import annotations

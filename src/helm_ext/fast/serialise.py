@@ -13,7 +13,7 @@ What orjson refuses (integers beyond 64 bits, keys that are no strings, lone sur
 element alone. Bytes differ from HELM's only in the exponent of very large and very small floats (`1e-5`, `1e-05`).
 
 Plain equivalent: HELM's line above; `json.dumps` alone is a dozen times as slow (docs/speed.md), and holds the whole
-file. Held equal by tests/unit/test_runner_serialise.py, test_any_dataclass_in_arrays and test_request_states.
+file. Held equal by tests/unit/fast/test_runner_serialise.py, test_any_dataclass_in_arrays and test_request_states.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ others, which differ in their numbers alone, only the numbers are.
 
 Plain equivalent: `write_array(file, remove_per_instance_stats_nans(rows))`. Saves 10 % of a recorded run, 3 % of it by
 encoding the numbers alone (`_fill_in`; plain: `dumps(stat, depth=3)`). Held equal by
-tests/unit/test_runner_serialise.py, test_stats_are_helms_and_nans_go.
+tests/unit/fast/test_runner_serialise.py, test_stats_are_helms_and_nans_go.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from helm_ext.files.content import BOM, LineSource, Source, read_source
 from helm_ext.files.json_text import (
     canonical_json,
     decode,
-    expected_quotes,
     is_faithful,
     is_finite,
     parse_json,
@@ -30,7 +29,6 @@ __all__ = [
     "Source",
     "canonical_json",
     "decode",
-    "expected_quotes",
     "is_faithful",
     "is_finite",
     "iter_json_lines",

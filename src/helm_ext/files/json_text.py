@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,15 +14,7 @@ from helm_ext.files.limits import MAX_DEPTH, MAX_RELAXED_BYTES
 from helm_ext.files.opening import ZIP_MAGIC, make_error
 from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
 
-__all__ = [
-    "canonical_json",
-    "decode",
-    "expected_quotes",
-    "is_faithful",
-    "is_finite",
-    "parse_json",
-    "parse_relaxed_json",
-]
+__all__ = ["canonical_json", "decode", "is_faithful", "is_finite", "parse_json", "parse_relaxed_json"]
 
 
 def decode(data: bytes, path: str, line: int = 1) -> str:
@@ -79,45 +70,21 @@ def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False
     return _parse_carefully(decode(data, path, line), path, line, allow_nan=allow_nan)
 
 
-def is_faithful(data: bytes, value: Any, texts: Sequence[str] = ()) -> bool:
+def is_faithful(data: bytes, value: Any) -> bool:
     """Whether `value`, what a quick parser made of `data`, has all its keys, only finite numbers, and is not too deep.
 
-    A number that is not finite is written as one more null; for the rest see `expected_quotes`. False also where this
-    cannot be told.
+    `value` is written again and the bytes are counted. A parser that keeps one of two equal keys drops at least two
+    quotes, and nothing adds any but an escaped quote. A number that is not finite is written as one more null. False
+    also where this cannot be told: there is such an escape, an integer of more than 64 bits, or the value is nested
+    more than MAX_DEPTH levels deep.
     """
-    quotes, written = _expect_quotes(data, value, texts)
-    if data.count(b'"') != quotes:
-        return False
-    if b"null" not in written:
-        return True
-    return data.count(b"null") >= written.count(b"null") + sum(orjson.dumps(text).count(b"null") for text in texts)
-
-
-def expected_quotes(data: bytes, value: Any, texts: Sequence[str] = ()) -> int:
-    """Return how many quotes `data` has if `value`, what a quick parser made of it, has all of its keys.
-
-    A parser that keeps the last of two equal keys drops at least two quotes, and nothing adds any but an escape that is
-    excluded here: `data` has this many or more. -1 where it cannot be told: there is such an escape, an integer of more
-    than 64 bits, or the value is nested more than MAX_DEPTH levels deep.
-
-    `texts`: long strings for which "" stands in `value`. Nearly all of the time goes into looking for bytes, and what
-    they hold matters only if it is a quote.
-    """
-    return _expect_quotes(data, value, texts)[0]
-
-
-def _expect_quotes(data: bytes, value: Any, texts: Sequence[str]) -> tuple[int, bytes]:
     try:
         written = orjson.dumps(value)
     except TypeError:
-        return -1, b""
-    quotes = written.count(b'"')
-    has_escape = b"\\" in written  # as each quote inside a string is written
-    for text in texts:
-        if '"' in text:
-            quotes += text.count('"')
-            has_escape = True
-    return -1 if has_escape and b"\\u0022" in data else quotes, written
+        return False
+    if data.count(b'"') != written.count(b'"') or (b"\\" in written and b"\\u0022" in data):
+        return False
+    return b"null" not in written or data.count(b"null") >= written.count(b"null")
 
 
 def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any:

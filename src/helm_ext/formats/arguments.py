@@ -56,7 +56,7 @@ class Argument:
     default: str = ""
     """What holds where it is absent, as documentation shows it."""
     names_data: bool = False
-    """Says which data are read. The digest speaks for these, so another value alone is no other column of a report."""
+    """Whether it says which data are read. The digest covers these, so another value alone makes no other column."""
     in_run_entry: bool = True
     """False: taken by `load` and `helm-ext convert` alone, because HELM has a run expander of that name."""
 
@@ -64,7 +64,7 @@ class Argument:
 def parse_arguments(entry: str, known: Iterable[Argument], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given arguments with their types, in the order in which they were given.
 
-    Raises RunEntryError for an unknown name (with the nearest known one) and for a value that is none of its type.
+    Raises RunEntryError for an unknown name (with the nearest known one) and for a value that is not of its type.
     """
     kinds = {argument.name: argument.kind for argument in known}
     for name in given:

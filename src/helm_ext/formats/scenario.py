@@ -106,7 +106,7 @@ class EvalSetScenario(Scenario):
         """Where the arguments are too long for HELM's file names: the reference to them (`long_arguments`)."""
         self.arguments = given
         self.display_name = display_name or self.title()
-        # The digest speaks for what names the data; what else is given makes another way of running them.
+        # The digest covers the arguments that name the data; every other one makes another way of running them.
         names_data = _OUR_OWN | {argument.name for argument in self.format.arguments if argument.names_data}
         chosen = {key: value for key, value in given.items() if key not in names_data}
         own = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))

@@ -36,7 +36,7 @@ class Seen:
 
     path: Path
     start: bytes = b""
-    """The first bytes, decompressed; none of what is no file, or cannot be read."""
+    """The first bytes, decompressed; b"" for what is no file, or cannot be read."""
     is_folder: bool = False
     exists: bool = True
     is_zip: bool = False

@@ -98,7 +98,7 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
         return None
     lead = phrases.LEAD.match(mentions.text, begin.end(), end)
     item = mentions.read_item(begin.end()) or (mentions.read_item(lead.end()) if lead else None)
-    if item is None or item.end > end:
+    if item is None or not item.label or item.end > end:
         return None
     own = re.compile(r"[\s*_\"'(]{0,4}" + re.escape(mentions.options.folded[item.label])).match(
         mentions.lowered, item.end, end

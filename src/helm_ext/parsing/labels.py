@@ -17,7 +17,8 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that
     disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer" more than
     "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial takes back
-    what was said before it.
+    what was said before it. A list of the options in which one is marked as right states that one (`checklists`), and
+    so does what is left over ("only D remains"). What is said of another question or year weighs least.
 6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
     sentence about the option follows ("(B) is wrong"), or other options are listed behind it.
 7.  *Sentence*: the first or the last sentence ends in an option ("The capital is Paris."), is not denied or doubted,
@@ -89,12 +90,15 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         ):
             return (label,)
     label_set = get_label_set(tuple(labels))
-    bare = label_set.by_core.get(_without_point(stripped))
-    if bare is not None:
+    core = _without_point(stripped)
+    bare = label_set.by_core.get(core)
+    if bare is not None and core in bare:
         return (bare,)
     for label, text in labels.items():
         if text.strip() == stripped:
             return (label,)
+    if bare is not None:  # another spelling of the label: "1" for ①, unless that is an option's text
+        return (bare,)
     answer = without_thinking(strip_end_tokens(stripped, labels.values()))
     if answer != stripped:
         return _read(answer.strip(), labels, several=several)

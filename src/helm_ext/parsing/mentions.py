@@ -45,6 +45,7 @@ _LOOK_AHEAD = 160
 
 _SENTENCE = re.compile(r"[.!?;](?:\s|$)|[。!?]")
 _LINE_BREAK = re.compile(r"[^\S\n]{0,8}\n")
+_WORD = re.compile(r"\w+")
 _LIST_MARK = re.compile(r"[^\S\n]{0,8}(?:[-•*>#]{1,6}\s|\(?\d{1,2}[.):](?=\s))[^\S\n]{0,8}")
 _ARTICLE = re.compile(r"[\s\"'(*_:]{0,8}(?P<word>the|a|an|le|la|el|il|der|die|das)[^\S\n]", re.IGNORECASE)
 _LABEL_BEHIND = re.compile(
@@ -116,12 +117,11 @@ class Mentions:
             letter = None if connective["mark"] else connective["one_of"] or connective["all_of"]
             if letter and (place != item.stem or self.options.label_set.find(letter)):
                 continue
-            is_either = bool(connective["either"] or connective["one_of"])
-            # Behind a comma, what looks like "maybe" or "y" may be an option.
-            for begin in dict.fromkeys((connective.end("mark" if connective["mark"] else 0), connective.end())):
+            for begin in _begins(connective):
                 following = self.read_item(begin, stop)
                 if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
-                    return following, is_either and begin == connective.end()
+                    before = phrases.CONNECTIVE.match(self.text, place, begin)
+                    return following, before is not None and bool(before["either"] or before["one_of"])
                 if connective["mark"] == "、" and following and not following.is_text:
                     return None, False
                 if following is None and phrases.STRANGER.match(self.text, begin):
@@ -285,7 +285,8 @@ class Mentions:
         same = found is not None and self.options.folded[found.label] == self.options.folded.get(item.label)
         if found is None or (not same and between[0].strip() == ","):  # "Paris, A" is a list
             return item
-        return item._replace(stem=found.stem, end=found.end, is_clear=item.is_clear and same)
+        # Named twice, so what follows need not show it; what follows a label is no unit of a number.
+        return item._replace(stem=found.stem, end=found.end, is_clear=item.is_clear and same, is_text=False)
 
     def _ends_text(self, position: int) -> bool:
         """Tell whether what stands behind an option's text shows that the text ended there."""
@@ -304,7 +305,12 @@ class Mentions:
         """Tell whether a connective and another option may follow."""
         place = _skip(self.text, position, CLOSERS)
         connective = phrases.CONNECTIVE.match(self.text, place)
-        return connective is not None and any(connective.groups()) and self._may_begin_item(connective.end())
+        if connective is None or not any(connective.groups()):
+            return False
+        letter = connective["one_of"] or connective["all_of"]  # "a", "i", "o" are words for "and", "or", or labels
+        if letter and self.options.label_set.find(letter):
+            return False
+        return any(map(self._may_begin_item, _begins(connective)))
 
     def _may_begin_item(self, position: int) -> bool:
         """Tell whether a label or the beginning of a text stands at `position`."""
@@ -341,6 +347,13 @@ class Mentions:
         """Return the place behind a list's dash or number, unless the number is itself an option."""
         mark = _LIST_MARK.match(self.text, position)
         return mark.end() if mark and self.find_label(position) is None else position
+
+
+def _begins(connective: re.Match[str]) -> Iterable[int]:
+    """Return where another option may begin: behind a comma or "and", what looks like "maybe" or "y" may be one."""
+    words = [word.start() for word in _WORD.finditer(connective[0])]
+    inside = [connective.start() + start for start in (words if connective["mark"] else words[1:])]
+    return dict.fromkeys((connective.end("mark" if connective["mark"] else 0), *inside, connective.end()))
 
 
 def _skip(text: str, position: int, chars: str) -> int:

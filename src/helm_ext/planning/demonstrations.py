@@ -96,11 +96,11 @@ def _draw_again(format_: Format, before: RunSpec, expanded: list[RunSpec]) -> li
 
 
 def _is_full(metric: MetricSpec) -> bool:
-    """Whether it is there to hold a run's arguments in full."""
+    """Whether a metric only holds a run's arguments in full (`RunArguments`)."""
     return bool(metric.class_name == RUN_ARGUMENTS)
 
 
 def install() -> None:
-    """Put it in the place of HELM's run expander, unless somebody else stands there."""
+    """Replace HELM's run expander, unless another package has replaced it already."""
     if RUN_EXPANDERS.get(_ARGUMENT) is MaxTrainInstancesRunExpander:
         RUN_EXPANDERS[_ARGUMENT] = DemonstrationsRunExpander

@@ -44,7 +44,7 @@ _UNSET_BY_TYPE: dict[type, Any] = {str: UNSET_TEXT, int: UNSET_NUMBER, float: fl
 
 
 class PendingTaskScenario(Scenario):
-    """Stands in a RunSpec whose file was not read yet. Run as it is, it says what the run entry lacks."""
+    """Stands in a RunSpec whose file was not read yet. If it is run, it reports what the run entry lacks."""
 
     name = "pending"
     description = "A file of several tasks, not yet read"
@@ -62,7 +62,7 @@ class PendingTaskScenario(Scenario):
 
 
 class BlockedTaskScenario(Scenario):
-    """Stands in the RunSpec of a task that cannot be run, among others that can. Run, it says why."""
+    """Stands in the RunSpec of a task that cannot be run, among others that can. If it is run, it reports why."""
 
     name = "blocked"
     description = "A task that cannot be run"

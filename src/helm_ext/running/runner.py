@@ -13,7 +13,7 @@ is restated below and tests/contract/test_runner_sources.py fails when HELM chan
   handed back without HELM's executor (`recorded.hand_back`);
 - objects that live until the end are kept from the garbage collector (`helm_ext.evalset.garbage`).
 
-The files are held equal to those of HELM's runner by tests/unit/test_runner.py, test_files_are_helms.
+The files are held equal to those of HELM's runner by tests/unit/running/test_runner.py, test_files_are_helms.
 """
 
 from __future__ import annotations
@@ -229,7 +229,8 @@ def remember_token_counts(window: WindowService, counts: TokenCounts) -> None:
     """Note in `counts` the tokens of each text that was found to fit, so that the metrics need not count again.
 
     Plain equivalent: nothing, and an empty `counts`. Saves 40 % of a run that builds prompts (1,500 rows of W1, HELM's
-    simple tokenizer). Held equal by tests/unit/test_runner.py, test_files_are_helms and test_prompts_are_counted_once.
+    simple tokenizer). Held equal by tests/unit/running/test_runner.py, test_files_are_helms and
+    test_prompts_are_counted_once.
     """
     last = threading.local()
     count_tokens, fits = window.get_num_tokens, window.fits_within_context_window

@@ -15,34 +15,36 @@ __all__ = ["StopCensus"]
 
 
 class StopCensus:
-    """Counts the references of a file that hold its stop sequences, in constant memory."""
+    """Counts the references of a file that hold a stop sequence, in constant memory."""
 
     def __init__(self, stops: Sequence[str]) -> None:
-        self._holding = {stop: 0 for stop in stops if stop}
-        self._with_more = dict.fromkeys(self._holding, 0)
-        """References in which more than white space follows."""
+        self._stops = tuple(dict.fromkeys(stop for stop in stops if stop))
+        self._held: set[str] = set()
+        """Those that a reference holds."""
+        self._with_more: set[str] = set()
+        """Those behind which a reference has more than white space."""
         self.count = 0
         """References that hold any stop sequence."""
 
     def add(self, reference: str) -> bool:
         """Look at one reference; return whether it holds a stop sequence."""
         found = False
-        for stop in self._holding:
+        for stop in self._stops:
             before = cut_at_stops(reference, (stop,))
             if before == reference:
                 continue
             found = True
-            self._holding[stop] += 1
-            self._with_more[stop] += bool(reference[len(before) + len(stop) :].strip())
+            self._held.add(stop)
+            if reference[len(before) + len(stop) :].strip():
+                self._with_more.add(stop)
         self.count += found
         return found
 
     def merge(self, other: StopCensus) -> None:
         """Add what another census of the same stop sequences has counted."""
         self.count += other.count
-        for stop in self._holding:
-            self._holding[stop] += other._holding[stop]
-            self._with_more[stop] += other._with_more[stop]
+        self._held |= other._held
+        self._with_more |= other._with_more
 
     def decide(self, cut_at_stop: bool | None) -> tuple[str, ...]:
         """Return the stop sequences at which references and predictions are cut.
@@ -50,5 +52,5 @@ class StopCensus:
         True: all of them. False: none. None: those with nothing but white space behind them in each reference.
         """
         if cut_at_stop is not None:
-            return tuple(self._holding) if cut_at_stop else ()
-        return tuple(stop for stop, holding in self._holding.items() if holding and not self._with_more[stop])
+            return self._stops if cut_at_stop else ()
+        return tuple(stop for stop in self._stops if stop in self._held - self._with_more)

@@ -80,7 +80,7 @@ class Options:
     def to_scoring(self) -> Scoring:
         """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given.
 
-        Raises RunEntryError for a metric that is not known or cannot be measured, and for a pattern that is none.
+        Raises RunEntryError for a metric that is not known or cannot be measured, and for an invalid pattern.
         """
         return _make_scoring(self.metrics, self.main_metric, self.extract, self.strip, self.lower)
 

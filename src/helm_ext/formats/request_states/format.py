@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT"]
 
 
-def _separator(_name: str, value: Any) -> str:
-    r"""What HELM cannot carry in a run entry is written as in JSON and URLs: `\n`, `\t`, `%2C` for a comma."""
+def _separator(name: str, value: Any) -> str:
+    r"""What HELM cannot carry in a run entry is written as in JSON and URLs: `\n`, `\t`, `%2C` for a comma.
+
+    Raises RunEntryError for an empty one, at which no text can be split.
+    """
+    if value == "":
+        raise RunEntryError(f"{name}=: expected a text that is not empty")
     return str(value).replace("\\n", "\n").replace("\\t", "\t").replace("%2C", ",")
 
 

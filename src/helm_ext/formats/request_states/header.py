@@ -1,6 +1,6 @@
 """The first thing that is known of a file: its header, and `adapter_spec` as it is meant.
 
-Typos are resolved, doubled spellings compared, decoding parameters stand apart. Of a header that is wrong, what is
+Typos are resolved, doubled spellings compared, decoding parameters are kept apart. Of a header that is wrong, what is
 right is used all the same: the rows are read with it, so that one look finds all that is wrong.
 Every key and its default: docs/adapter_spec.md.
 """
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
-from helm_ext.formats.request_states import models
-from helm_ext.formats.request_states.models import METHODS, UNSUPPORTED_METHODS
-from helm_ext.formats.request_states.rows import SPLITS, Context, read_split
+from helm_ext.formats.request_states.header_models import FILE, METHODS, UNSUPPORTED_METHODS
+from helm_ext.formats.request_states.models import validate
 from helm_ext.formats.request_states.scoring import check_regex, check_scoring
 from helm_ext.formats.request_states.wording import describe
 from helm_ext.parsing import find_question_starts
@@ -25,7 +24,7 @@ from helm_ext.parsing import find_question_starts
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding
 
-__all__ = ["HELM_DEFAULTS", "Header", "Options", "Settings", "read_header"]
+__all__ = ["HELM_DEFAULTS", "SPLITS", "Context", "Header", "Options", "Settings", "read_header", "read_split"]
 
 HELM_DEFAULTS = {
     "instructions": "",
@@ -44,6 +43,16 @@ HELM_DEFAULTS = {
 """HELM's AdapterSpec (0.5.16); a contract test compares them."""
 
 
+SPLITS = {
+    "train": "train",
+    "test": "test",
+    "valid": "valid",
+    "validation": "valid",
+    "dev": "valid",
+}
+"""Names of splits as files write them, and HELM's."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The arguments of `load` and `check`. They win over what the file says; None where the file decides."""
@@ -55,6 +64,18 @@ class Options:
     name: str | None = None
     scoring: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `scoring`, None where not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a row needs to know of the file."""
+
+    method: str | None
+    """Given by the caller or the file; None: not chosen yet."""
+    reference_prefix: str
+    prefix_characters: Sequence[str] | None
+    mapping: Mapping[str, str | int] | None
+    """The answer mapping of the whole file."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +141,7 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
         return Header({}, read_settings({}, Options(), Problems()), overrides, is_right=False)
     value = {**given, "request_states": []}
     try:
-        keys = models.validate(models.FILE, value)
+        keys = validate(FILE, value)
     except ValidationError as error:
         findings = describe(error, value)
         for found in findings:
@@ -203,8 +224,13 @@ def read_settings(given: Mapping[str, Any], options: Options, problems: Problems
     )
 
 
+def read_split(name: str) -> str | None:
+    """Return HELM's name of a split, None if there is no such split."""
+    return SPLITS.get(name) or SPLITS.get(name.strip().lower())
+
+
 def _read_eval_splits(names: Sequence[str], problems: Problems) -> list[str]:
-    """Return the splits by HELM's names; what is none goes to the report."""
+    """Return the splits by HELM's names; names of no split, and train, are reported."""
     known = [name for name in SPLITS if name != "train"]
     splits: dict[str, None] = {}
     for index, name in enumerate(names):

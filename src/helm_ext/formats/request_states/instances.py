@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY, quick
 from helm_ext.files import canonical_json
-from helm_ext.formats.request_states.models import JOINT_METHODS, LABELLED_METHODS
+from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import CORRECT, Row
 

@@ -18,11 +18,10 @@ from helm_ext.evalset import EvalSet, ScoredRows, garbage
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
+from helm_ext.formats.request_states.header_models import FileModel
 from helm_ext.formats.request_states.instances import Builder, assign_ids, digest_question, digest_questions
-from helm_ext.formats.request_states.models import FileModel
 from helm_ext.formats.request_states.plan import (
     Plan,
-    Survey,
     assign_splits,
     make_adapter_spec,
     make_plan,
@@ -31,6 +30,7 @@ from helm_ext.formats.request_states.plan import (
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
+from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "json_schema", "load"]
 
@@ -189,7 +189,7 @@ def _plan(content: _Content, options: Options) -> File | None:
     plan = make_plan(content.header, options, survey, problems)
     counts = _count(plan, survey)
     file = File(plan, survey, problems, options.seed, counts)
-    content.checks.say(file)
+    content.checks.report(file)
     return file
 
 

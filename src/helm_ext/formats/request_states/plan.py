@@ -10,25 +10,20 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetIntegrityError, Problems
-from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
-from helm_ext.formats.request_states.labels import LabelError, encode_prefix, find_label, shared_sequence
-from helm_ext.formats.request_states.models import JOINT, JOINT_COT, JOINT_METHODS
-from helm_ext.formats.request_states.scoring import make_scoring
-from helm_ext.scoring.stops import StopCensus
+from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOINT_METHODS
+from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
+from helm_ext.formats.request_states.scoring import FileKind, make_scoring
+from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
     from helm_ext.evalset import Decoding, Scoring
-    from helm_ext.formats.request_states.recorded import Status
     from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["First", "Plan", "Survey", "assign_splits", "make_adapter_spec", "make_plan", "request_decoding"]
-
-_EVAL_SPLITS = ("valid", "test")
-"""HELM's, without its import."""
+__all__ = ["Plan", "assign_splits", "make_adapter_spec", "make_plan", "request_decoding"]
 
 _FRAME = (
     "instructions",
@@ -62,186 +57,6 @@ _PASSED_THROUGH = (
     "stop_sequences",
     "eval_splits",
 )
-
-
-# What the rows are like
-
-
-class First:
-    """How often something was seen, and where first."""
-
-    __slots__ = ("count", "row")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.row: Row | None = None
-
-    def add(self, row: Row) -> None:
-        """Count a row."""
-        if self.row is None:
-            self.row = row
-        self.count += 1
-
-    def merge(self, other: First) -> None:
-        """Add what another one has counted."""
-        self.count += other.count
-        rows = [row for row in (self.row, other.row) if row is not None]
-        self.row = min(rows, key=lambda row: row.place.index, default=None)
-
-
-class Survey:
-    """Adds up rows: what a plan is made of. Small however many rows there are."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.eval_splits: Sequence[str] = settings.eval_splits or _EVAL_SPLITS
-        self._is_method_open = settings.method is None
-        self._input_prefix = settings.text("input_prefix").strip()
-        self._output_prefix = settings.text("output_prefix").strip()
-        self.rows = 0
-        self.splits: Counter[str | None] = Counter()
-        self.choice = First()
-        self.few_options = First()
-        self.options_in_text = First()
-        self.chat_only = First()
-        self.starts_doubled = First()
-        """Rows whose text begins with the input prefix already."""
-        self.ends_doubled = First()
-        """Rows whose text ends with the output prefix already."""
-        self.helm = First()
-        self.ours = First()
-        """Rows of the output of a run of ours."""
-        self._thoughts, self._train_thoughts = First(), First()
-        self._last_labels: dict[str, int] | None = None
-        self.label_sets: dict[tuple[str, ...], Row] = {}
-        self.unlabelled_option = First()
-        self.statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
-        """What is recorded for rows of an eval split."""
-        stops = settings.given.get("stop_sequences") or ()
-        self.stops, self._train_stops = StopCensus(stops), StopCensus(stops)
-        """References of evaluated rows that hold a stop sequence."""
-        self.with_stop, self._train_with_stop = First(), First()
-        self._has_stops = bool(stops)
-        self.has_incomplete = False
-        """Whether a row has requests about some options, and not all that the method asks about."""
-        self.train_statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
-
-    def see(self, row: Row) -> None:
-        """Count a row. The row is not kept, but for the first of each kind. Written for speed: this runs once a row."""
-        self.rows += 1
-        self.splits[row.split] += 1
-        instance = row.instance
-        if row.is_choice:
-            self.choice.add(row)
-        if len(row.references) < 2:
-            self.few_options.add(row)
-        text = instance["input"].get("text")
-        if text is None:
-            self.chat_only.add(row)
-        else:
-            if self._input_prefix and text.lstrip().startswith(self._input_prefix):
-                self.starts_doubled.add(row)
-            if self._output_prefix and text.rstrip().endswith(self._output_prefix):
-                self.ends_doubled.add(row)
-        if row.labels is not None:
-            self._see_labels(row, text)
-        elif self._has_stops:
-            is_train = row.split == "train"
-            census = self._train_stops if is_train else self.stops
-            if sum(map(census.add, row.golds)):
-                (self._train_with_stop if is_train else self.with_stop).add(row)
-        if row.is_helm:
-            self.helm.add(row)
-            if EXTRA_KEY in (instance.get("extra_data") or ()):
-                self.ours.add(row)
-        if instance.get("chain_of_thought"):
-            self._thoughts.add(row)
-            if row.split == "train":
-                self._train_thoughts.add(row)
-
-    def see_status(self, row: Row, status: Status) -> None:
-        """Count what is recorded for a row (for HELM's files, for all its states together)."""
-        if row.split == "train":
-            self.train_statuses[status].add(row)
-        elif (row.split or "test") in self.eval_splits:
-            self.statuses[status].add(row)
-
-    def settle(self) -> None:
-        """Finish counting: what train rows are is known only when all rows are."""
-        if self.is_differentiated:
-            return
-        self.stops.merge(self._train_stops)
-        self.with_stop.merge(self._train_with_stop)
-        if "test" in self.eval_splits:
-            for status, first in self.train_statuses.items():
-                self.statuses[status].merge(first)
-
-    def _see_labels(self, row: Row, text: str | None) -> None:
-        assert row.labels is not None
-        if row.labels is not self._last_labels:  # rows without a mapping share one dict
-            self._last_labels = row.labels
-            self.label_sets.setdefault(tuple(row.labels), row)
-            if len(set(row.labels.values())) < len(row.references):
-                self.unlabelled_option.add(row)
-        if text is not None and self._is_method_open and _has_options(text, row):
-            self.options_in_text.add(row)
-
-    @property
-    def thoughts(self) -> First:
-        """Rows with a chain of thought that may be demonstrations."""
-        return self._train_thoughts if self.is_differentiated else self._thoughts
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether the file is a recorded one: at least one row has a usable result."""
-        return self.statuses["ok"].count > 0
-
-    @property
-    def is_helm_output(self) -> bool:
-        """Whether the file is the output of a run of HELM without this package, to be scored as HELM does."""
-        return self.helm.count == self.rows and not self.ours.count
-
-    @property
-    def is_differentiated(self) -> bool:
-        """Whether demonstrations and rows to evaluate are told apart.
-
-        Rows without a split are evaluated if others are train rows.
-        """
-        return self.splits["train"] > 0 and any(number for split, number in self.splits.items() if split != "train")
-
-    @property
-    def selected(self) -> int:
-        """How many rows are of a split that is evaluated, those included that may be drawn as demonstrations."""
-        train = 0 if self.is_differentiated else self.splits["train"]
-        numbers = {"test": self.splits["test"] + self.splits[None] + train, "valid": self.splits["valid"]}
-        return sum(numbers[split] for split in self.eval_splits)
-
-
-def _has_options(text: str, row: Row) -> bool:
-    """Whether every option of a row stands in its text already, each after its label or on a line of its own."""
-    lines: set[str] | None = None
-    for label, position in (row.labels or {}).items():
-        option = row.references[position]["output"]["text"].strip()
-        if option not in text:
-            return False
-        if not _follows_label(option, label, text):
-            lines = lines if lines is not None else {line.strip(" \t-*•·–") for line in text.splitlines()}
-            if option not in lines:
-                return False
-    return bool(row.labels)
-
-
-def _follows_label(option: str, label: str, text: str) -> bool:
-    start = text.find(option)
-    while start != -1:
-        before = text[max(0, start - len(label) - 4) : start]
-        span = find_label(before, label)
-        if span and before[span[0] : span[1]] == label and not any(c.isalnum() for c in before[span[1] :]):
-            return True
-        start = text.find(option, start + 1)
-    return False
-
-
-# The plan
 
 
 @dataclass(frozen=True)
@@ -280,10 +95,7 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
     settings = header.settings
     if method.name == "chat":
         settings = replace(settings, max_train_instances=0)
-    scoring = make_scoring(
-        header.keys.get("scoring") or {},
-        options.scoring,
-        problems,
+    kind = FileKind(
         method=method.name,
         output_format=settings.output_format,
         all_choice=survey.choice.count == survey.rows,
@@ -291,6 +103,7 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
         num_outputs=settings.num_outputs,
         stops=survey.stops,
     )
+    scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):
         scoring = replace(scoring, next_question=settings.next_question)
     wanted = 0 if survey.is_differentiated else settings.max_train_instances * settings.num_train_trials

@@ -13,24 +13,17 @@ from pydantic import ValidationError
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, show
 from helm_ext.evalset import RecordedState
 from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.header import SPLITS, Context, read_split
+from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
-from helm_ext.formats.request_states.models import JOINT_METHODS, LABELLED_METHODS, STATE, known_keys
+from helm_ext.formats.request_states.models import STATE, known_keys
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
 from helm_ext.formats.request_states.wording import describe, near_key
 
-__all__ = ["CORRECT", "SPLITS", "Context", "Lack", "Row", "RowReader", "read_split"]
+__all__ = ["CORRECT", "Lack", "Row", "RowReader"]
 
 CORRECT = "correct"
-
-SPLITS = {
-    "train": "train",
-    "test": "test",
-    "valid": "valid",
-    "validation": "valid",
-    "dev": "valid",
-}
-"""Names of splits as files write them, and HELM's."""
 
 HELM_SPLITS = frozenset(SPLITS.values())
 
@@ -105,18 +98,6 @@ class Row:
             },
         }
         return {where: found for where, found in data.items() if found}
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a row needs to know of the file."""
-
-    method: str | None
-    """Given by the caller or the file; None: not chosen yet."""
-    reference_prefix: str
-    prefix_characters: Sequence[str] | None
-    mapping: Mapping[str, str | int] | None
-    """The answer mapping of the whole file."""
 
 
 @dataclass(slots=True)
@@ -313,11 +294,6 @@ def _validate(state: State) -> Any:
     if isinstance(instance, dict) and isinstance(instance.get("split"), str):
         _read_split(instance, (), place)
     return None
-
-
-def read_split(name: str) -> str | None:
-    """Return HELM's name of a split, None if there is no such split."""
-    return SPLITS.get(name) or SPLITS.get(name.strip().lower())
 
 
 def _read_split(instance: Mapping[str, Any], references: Sequence[Mapping[str, Any]], place: Place) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
@@ -11,45 +12,50 @@ from helm_ext.evalset import Scoring
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 from helm_ext.scoring.stops import StopCensus
 
-__all__ = ["check_scoring", "default_metrics", "make_scoring"]
+__all__ = ["FileKind", "check_scoring", "default_metrics", "make_scoring"]
 
 _PATTERNS = ("extract", "extract_all")
 
 _SHORT_ANSWERS = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
 
-def default_metrics(method: str, output_format: str, *, all_choice: bool, is_helm: bool) -> tuple[tuple[str, ...], str]:
+@dataclass(frozen=True, kw_only=True)
+class FileKind:
+    """What of a file decides how it is scored where it does not say so."""
+
+    method: str
+    output_format: Literal["string", "list"]
+    all_choice: bool
+    """Whether all rows are multiple choice."""
+    is_helm: bool
+    """Whether the file is the output of a run of HELM without this package."""
+    num_outputs: int
+    stops: StopCensus
+    """The references of evaluated rows that hold stop sequences."""
+
+
+def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
     """Return the metrics and the main metric for a kind of file.
 
     Short answers: equal in the normal form; HELM's own files keep HELM's metric. Options: the option chosen is right.
     """
-    if method.startswith("multiple_choice_separate"):
+    if kind.method.startswith("multiple_choice_separate"):
         return ("exact_match",), "exact_match"
-    if output_format == "list":
+    if kind.output_format == "list":
         return ("exact_match", "set_exact_match", "list_f1"), "set_exact_match"
-    if all_choice or method.startswith("multiple_choice"):
+    if kind.all_choice or kind.method.startswith("multiple_choice"):
         return ("exact_match", "quasi_exact_match"), "exact_match"
-    if is_helm:
+    if kind.is_helm:
         return _SHORT_ANSWERS, "quasi_exact_match"
     return ("normalized_exact_match", *_SHORT_ANSWERS), "normalized_exact_match"
 
 
-def make_scoring(
-    given: Mapping[str, Any],
-    overrides: Mapping[str, Any],
-    report: Problems,
-    *,
-    method: str,
-    output_format: Literal["string", "list"],
-    all_choice: bool,
-    is_helm: bool,
-    num_outputs: int,
-    stops: StopCensus,
-) -> Scoring:
+def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: FileKind, report: Problems) -> Scoring:
     """Return how the file is scored. `overrides` (arguments, None where not given) win over `given` (the file).
 
-    `stops`: the references of evaluated rows that hold stop sequences.
+    What is wrong goes to the report.
     """
+    output_format = kind.output_format
     chosen = {
         **{k: v for k, v in given.items() if v is not None},
         **{k: v for k, v in overrides.items() if v is not None},
@@ -58,7 +64,7 @@ def make_scoring(
     def path(key: str) -> tuple[str, ...]:
         return (key,) if overrides.get(key) is not None else ("scoring", key)
 
-    metrics, main = default_metrics(method, output_format, all_choice=all_choice, is_helm=is_helm)
+    metrics, main = default_metrics(kind)
     if "metrics" in chosen:
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
         _check_metrics(metrics, output_format, path("metrics"), report)
@@ -68,7 +74,7 @@ def make_scoring(
         main = chosen["main_metric"]
         if main not in metrics and "metrics" not in chosen and find_unnamable(main, output_format) is None:
             metrics = (*metrics, main)
-        main = _find_main_stat(main, metrics, output_format, num_outputs, path("main_metric"), report)
+        main = _find_main_stat(main, metrics, output_format, kind.num_outputs, path("main_metric"), report)
     else:
         main = main_stat(main, output_format)
     for name in metrics:
@@ -91,8 +97,8 @@ def make_scoring(
         extract_positions=chosen.get("extract_positions", False),
         extract_references=chosen.get("extract_references", False),
         drop_duplicates=chosen.get("drop_duplicates", False),
-        cut_at=() if is_helm else stops.decide(chosen.get("cut_at_stop")),
-        label_reading="exact" if is_helm else "forgiving",
+        cut_at=() if kind.is_helm else kind.stops.decide(chosen.get("cut_at_stop")),
+        label_reading="exact" if kind.is_helm else "forgiving",
     )
 
 
@@ -128,7 +134,7 @@ def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[
 
 
 def check_regex(pattern: str, path: Path, report: Problems) -> None:
-    """Report a regular expression that is none."""
+    """Report a regular expression that Python cannot compile."""
     try:
         re.compile(pattern)
     except re.error as error:

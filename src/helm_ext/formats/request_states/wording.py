@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from typing_extensions import get_type_hints, is_typeddict
 
 from helm_ext.errors import Path, did_you_mean, show
-from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states import header_models
 
 __all__ = ["Finding", "describe", "near_key"]
 
@@ -168,23 +168,23 @@ def _unknown_key_hint(path: Path) -> str:
     guess = did_you_mean(key, known)
     if guess:
         return guess
-    if not inside and key in models.AdapterSpecModel.__annotations__:
+    if not inside and key in header_models.AdapterSpecModel.__annotations__:
         return f"{key} stands in adapter_spec"
-    if inside == ("adapter_spec",) and key in models.DecodingModel.__annotations__:
+    if inside == ("adapter_spec",) and key in header_models.DecodingModel.__annotations__:
         return f"{key} stands in adapter_spec.decoding_parameters"
     return f"known keys: {', '.join(known)}" if len(known) <= 8 else ""
 
 
 _CLOSED_PLACES: dict[Path, Any] = {
-    (): models.FileModel,
-    ("adapter_spec",): models.AdapterSpecModel,
-    ("adapter_spec", "decoding_parameters"): models.DecodingModel,
-    ("scoring",): models.ScoringModel,
+    (): header_models.FileModel,
+    ("adapter_spec",): header_models.AdapterSpecModel,
+    ("adapter_spec", "decoding_parameters"): header_models.DecodingModel,
+    ("scoring",): header_models.ScoringModel,
 }
 
 
 def _known_keys(inside: Path) -> list[str]:
     model = _CLOSED_PLACES.get(inside)
     if model is None or not is_typeddict(model):
-        return list(models.SubstitutionModel.__annotations__)
+        return list(header_models.SubstitutionModel.__annotations__)
     return ["$schema" if name == "schema_" else name for name in get_type_hints(model)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from helm_ext.errors import DatasetError, Location, Problem, RunEntryError
 from helm_ext.evalset import EvalSet, row_extra
@@ -20,6 +20,7 @@ from helm_ext.formats.ultraeval.evalset_parts import (
 from helm_ext.formats.ultraeval.facts import TaskFacts
 from helm_ext.formats.ultraeval.lowering import to_adapter_spec
 from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
+from helm_ext.formats.ultraeval.options import Options
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.rows import Rows, read_rows
 from helm_ext.formats.ultraeval.sampling import Sampling
@@ -35,13 +36,10 @@ def read_log(data: str | Path) -> Rows | None:
     return rows if rows is not None and run_log.is_run_log(rows.rows[0]) else None
 
 
-def check_log(rows: Rows, arguments: dict[str, Any], *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
-    """Return every problem of a finished run and its counts; `arguments` are those of `ultraeval.load`."""
-    taken = ("method", "metric", "postprocess", "root", "limit", "name", "dataset_name", "allow_code")
-    options: dict[str, Any] = dict.fromkeys(taken) | {key: value for key, value in arguments.items() if key in taken}
-    options["allow_code"] = True  # no metric is computed here
+def check_log(rows: Rows, options: Options, *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
+    """Return every problem of a finished run and its counts; no metric is computed, so no code is run."""
     try:
-        evalset = load_log(rows, execute=execute, **options)
+        evalset = load_log(rows, replace(options, allow_code=True), execute=execute)
     except DatasetError as error:
         return list(error.problems), {"rows": len(rows.rows)}
     counts = evalset.counts
@@ -53,23 +51,20 @@ def check_log(rows: Rows, arguments: dict[str, Any], *, execute: bool) -> tuple[
     return problems, counts
 
 
-def load_log(
-    rows: Rows, *, method: str | None, metric: Any, postprocess: str | None, root: str | Path | None, limit: int | None,
-    name: str | None, dataset_name: str | None, allow_code: bool, execute: bool = True,
-) -> EvalSet:  # fmt: skip
+def load_log(rows: Rows, options: Options, *, execute: bool = True) -> EvalSet:
     """Return a finished UltraEval run with its outputs as recordings; import no postprocessing unless `execute`."""
     kind = run_log.method_of(rows)
-    if method not in (None, kind):
-        raise RunEntryError(f"method={method}: {rows.path} holds the outputs of a {kind} run")
+    if options.method not in (None, kind):
+        raise RunEntryError(f"method={options.method}: {rows.path} holds the outputs of a {kind} run")
     said = run_log.read_run_log_config(rows.path)
-    post = str(postprocess) if postprocess is not None else said.postprocess(kind)
+    post = str(options.postprocess) if options.postprocess is not None else said.postprocess(kind)
     metrics = (
-        parse_metric_argument(metric, kind, post)
-        if metric is not None
+        parse_metric_argument(options.metric, kind, post)
+        if options.metric is not None
         else read_metrics(said.require_metrics(), kind, post, str(said.path))
     )
-    require_allowed(metrics.names, allow_code=allow_code)
-    checkout = open_checkout(Path(root) if root else None, rows.path)
+    require_allowed(metrics.names, allow_code=options.allow_code)
+    checkout = open_checkout(Path(options.root) if options.root else None, rows.path)
     own_metrics = metrics.from_checkout
     require_metrics(own_metrics.values(), checkout, execute=execute)
     if kind == "gen" and execute:
@@ -77,11 +72,11 @@ def load_log(
     from_checkout = kind == "gen" and execute and comes_from_checkout(post, checkout)
     used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
     used += [("metrics", digest_metrics(checkout))] if checkout and own_metrics else []
-    instances = run_log.to_recorded_instances(rows, kind, needs_row=needs_row(metrics))[:limit]
+    instances = run_log.to_recorded_instances(rows, kind, needs_row=needs_row(metrics))[: options.limit]
     recorded = sum(row_extra(instance)["recorded"]["status"] == "ok" for instance in instances)
-    title = str(dataset_name) if dataset_name is not None else run_log.name_of(rows.path, kind, said)
+    title = str(options.dataset_name) if options.dataset_name is not None else run_log.name_of(rows.path, kind, said)
     return EvalSet(
-        name=name or title,
+        name=options.name or title,
         format=FORMAT,
         digest=make_digest([("log", rows.sha256), *used]),
         question_digest=make_digest(

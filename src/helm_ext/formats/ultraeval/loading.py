@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from helm_ext.errors import (
     Problem,
     RunEntryError,
     TransformError,
-    did_you_mean,
     raise_for,
     show,
     to_problem,
@@ -34,6 +32,7 @@ from helm_ext.formats.ultraeval.evalset_parts import (
 from helm_ext.formats.ultraeval.facts import TaskFacts
 from helm_ext.formats.ultraeval.finished_run import check_log, load_log, read_log
 from helm_ext.formats.ultraeval.lowering import check_options, question_to_instance, to_adapter_spec
+from helm_ext.formats.ultraeval.options import Options, read_options
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.prompt import Failure, Question, make_questions
 from helm_ext.formats.ultraeval.rows import Rows, read_rows
@@ -47,47 +46,18 @@ if TYPE_CHECKING:
 __all__ = ["check", "get_postprocess", "json_schema", "load", "tasks"]
 
 
-def load(
-    *,
-    config: str | Path | None = None,
-    task: str | None = None,
-    data: str | Path | None = None,
-    transform: str | Path | None = None,
-    dataset: str | None = None,
-    method: str | None = None,
-    version: int | str | None = None,
-    fewshot: int | None = None,
-    seed: int | None = None,
-    limit: int | None = None,
-    demos: str | Path | None = None,
-    postprocess: str | None = None,
-    metric: Any = None,
-    root: str | Path | None = None,
-    dataset_name: str | None = None,
-    params: str | Path | None = None,
-    max_tokens: int | None = None,
-    temperature: float | None = None,
-    allow_code: bool = False,
-    name: str | None = None,
-) -> EvalSet:
-    """Read a task and run its transform script on every row that is asked for.
+def load(**arguments: Any) -> EvalSet:
+    """Read a task and run its transform script on every row that is asked for. The arguments are those of `Options`.
 
     Raises RunEntryError for arguments, DatasetError for files (TransformError: the script), with all problems at once.
     """
-    numbers = _read_numbers(fewshot=fewshot, seed=seed, limit=limit)
-    log = read_log(data) if data is not None and transform is None else None
+    options = read_options(arguments)
+    log = _read_log(options)
     if log is not None:
-        return load_log(
-            log, method=method, metric=metric, postprocess=postprocess, root=root, limit=limit, name=name,
-            dataset_name=dataset_name, allow_code=allow_code,
-        )  # fmt: skip
-    found = resolve(
-        config=config, task=task, data=data, transform=transform, dataset=dataset, method=method, version=version,
-        fewshot=fewshot, demos=demos, postprocess=postprocess, metric=metric, root=root, dataset_name=dataset_name,
-        params=params, max_tokens=max_tokens, temperature=temperature,
-    )  # fmt: skip
-    require_allowed(found.metrics.names, allow_code=allow_code)
-    shots, cap = found.fewshot, numbers["limit"]
+        return load_log(log, options)
+    found = resolve(options)
+    require_allowed(found.metrics.names, allow_code=options.allow_code)
+    shots, cap = found.fewshot, options.limit
     rows = read_rows(found.data)
     demonstrations = read_rows(found.demos) if found.demos is not None else None
     raise_for(_check_counts(rows, demonstrations, shots) + _check_rows(found, rows, cap))
@@ -99,11 +69,8 @@ def load(
     require_metrics(own_metrics.values(), checkout, execute=True)
     questions: list[Question] = []
     failures: list[Failure] = []
-    for made in make_questions(
-        script, rows.rows, dataset_name=found.name, description=found.description, fewshot=shots,
-        seed=numbers["seed"] or 0, limit=cap,
-        demos=None if demonstrations is None else demonstrations.rows,
-    ):  # fmt: skip
+    demos = demonstrations.rows if demonstrations is not None else None
+    for made in make_questions(script, found, rows.rows, seed=options.seed or 0, limit=cap, demos=demos):
         if isinstance(made, Question):
             questions.append(made)
         else:
@@ -119,7 +86,7 @@ def load(
         + ([("metrics", digest_metrics(checkout))] if checkout and own_metrics else [])
     )
     return EvalSet(
-        name=name or found.name,
+        name=options.name or found.name,
         format=FORMAT,
         digest=digest,
         instances=[
@@ -161,22 +128,15 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     The arguments are those of `load`, and `missing`. Raises RunEntryError where they are wrong or name no task.
     """
     arguments.pop("missing", None)  # decided by the run, see helm_ext.adaptation
-    known = list(inspect.signature(load).parameters)
-    for key in arguments:
-        if key not in known:
-            hint = did_you_mean(key, known) or f"known: {', '.join(known)}"
-            raise RunEntryError(f"ultraeval: unknown argument {key!r}\n  hint: {hint}")
-    _read_numbers(**{key: arguments.get(key) for key in ("fewshot", "seed", "limit")})
-    if arguments.get("data") is not None and arguments.get("transform") is None:
-        log = read_log(arguments["data"])
-        if log is not None:
-            return check_log(log, arguments, execute=execute)
-    resolvable = {key: value for key, value in arguments.items() if key not in ("seed", "limit", "allow_code", "name")}
-    found = resolve(**resolvable)
+    options = read_options(arguments)
+    log = _read_log(options)
+    if log is not None:
+        return check_log(log, options, execute=execute)
+    found = resolve(options)
     problems: list[Problem] = list(found.warnings)
     counts: dict[str, int] = {}
     try:
-        require_allowed(found.metrics.names, allow_code=bool(arguments.get("allow_code")))
+        require_allowed(found.metrics.names, allow_code=options.allow_code)
     except RunEntryError as error:
         problems.append(Problem(str(error), Location(str(found.data)), "", "warning", "code-execution"))
     read: list[Rows | None] = []
@@ -225,6 +185,11 @@ def json_schema() -> dict[str, Any]:
     return task_config.schema()
 
 
+def _read_log(options: Options) -> Rows | None:
+    """Return the rows of `data=` where no script is given and they are the log of a finished run."""
+    return read_log(options.data) if options.data is not None and options.transform is None else None
+
+
 def _transform_all(script: Script, rows: Rows, task: Task, *, is_demonstration: bool) -> list[Failure]:
     """Run the script once on each row, without demonstrations, but told how many there are."""
     failures: list[Failure] = []
@@ -236,21 +201,6 @@ def _transform_all(script: Script, rows: Rows, task: Task, *, is_demonstration: 
             except TransformProblem as problem:
                 failures.append(Failure(index, is_demonstration, problem))
     return failures
-
-
-_LEAST = {"fewshot": 0, "limit": 1, "seed": None}
-
-
-def _read_numbers(**values: Any) -> dict[str, int | None]:
-    """Return the numbers among the arguments; None where one is not given. Raises RunEntryError."""
-    for key, value in values.items():
-        least = _LEAST[key]
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
-            bound = "" if least is None else f" of at least {least}"
-            raise RunEntryError(f"{key}={value}: expected a whole number{bound}")
-    return values
 
 
 def _check_rows(task: Task, rows: Rows, limit: int | None) -> list[Problem]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from helm_ext.formats.ultraeval.script import Script, Transformed
+    from helm_ext.formats.ultraeval.task import Task
 
 __all__ = ["Failure", "Question", "draw", "make_questions"]
 
@@ -63,28 +64,27 @@ def row_seed(seed: int, index: int) -> int:
 
 def make_questions(
     script: Script,
+    task: Task,
     rows: Sequence[Any],
     *,
-    dataset_name: str,
-    description: str = "",
-    fewshot: int = 0,
     seed: int = 0,
     limit: int | None = None,
     demos: Sequence[Any] | None = None,
 ) -> Iterator[Question | Failure]:
     """Yield each of the first `limit` rows as a question, or the failures that kept it from being one."""
-    head = f"{description}\n\n" if description else ""
+    head = f"{task.description}\n\n" if task.description else ""
+    shots = task.fewshot
     rng = random.Random(seed)  # noqa: S311 - sampling, not secrets
     pool = rows if demos is None else demos
     with script.running():
         for index, row in enumerate(rows[:limit]):
             parts = [head]
             failures: list[Failure] = []
-            drawn = draw(rng, pool, row, fewshot, is_own_file=demos is None) if fewshot else []
+            drawn = draw(rng, pool, row, shots, is_own_file=demos is None) if shots else []
             state = rng.getstate()
             for position in drawn:
                 try:
-                    shown = script.transform(pool[position], fewshot, rng, dataset_name, seed=row_seed(seed, position))
+                    shown = script.transform(pool[position], shots, rng, task.name, seed=row_seed(seed, position))
                 except TransformProblem as problem:
                     failures.append(Failure(position, demos is not None, problem))
                 else:
@@ -92,7 +92,7 @@ def make_questions(
                 # A script may use the generator: each demonstration gets it as it was, so that none disturbs the next.
                 rng.setstate(state)
             try:
-                asked = script.transform(row, fewshot, rng, dataset_name, seed=row_seed(seed, index))
+                asked = script.transform(row, shots, rng, task.name, seed=row_seed(seed, index))
             except TransformProblem as problem:
                 failures.append(Failure(index, is_demonstration=False, problem=problem))
             if failures:

@@ -13,11 +13,13 @@ import contextlib
 import hashlib
 import inspect
 import itertools
+import os
 import random
 import sys
 import traceback
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,6 @@ from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout, describe, tex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 __all__ = ["Script", "TransformProblem", "Transformed", "check_source", "load_script"]
 
@@ -103,15 +104,17 @@ class Script:
 @contextlib.contextmanager
 def _user_code(checkout: Checkout | None) -> Iterator[None]:
     """Run a script's code: imports reach its checkout, what it prints goes to standard error (standard output is the
-    report's), and the global random generators are afterwards as they were.
+    report's), and the global random generators and the working directory are afterwards as they were.
     """
     state = random.getstate()
+    folder = Path.cwd()
     numpy = sys.modules.get("numpy")
     numpy_state = numpy.random.get_state() if numpy is not None else None
     try:
         with contextlib.redirect_stdout(sys.stderr), nullcontext() if checkout is None else checkout:
             yield
     finally:
+        os.chdir(folder)  # else the next task's files are not found, and the run is written to another folder
         random.setstate(state)
         if numpy is not None:
             numpy.random.set_state(numpy_state)

@@ -21,6 +21,7 @@ from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryErr
 from helm_ext.formats.ultraeval.checkout import find_checkout
 from helm_ext.formats.ultraeval.config import TaskConfig, read_config
 from helm_ext.formats.ultraeval.metric_names import MetricChoice, parse_metric_argument, read_metrics
+from helm_ext.formats.ultraeval.options import Options
 from helm_ext.formats.ultraeval.sampling import Sampling, read_sampling
 from helm_ext.formats.ultraeval.task_files import (
     METHODS,
@@ -70,37 +71,19 @@ class Task:
         return script_version(self.script)
 
 
-def resolve(
-    *,
-    config: str | Path | None = None,
-    task: str | None = None,
-    data: str | Path | None = None,
-    transform: str | Path | None = None,
-    dataset: str | None = None,
-    method: str | None = None,
-    version: int | str | None = None,
-    fewshot: int | None = None,
-    demos: str | Path | None = None,
-    postprocess: str | None = None,
-    metric: Any = None,
-    root: str | Path | None = None,
-    dataset_name: str | None = None,
-    params: str | Path | None = None,
-    max_tokens: int | None = None,
-    temperature: float | None = None,
-) -> Task:
+def resolve(options: Options) -> Task:
     """Return the task that the arguments name.
 
     Raises RunEntryError for arguments, DatasetError (DatasetNotFoundError among them) for files.
     """
-    _require_one_source(config=config, dataset=dataset, data=data)
+    config, data, transform, version = options.config, options.data, options.transform, options.version
+    _require_one_source(config=config, dataset=options.dataset, data=data)
     # HELM makes numbers of values that look like some.
-    task, dataset, method, postprocess, dataset_name = (
-        None if value is None else str(value) for value in (task, dataset, method, postprocess, dataset_name)
-    )
+    task, dataset, method = _text(options.task), _text(options.dataset), _text(options.method)
+    postprocess, dataset_name = _text(options.postprocess), _text(options.dataset_name)
     if method is not None and method not in METHODS:
         raise RunEntryError(f"method={method}: expected gen or ppl\n  hint: {did_you_mean(method, METHODS)}".rstrip())
-    top = _folder(root)
+    top = _folder(options.root)
     found: TaskConfig | None = None
     files: list[Path] = []
     warnings: list[Problem] = []
@@ -137,14 +120,14 @@ def resolve(
     sampling = Sampling()
     if chosen == "gen":
         sampling, sampling_files, sampling_warnings = read_sampling(
-            _parameter_file(found, params, top), max_tokens=max_tokens, temperature=temperature
+            _parameter_file(found, options.params, top), max_tokens=options.max_tokens, temperature=options.temperature
         )
         files += sampling_files
         warnings += sampling_warnings
     post = postprocess if postprocess is not None else (found.postprocess if found else "")
     metrics = (
-        parse_metric_argument(metric, chosen, post)
-        if metric is not None
+        parse_metric_argument(options.metric, chosen, post)
+        if options.metric is not None
         else read_metrics(found.metric if found else None, chosen, post, str(config or data_path))
     )
     folder_name, task_name = _names(data_path, found, task)
@@ -158,14 +141,18 @@ def resolve(
         script=require_file(script, "transform"),
         root=top,
         description=found.description if found else "",
-        fewshot=fewshot if fewshot is not None else (found.fewshot if found else 0),
+        fewshot=options.fewshot if options.fewshot is not None else (found.fewshot if found else 0),
         postprocess=post,
         metrics=metrics,
         sampling=sampling,
-        demos=require_file(Path(str(demos)), "demos") if demos is not None else None,
+        demos=require_file(Path(str(options.demos)), "demos") if options.demos is not None else None,
         files=tuple(files),
         warnings=tuple(warnings),
     )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _require_one_source(**sources: Any) -> None:

@@ -1,0 +1,155 @@
+"""Rules about recorded completions: which are missing, and which no score can read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from helm_ext import parsing
+from helm_ext.errors import count, show
+from helm_ext.formats.request_states.checks.rule import MOST_KEPT, File, Rule
+from helm_ext.formats.request_states.header import Header
+from helm_ext.formats.request_states.reading import State
+from helm_ext.formats.request_states.rows import Row
+from helm_ext.formats.request_states.survey import First
+
+__all__ = ["IncompleteRecordings", "MissingRecordings", "ReasonedAnswers", "UnmappedCompletions"]
+
+
+class MissingRecordings(Rule):
+    """Rows of a recorded file that were not run, or failed."""
+
+    def report(self, file: File) -> None:
+        statuses = file.survey.statuses
+        evaluated = sum(first.count for first in statuses.values())
+        for first, one, many, code in (
+            (statuses["not_run"], "row was not run", "rows were not run", "not-run"),
+            (statuses["failed"], "row failed", "rows failed", "failed"),
+        ):
+            if file.survey.is_recorded and first.row is not None:
+                first.row.place.warn(
+                    *(() if first.row.is_helm else ("request",)),
+                    message=f"{count(first.count, one, many)} of {evaluated}; a recorded run refuses the file",
+                    hint="missing=skip scores the rest and reports how many were left out",
+                    code=code,
+                )
+
+
+class IncompleteRecordings(Rule):
+    """Rows with requests about some options, and not all that the method asks about."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.found = First()
+        self.requests = (0, 0)
+        """Of the first of them: how many are recorded with log-probabilities, and how many are needed."""
+
+    def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
+        self.requests = self.requests if self.found.count else requests
+        self.found.add(row)
+
+    def report(self, file: File) -> None:  # noqa: ARG002
+        if self.found.row is not None:
+            there, needed = self.requests
+            rows = count(self.found.count, "row has", "rows have")
+            self.found.row.place.warn(
+                "request",
+                message=f"{rows} completions that the method cannot be scored with: it needs one request per option, "
+                f"with log-probabilities; here {there} of {needed} are recorded",
+                hint="completions that name an option are scored with method generation or multiple_choice_joint",
+                code="incomplete-recording",
+            )
+
+
+class UnmappedCompletions(Rule):
+    """Recorded completions that name none of a row's options, as the metric will read them."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.found = First()
+        given, scoring = header.settings.given, header.scoring
+        self.pattern = given.get("output_mapping_pattern")
+        self.multi_label = bool(given.get("multi_label"))
+        self.is_list = header.settings.output_format == "list"
+        self.next_question = header.settings.next_question
+        self.extract = scoring.get("extract")
+        self.strip, self.lower = bool(scoring.get("strip")), bool(scoring.get("lower"))
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        recorded = row.found[0][1]
+        if row.is_helm or row.labels is None or recorded is None or row.split == "train":
+            return
+        options = {label: row.references[position]["output"]["text"] for label, position in row.labels.items()}
+        completions = recorded["result"]["completions"]
+        try:
+            if not any(self._names(one["text"], options) for one in completions[: None if self.is_list else 1]):
+                self.found.add(row)
+        except ValueError:  # an invalid regular expression; reported with the header
+            return
+
+    def _names(self, completion: str, options: Mapping[str, str]) -> bool:
+        completion = parsing.cut_at_next_question(completion, self.next_question)
+        text = parsing.clean(completion, extract=self.extract, strip=self.strip, lower=self.lower)
+        if text is None:
+            return False
+        return any(parsing.read_choice(text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list))
+
+    def report(self, file: File) -> None:
+        if self.found.row is not None:
+            file.counts["unmapped"] = self.found.count
+            self.found.row.place.warn(
+                "request",
+                message=f"{self.found.count} of {file.survey.statuses['ok'].count} recorded completions name none of "
+                "the options; they count as wrong",
+                code="unmapped",
+            )
+
+
+class ReasonedAnswers(Rule):
+    """Completions that reason before they answer: equal to no reference unless the answer is extracted."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        scoring = header.scoring
+        self.is_extracted = any(scoring.get(key) for key in ("extract", "extract_all"))
+        self.equal = 0
+        self.found = First()
+        self.leads = Counter[str]()
+        """The words before the answer, to how many completions have them."""
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        recorded = row.found[0][1]
+        if self.is_extracted or row.labels is not None or recorded is None or row.is_helm:
+            return
+        text = recorded["result"]["completions"][0]["text"].strip().rstrip(".").casefold()
+        for gold in filter(None, (gold.strip().rstrip(".").casefold() for gold in row.golds)):
+            if text == gold:
+                self.equal += 1
+            lead = re.search(r"(\w+\W+)?\w+\W*$", text.removesuffix(gold)) if text.endswith(gold) else None
+            if lead is not None and len(self.leads) < MOST_KEPT:
+                self.found.add(row)
+                self.leads[lead[0].strip()] += 1
+
+    def report(self, file: File) -> None:
+        plan, survey = file.plan, file.survey
+        if self.is_extracted or plan.method != "generation" or survey.choice.count or survey.helm.count:
+            return
+        lead, times = (self.leads.most_common(1) or [("", 0)])[0]
+        row = self.found.row if not self.equal and 2 * times > survey.statuses["ok"].count else None
+        how = f"the recorded completions end with it, after {show(lead)}"
+        thought = survey.thoughts.row
+        if row is None and thought is not None and plan.settings.max_train_instances and not survey.is_recorded:
+            row, how = thought, "the demonstrations show a chain of thought first"
+            lead = plan.settings.text("chain_of_thought_suffix").strip()
+        if row is not None:
+            # Spaces and letters as they come; a final point is no part of an answer.
+            words = r"\s+".join(map(re.escape, lead.split()))
+            pattern = rf"(?i){words}\s*(.+?)\.?\s*$" if lead else r"([^\n]+?)\.?\s*$"
+            file.problems.warn(
+                ("scoring",),
+                f"a completion that reasons before it answers is equal to no reference, and {how}",
+                f'extract the answer: "scoring": {{"extract": {json.dumps(pattern)}}}',
+                code="extract",
+            )

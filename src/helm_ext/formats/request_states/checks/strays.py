@@ -1,0 +1,158 @@
+"""Keys that nothing reads, where somebody may have meant one that is read.
+
+Rows may have keys of their own; they are kept (`RowExtra.data`). But a key that is spelt nearly as one of the format's,
+or that the format has at another place, was hardly meant as such: a completion under `request.completions` would never
+be scored. Such keys are warned of.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from helm_ext.errors import Path, count
+from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.checks.rule import File, Rule
+from helm_ext.formats.request_states.header import Header
+from helm_ext.formats.request_states.models import known_keys
+from helm_ext.formats.request_states.reading import State
+from helm_ext.formats.request_states.rows import Row
+from helm_ext.formats.request_states.survey import First
+
+__all__ = ["StrayKeys"]
+
+_REFERENCE: Path = ("instance", "references")
+_RESULT: Path = ("request", "result")
+_COMPLETION: Path = ("request", "result", "completions")
+
+_HELMS_RESULT: Path = ("result",)
+_HELMS_COMPLETION: Path = ("result", "completions")
+
+_READABLE_KEYS: dict[Path, frozenset[str]] = {
+    (): known_keys(models.StateModel),
+    ("instance",): known_keys(models.InstanceModel),
+    ("instance", "input"): known_keys(models.InputModel),
+    _REFERENCE: known_keys(models.ReferenceModel),
+    ("request",): known_keys(models.RequestModel),
+    **dict.fromkeys((_RESULT, _HELMS_RESULT), known_keys(models.ResultModel)),
+    **dict.fromkeys((_COMPLETION, _HELMS_COMPLETION), known_keys(models.CompletionModel)),
+}
+"""The places in a state, and the keys that are read there."""
+
+_PLACES = {
+    "completions": "request.result",
+    "success": "request.result",
+    "result": "request",
+    "input": "instance",
+    "references": "instance",
+    "split": "instance",
+    "chain_of_thought": "instance",
+    "tags": "the reference itself",
+}
+"""Keys that mean the same wherever they stand, and where they are read."""
+
+_A_COMPLETION = 'a completion is read in request.result.completions: [{"text": ...}]'
+
+_HINTS: dict[tuple[Path, str], str] = {
+    **{(_REFERENCE, key): 'write "tags": ["correct"]' for key in ("correct", "is_correct")},
+    **{
+        (place, "completion"): "did you mean 'completions', a list of {\"text\": ...}?"
+        for place in (_RESULT, ("result",))
+    },
+    **{(place, "completion"): _A_COMPLETION for place in ((), ("instance",), ("request",))},
+}
+
+_ANSWERS: dict[tuple[Path, str], str] = {
+    **{
+        (place, key): _A_COMPLETION
+        for place in ((), ("request",), _RESULT, ("result",))
+        for key in ("text", "output", "response", "prediction")
+    },
+    **{
+        (place, key): "the text of a completion is read in 'text'"
+        for place in (_COMPLETION, ("result", "completions"))
+        for key in ("output", "response", "prediction", "completion", "content", "message")
+    },
+}
+"""Keys that may be a row's own, and are taken for a completion only where none is recorded."""
+
+_NEAR = 0.85
+"""Of difflib: `tag` and `Tags` are near `tags`, `idx` and `input_text` are near nothing."""
+
+
+class StrayKeys(Rule):
+    """Keys that nothing reads, where somebody may have meant one that is read."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.found: dict[tuple[Path, str], tuple[First, str]] = {}
+        """(place in the state, key) to where it was seen, and what may have been meant."""
+        self.settled = {place: set(known) for place, known in _READABLE_KEYS.items()}
+        """Keys that are read, and those that rows have for themselves: they are not looked at again."""
+
+    def see(self, row: Row, state: State) -> None:
+        if row.is_helm or state.is_known:
+            return
+        settled = self.settled
+        for place, given in _find_objects(state.value, row):
+            if not settled[place].issuperset(given):
+                for key in given.keys() - settled[place]:
+                    self._look_at(place, key, row)
+
+    def _look_at(self, place: Path, key: str, row: Row) -> None:
+        if (place, key) not in self.found:
+            guessed = _guess(place, key, is_recorded=row.found[0][0] == "ok")
+            if guessed is None:
+                return
+            if not guessed:
+                self.settled[place].add(key)
+                return
+            self.found[place, key] = First(), guessed
+        self.found[place, key][0].add(row)
+
+    def report(self, file: File) -> None:  # noqa: ARG002
+        for (place, key), (first, hint) in self.found.items():
+            assert first.row is not None
+            rows = count(first.count, "row has", "rows have")
+            first.row.place.warn(
+                *place, key, message=f"{rows} this key, which means nothing here", hint=hint, code="stray-key"
+            )
+
+
+def _find_objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the objects of a valid state that may have keys which mean something elsewhere, and their places."""
+    if row.extra:
+        yield (), state
+    if row.has_unknown:
+        instance = state["instance"]
+        yield ("instance",), instance
+        yield ("instance", "input"), instance["input"]
+        for reference in instance.get("references") or ():
+            yield _REFERENCE, reference
+    request = state.get("request")
+    if request:
+        yield ("request",), request
+        result = request.get("result")
+        if result:
+            yield _RESULT, result
+            for completion in result.get("completions") or ():
+                yield _COMPLETION, completion
+    result = state.get("result")
+    if result:
+        yield _HELMS_RESULT, result
+        for completion in result.get("completions") or ():
+            yield _HELMS_COMPLETION, completion
+
+
+def _guess(place: Path, key: str, *, is_recorded: bool) -> str | None:
+    """Return what may have been meant, or ""; None where that cannot be told by a row with a recorded completion."""
+    if is_recorded and (place, key) in _ANSWERS:
+        return None
+    hint = _HINTS.get((place, key)) or _ANSWERS.get((place, key))
+    if hint:
+        return hint
+    if key in _PLACES:
+        return f"{key} is read in {_PLACES[key]}"
+    near = difflib.get_close_matches(key.lower(), sorted(_READABLE_KEYS[place]), n=1, cutoff=_NEAR)
+    return f"did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,55 @@
+import pytest
+from helm.common.object_spec import parse_object_spec
+
+from helm_ext.cli.score import _name_stats, deployment_of
+from helm_ext.cli.session import parse_arguments, require_unnamed
+from helm_ext.errors import RunEntryError
+
+
+def test_model_names():
+    assert deployment_of("mine") == {"model": "recorded/mine"}
+    assert deployment_of("recorded/mine") == {"model": "recorded/mine"}
+    assert deployment_of("openai/gpt-4") == {"model": "openai/gpt-4", "model_deployment": "recorded/openai/gpt-4"}
+
+
+def test_arguments_may_hold_commas():
+    assert parse_arguments(["extract=a,b", "seed=-3", "name=x=y"]) == {"extract": "a,b", "seed": -3, "name": "x=y"}
+    for pair in ("seed", "=1"):
+        with pytest.raises(RunEntryError, match=f"--arg {pair}: expected KEY=VALUE"):
+            parse_arguments([pair])
+    with pytest.raises(RunEntryError, match="--arg seed=2: seed is given twice"):
+        parse_arguments(["seed=1", "seed=2"])
+
+
+@pytest.mark.parametrize("value", ["0.1", "1e-3", "7", "-7", "007", "1_0", "--3", "1.10", "nan", "abc", "", "true"])
+def test_values_are_those_that_helm_run_reads(value):
+    expected = parse_object_spec(f"x:key={value}").args
+    assert repr(parse_arguments([f"key={value}"])) == repr(expected)
+
+
+def test_a_file_is_named_once():
+    with pytest.raises(RunEntryError, match=r"--arg path=b.json: the dataset is named already, a.json"):
+        require_unnamed({"path": "a.json"}, {"path": "b.json"})
+    with pytest.raises(RunEntryError, match=r"--arg dataset=b: the dataset is named already, a.json"):
+        require_unnamed({"path": "a.json"}, {"dataset": "b"})
+    require_unnamed({"transform": "a.py"}, {"data": "a.jsonl"})
+
+
+def test_a_metric_of_several_stats_shows_them_all():
+    assert _name_stats("refusal_match") == [
+        "refusal_match_low", "refusal_match_high", "refusal_unclear", "refusal_golds",
+    ]  # fmt: skip
+    assert _name_stats("exact_match") == ["exact_match"]
+    assert _name_stats("of_another_package") == ["of_another_package"]
+
+
+@pytest.mark.parametrize("value", [True, None, -1, 1.5])
+def test_what_helm_counts_with_is_a_whole_number(value):
+    from types import SimpleNamespace
+
+    from helm_ext.cli import session
+    from helm_ext.errors import RunEntryError
+
+    spec = SimpleNamespace(**dict.fromkeys(session._NUMBERS, 1) | {"num_train_trials": value})
+    with pytest.raises(RunEntryError, match="num_train_trials=.*: expected a whole number from 1 on"):
+        session._require_numbers(SimpleNamespace(adapter_spec=spec))

@@ -1,0 +1,229 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from helm_ext.cli import app, main
+from helm_ext.cli.validate import NOT_CHECKED
+from helm_ext.formats import get_format
+from helm_ext.formats.innodata import pack
+
+GOOD = {
+    "adapter_spec": {"max_train_instances": 0},
+    "request_states": [
+        {
+            "instance": {
+                "id": f"r{i}",
+                "split": "test",
+                "input": {"text": f"{i}+{i}?"},
+                "references": [{"output": {"text": str(2 * i)}, "tags": ["correct"]}],
+            }
+        }
+        for i in range(3)
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.json").write_text(json.dumps(GOOD))
+    bad = json.loads(json.dumps(GOOD))
+    bad["adapter_spec"]["instuctions"] = "Add."
+    bad["request_states"][1]["instance"]["references"][0]["output"]["text"] = 42
+    (tmp_path / "bad.json").write_text(json.dumps(bad, indent=1))
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["validate", *arguments])
+
+
+def test_a_good_file(folder):
+    result = run("good.json")
+    assert result.exit_code == 0
+    assert "good.json: adapter_spec: 0 errors, " in result.stdout
+    assert NOT_CHECKED in result.stdout
+
+
+def test_all_problems_of_a_file_at_once_with_line_field_value_and_hint(folder):
+    result = run("bad.json")
+    assert result.exit_code == 1
+    lines = (folder / "bad.json").read_text().splitlines()
+    wrong = next(number for number, line in enumerate(lines, 1) if '"text": 42' in line)
+    assert f"error: bad.json:{wrong}: request_states[1].instance.references[0].output.text: " in result.stdout
+    assert "expected a string, got 42" in result.stdout
+    assert "hint: did you mean 'instructions'" in result.stdout
+    assert "2 errors" in result.stdout
+
+
+def test_a_folder_of_files_and_a_name(folder):
+    (folder / "adapter_specs").mkdir()
+    for name in ("good.json", "bad.json"):
+        (folder / name).rename(folder / "adapter_specs" / name)
+    result = run("adapter_specs")
+    assert result.exit_code == 1
+    assert "adapter_specs/bad.json: adapter_spec: 2 errors" in result.stdout
+    assert "adapter_specs/good.json: adapter_spec: 0 errors" in result.stdout
+    assert run("good").exit_code == 0
+
+
+def test_several_files_and_one_that_is_missing(folder):
+    result = run("good.json", "nothing.json")
+    assert result.exit_code == 1
+    assert "good.json: adapter_spec: 0 errors" in result.stdout
+    assert "nothing.json" in result.stdout
+
+
+def test_json_output_is_json_alone(folder):
+    result = run("bad.json", "--format", "json")
+    assert result.exit_code == 1
+    (report,) = json.loads(result.stdout)
+    assert report["file"] == "bad.json"
+    assert {"severity", "code", "path", "line", "field", "message", "hint"} <= set(report["problems"][0])
+
+
+def test_github_output_is_one_workflow_command_a_problem(folder):
+    result = run("bad.json", "--format", "github")
+    lines = [line for line in result.stdout.splitlines() if line]
+    assert all(line.startswith(("::error file=bad.json", "::warning file=bad.json")) for line in lines)
+    assert any("expected a string, got 42" in line for line in lines)
+    assert any("unknown key%0Ahint: did you mean 'instructions'" in line for line in lines)
+
+
+def test_a_forced_format(folder):
+    result = run("good.json", "--as", "innodata")
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["good.json", "--format", "xml"], ["good.json", "--nonsense"]])
+def test_wrong_usage(folder, arguments):
+    assert run(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["adapter_spec", "ultraeval", "innodata"])
+def test_schema_prints_json(name):
+    result = CliRunner().invoke(app, ["schema", name])
+    assert result.exit_code == 0
+    assert isinstance(json.loads(result.stdout), dict)
+
+
+def test_arguments_are_those_of_the_run_entry(folder):
+    assert run("good.json", "--arg", "metrics=exact_match+f1_score", "--arg", "lower=true").exit_code == 0
+    result = run("good.json", "--arg", "metrics=exact_macht")
+    assert result.exit_code == 1
+    assert "exact_macht" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("foo=1", "adapter_spec: unknown argument 'foo'"),
+        ("model=x", "adapter_spec: unknown argument 'model'"),
+        ("path=other.json", "--arg path=other.json: the dataset is named already, good.json"),
+        ("dataset=good", "--arg dataset=good: the dataset is named already, good.json"),
+        ("seed=x", "seed=x: expected a whole number"),
+        ("lower=maybe", "lower=maybe: expected true or false"),
+        ("foo", "--arg foo: expected KEY=VALUE"),
+    ],
+)
+def test_wrong_arguments_are_wrong_usage(folder, monkeypatch, capsys, argument, message):
+    monkeypatch.setattr("sys.argv", ["helm-ext", "validate", "good.json", "--arg", argument])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_same_mistake_in_every_row_is_shown_some_times_and_counted(folder):
+    row = {"instance": {**GOOD["request_states"][0]["instance"], "input": {"txt": "?"}, "id": 4.5}}
+    (folder / "many.json").write_text(json.dumps({**GOOD, "request_states": [row] * 1500}))
+    result = run("many.json")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert len(lines) < 120
+    problems = json.loads(run("many.json", "--format", "json").stdout)[0]["problems"]
+    errors = [problem for problem in problems if problem["severity"] == "error"]
+    assert len(errors) == 1001
+    total = 1000 + int(errors[-1]["message"].split()[2])
+    assert total % 1500 == 0
+    assert f"many.json: adapter_spec: {total} errors, " in result.stdout
+    assert "more like these; --format json lists them" in result.stdout
+
+
+def test_more_problems_of_a_bundle_than_are_listed(folder):
+    bundle = pack_bundle(folder)
+    (folder / "replies.jsonl").write_text('{"id": "z", "reply": 1}\n' * 1500)
+    result = run(str(bundle), "--arg", "replies=replies.jsonl")
+    assert "front-desk.zip: innodata: 1500 errors, 0 warnings; " in result.stdout
+
+
+def pack_bundle(folder):
+    examples = Path(__file__).resolve().parents[3] / "examples" / "innodata"
+    return pack(name="front-desk", test=examples / "test.jsonl", target=folder).path
+
+
+VALUES = {
+    "method": "generation", "seed": 1, "missing": "skip", "output_format": "list", "metrics": "exact_match+f1_score",
+    "main_metric": "exact_match", "extract": "(.)", "strip": "true", "lower": "no", "split": "test", "render": "text",
+    "max_tokens": 5, "limit": 3, "separator": "%2C", "extract_all": "(.)", "extract_positions": "no",
+    "extract_references": "yes", "drop_duplicates": "yes", "cut_at_stop": "no",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ["adapter_spec", "innodata"])
+def test_every_argument_of_the_run_entry_is_taken(folder, entry):
+    file = "good.json" if entry == "adapter_spec" else pack_bundle(folder)
+    others = {"dataset", "path"} if entry == "adapter_spec" else {"dataset", "path", "version", "hub", "replies"}
+    names = set(get_format(entry).argument_names()) - others
+    arguments = [part for name in sorted(names) for part in ("--arg", f"{name}={VALUES[name]}")]
+    result = run(str(file), *arguments)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("version=1", "version=1: a file has no versions\n  hint: dataset=NAME,version=1 reads from the hub"),
+        ("hub=there", "hub=there: a file is in no hub\n"),
+        ("metrics=expected_exat", 'unknown metric "expected_exat"\n  hint: did you mean'),
+        ("extract=(", "extract=(: "),
+        ("replies=none.jsonl", "none.jsonl: replies cannot be read: No such file"),
+    ],
+)
+def test_wrong_arguments_of_a_bundle_are_problems(folder, argument, message):
+    result = run(str(pack_bundle(folder)), "--arg", argument)
+    assert result.exit_code == 1
+    assert message in result.stdout
+    assert "1 error, " in result.stdout
+
+
+def test_missing_skip_takes_its_own_advice(folder):
+    state = {**GOOD["request_states"][0], "request": {"result": {"success": True, "completions": [{"text": "0"}]}}}
+    (folder / "half.json").write_text(json.dumps({**GOOD, "request_states": [state, *GOOD["request_states"][1:]]}))
+    assert "missing=skip scores the rest" in run("half.json").stdout
+    assert "missing=skip scores the rest" not in run("half.json", "--arg", "missing=skip").stdout
+
+
+def test_an_ultraeval_log_takes_missing(folder):
+    row = {"data": {"question": "1+1?"}, "ground_truth": "2", "prompt_inputs": ["1+1?"]}
+    lines = [{**row, "raw_outputs": ["2"]}, {**row, "raw_outputs": []}]
+    (folder / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = run("instance.jsonl", "--arg", "missing=skip", "--arg", "metric=exact_match")
+    assert result.exit_code == 0, result.output
+    assert "2 rows, 0 train, 2 eval, 1 recorded, 1 not_run" in result.stdout
+
+
+def test_one_row_is_a_row(folder):
+    (folder / "one.json").write_text(json.dumps({**GOOD, "request_states": GOOD["request_states"][:1]}))
+    assert "; 1 row, " in run("one.json").stdout
+
+
+def test_the_file_name_of_a_dataset(folder):
+    (folder / "adapter_specs").mkdir()
+    (folder / "good.json").rename(folder / "adapter_specs" / "good.json")
+    result = run("good.json")
+    assert result.exit_code == 1
+    expected = "error: good.json: no such file\n  hint: dataset=good reads adapter_specs/good.json\n"
+    assert result.stdout.startswith(expected)

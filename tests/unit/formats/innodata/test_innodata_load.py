@@ -1,0 +1,452 @@
+"""From a bundle to an EvalSet: what HELM is given."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+
+from helm_ext import hub
+from helm_ext.adaptation.wrap import select
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
+from helm_ext.evalset import row_extra
+from helm_ext.formats.innodata import check, load, pack, render_text
+from helm_ext.formats.innodata.format import FORMAT
+from helm_ext.hub import bundle as bundle_module
+from helm_ext.planning.run_specs import get_run_spec
+from helm_ext.scoring.breakdown import describe_breakdown
+from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.scores.refusal import REFUSALS_ENV
+from helm_ext.scoring.scores.ultraeval import EXECUTING
+
+CHAT = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "2+2?"},
+    {"role": "assistant", "content": "4"},
+    {"role": "user", "content": "And 3+3?"},
+]
+
+
+def write_lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    rows = [
+        {"id": "a", "messages": CHAT, "expected": "6", "topic": "sums", "hard": False},
+        {"id": "b", "messages": CHAT[1:2], "expected": "", "topic": "sums", "note": "x" * 100},
+        {"id": "c", "messages": CHAT[1:2], "expected": "4", "topic": "other", "severity": "low", "note": "y"},
+    ]
+    test = write_lines(tmp_path / "t.jsonl", rows)
+    train = write_lines(tmp_path / "r.jsonl", [{"id": "d", "messages": CHAT[1:2], "expected": "4"}])
+    attributes = {"severity": "high", "level": 3, "description": "Small sums", "tags": ["x"]}
+    return pack(name="sums", test=test, train=train, attributes=attributes, target=tmp_path).path
+
+
+def test_chat(bundle):
+    evalset = load(path=bundle)
+    assert (evalset.name, evalset.format) == ("sums", "innodata")
+    assert evalset.digest == hashlib.sha256(bundle.read_bytes()).hexdigest()
+    assert evalset.description == "Small sums"
+    assert evalset.tags == ("level=3", "severity=high")
+    assert evalset.counts == {"rows": 3, "eval": 3}
+    assert evalset.warnings == ()
+    first, second, _ = evalset.instances
+    assert first.input.messages == CHAT
+    assert first.input.text == ""
+    assert [(reference.output.text, reference.tags) for reference in first.references] == [("6", ["correct"])]
+    assert (first.split, first.id) == ("test", "a")
+    assert second.references[0].output.text == ""
+    assert evalset.adapter_spec == AdapterSpec(
+        method="chat", instructions="", input_prefix="", input_suffix="", reference_prefix="", reference_suffix="",
+        output_prefix="", output_suffix="", instance_prefix="", max_train_instances=0, num_outputs=1, max_tokens=512,
+        temperature=0.0, stop_sequences=[],
+    )  # fmt: skip
+    assert set(evalset.scoring.metrics) <= set(get_scores())
+    assert evalset.scoring.main_metric == "expected_contains"
+
+
+def test_attributes_of_rows_and_of_the_dataset(bundle):
+    evalset = load(path=bundle)
+    assert evalset.attributes == {
+        "hard": ("false",),
+        "level": ("3",),
+        "severity": ("high", "low"),
+        "topic": ("other", "sums"),
+    }
+    extras = [instance.extra_data["helm_ext"] for instance in evalset.instances]
+    assert extras[0]["attributes"] == {"hard": "false", "level": "3", "severity": "high", "topic": "sums"}
+    assert extras[2]["attributes"] == {"level": "3", "severity": "low", "topic": "other"}
+    assert extras[1]["data"] == {"topic": "sums", "note": "x" * 100}
+
+
+def test_of_very_many_attributes_a_hundred_group_the_report_and_a_warning_says_so(tmp_path):
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "?"}], "expected": "", "z": 1} for n in range(200)]
+    attributes = {f"a{n:05}": n for n in range(40_000)}
+    packed = pack(name="sums", test=write_lines(tmp_path / "t", rows), target=tmp_path, attributes=attributes)
+    started = time.process_time()
+    evalset = load(path=packed.path)
+    assert time.process_time() - started < 8  # a value for each row and attribute took minutes
+    assert list(evalset.attributes) == [f"a{n:05}" for n in range(100)]
+    assert row_extra(evalset.instances[0])["attributes"] == {f"a{n:05}": str(n) for n in range(100)}
+    assert len(evalset.tags) == 100
+    (warning,) = evalset.warnings
+    assert warning.message == "40001 attributes: reports are grouped by the first 100 of their names"
+
+
+def test_too_many_values_are_no_attribute(tmp_path):
+    rows = [{"id": str(i), "messages": CHAT[1:2], "expected": "", "k": i, "m": i % 20} for i in range(21)]
+    packed = pack(name="many", test=write_lines(tmp_path / "t.jsonl", rows), target=tmp_path)
+    assert list(load(path=packed.path).attributes) == ["m"]
+
+
+def test_records_without_a_value(tmp_path):
+    """One record with null does not cost all others their table."""
+    values = ["high", None, "", " ", "low"]
+    rows = [{"id": str(i), "messages": CHAT[1:2], "expected": "", "severity": v} for i, v in enumerate(values)]
+    packed = pack(
+        name="gaps", test=write_lines(tmp_path / "t.jsonl", rows), attributes={"severity": "mid"}, target=tmp_path
+    )
+    evalset = load(path=packed.path)
+    assert evalset.attributes == {"severity": ("high", "low")}
+    own = [instance.extra_data["helm_ext"].get("attributes") for instance in evalset.instances]
+    assert own == [{"severity": "high"}, None, None, None, {"severity": "low"}]
+
+
+def test_long_and_unprintable_names_are_no_attributes(tmp_path):
+    names = {"n" * 41: "a", "line\nbreak": "b", "": "c", "n" * 40: "d", "a/b": "n/a"}
+    rows = [{"id": "1", "messages": CHAT[1:2], "expected": "", **names}]
+    packed = pack(name="names", test=write_lines(tmp_path / "t.jsonl", rows), target=tmp_path)
+    evalset = load(path=packed.path)
+    assert evalset.attributes == {"a/b": ("n/a",), "n" * 40: ("d",)}
+    described = describe_breakdown({}, "expected_contains", evalset.attributes)
+    assert [metadata.group for metadata in described] == ["by_a_b", "by_" + "n" * 40]  # become file names
+    assert described[0].name == "expected_contains@a/b=n/a"
+
+
+def test_text(bundle):
+    evalset = load(path=bundle, render="text", max_tokens=9, temperature=0.5)
+    text = "System: Be brief.\n\nUser: 2+2?\n\nAssistant: 4\n\nUser: And 3+3?\n\nAssistant:"
+    assert render_text(CHAT) == text
+    assert evalset.instances[0].input.text == text
+    assert evalset.instances[0].input.messages is None
+    spec = evalset.adapter_spec
+    assert (spec.method, spec.max_tokens, spec.temperature) == ("generation", 9, 0.5)
+    assert spec.stop_sequences == ["\n\nUser:"]
+    assert load(path=bundle, render="text", stop=["###"]).adapter_spec.stop_sequences == ["###"]
+    assert load(path=bundle, render="text", stop=[]).adapter_spec.stop_sequences == []
+
+
+def test_split_and_limit_and_scoring(bundle):
+    evalset = load(path=bundle, split="train", metrics=["refusal_match"], main_metric="refusal_match", lower=True)
+    assert [instance.id for instance in evalset.instances] == ["d"]
+    assert evalset.instances[0].split == "test"
+    assert evalset.scoring.to_args() == {
+        "metrics": ["refusal_match"],
+        "main_metric": "refusal_match_low",
+        "lower": True,
+    }
+    limited = load(path=bundle, limit=2)
+    assert [instance.id for instance in limited.instances] == ["a", "b"]
+    assert limited.counts == {"rows": 3, "eval": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "exactly one of dataset and path is needed"),
+        ({"path": "x.zip", "dataset": "x"}, "exactly one of dataset and path is needed"),
+        ({"path": "x.zip", "version": 2}, "version=2: a file has no versions"),
+        ({"path": "x.zip", "split": "dev"}, "split=dev: expected test or train"),
+        ({"path": "x.zip", "render": "html"}, "render=html: expected chat or text"),
+        ({"path": "x.zip", "limit": 0}, "limit=0: expected a positive whole number"),
+        ({"path": "x.zip", "max_tokens": 0}, "max_tokens=0: expected a positive whole number"),
+        ({"path": "x.zip", "max_tokens": -1}, "max_tokens=-1: expected a positive whole number"),
+        ({"path": "x.zip", "extract": "(x"}, r"extract=\(x: not a regular expression: missing \), unterminated"),
+    ],
+)
+def test_options_that_make_no_sense(options, message):
+    with pytest.raises(RunEntryError, match=message):
+        load(**options)
+
+
+def test_with_a_limit_no_more_records_are_parsed_and_digests_are_compared(tmp_path, monkeypatch):
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"} for n in range(100)]
+    sources = {"test": write_lines(tmp_path / "t", rows[:90]), "train": write_lines(tmp_path / "u", rows[90:])}
+    path = pack(name="sums", **sources, target=tmp_path).path
+    hub.upload(path, tmp_path / "hub")
+    parsed = []
+    original = bundle_module.parse_record
+    monkeypatch.setattr(bundle_module, "parse_record", lambda *given: parsed.append(1) or original(*given))
+    for options in ({"path": path}, {"dataset": "sums", "hub": str(tmp_path / "hub")}):
+        parsed.clear()
+        evalset = load(**options, limit=3)
+        assert [instance.id for instance in evalset.instances] == ["0", "1", "2"]
+        assert evalset.counts == {"rows": 90, "eval": 3}
+        assert len(parsed) == 3
+        assert load(**options, limit=3).digest == load(**options).digest
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for member, changed, message in (
+        ("test.jsonl", members["test.jsonl"].replace(b'"80"', b'"8X"'), "test_digest: "),
+        ("train.jsonl", members["train.jsonl"].replace(b'"95"', b'"9X"'), "train_digest: "),
+        ("test.jsonl", members["test.jsonl"] + members["train.jsonl"], "test_size: 90, but test.jsonl has 100 records"),
+        ("test.jsonl", members["test.jsonl"].replace(b"\n", b"\n\n"), "test.jsonl:2: blank line"),
+    ):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in {**members, member: changed}.items():
+                archive.writestr(name, data)
+        with pytest.raises(DatasetError, match=message):
+            load(path=path, limit=3)
+    path.write_bytes(whole)
+
+
+def test_what_a_limit_leaves_unchecked_a_load_of_all_and_validate_find(tmp_path):
+    rows = [{"id": str(n), "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"} for n in range(9)]
+    data = "".join(json.dumps(row) + "\n" for row in [*rows, rows[0], {"id": "x"}]).encode()
+    meta = {"name": "sums", "test_size": 11, "train_size": 0}
+    meta |= {"test_digest": hashlib.sha256(data).hexdigest(), "train_digest": hashlib.sha256(b"").hexdigest()}
+    with zipfile.ZipFile(tmp_path / "sums.zip", "w") as archive:
+        archive.writestr("test.jsonl", data)
+        archive.writestr("train.jsonl", b"")
+        archive.writestr("meta.json", json.dumps(meta))
+    assert len(load(path=tmp_path / "sums.zip", limit=9).instances) == 9
+    for use in (lambda: load(path=tmp_path / "sums.zip"), lambda: load(path=tmp_path / "sums.zip", limit=11)):
+        with pytest.raises(DatasetError, match="occurs already in test.jsonl:1"):
+            use()
+    assert {problem.code for problem in check(tmp_path / "sums.zip")[0]} == {"duplicate-id", "missing-key"}
+
+
+def test_a_broken_bundle_is_not_loaded_even_if_the_other_split_is_broken(tmp_path, bundle):
+    damaged = tmp_path / "sums.zip"
+    damaged.write_bytes(bundle.read_bytes().replace(b'"id": "d"', b'"id": "a"'))
+    with pytest.raises(DatasetError):
+        load(path=damaged, split="test")
+
+
+def test_an_empty_train_split_cannot_be_evaluated(tmp_path):
+    packed = pack(
+        name="x", test=write_lines(tmp_path / "t", [{"id": "1", "messages": CHAT, "expected": ""}]), target=tmp_path
+    )
+    with pytest.raises(DatasetIntegrityError, match="the train split is empty"):
+        load(path=packed.path, split="train")
+
+
+def test_another_file_name_is_a_warning(bundle):
+    other = bundle.rename(bundle.with_name("renamed.zip"))
+    evalset = load(path=other)
+    assert evalset.name == "sums"
+    assert [problem.code for problem in evalset.warnings] == ["name-mismatch"]
+
+
+def test_commas_in_a_hubs_path():
+    """HELM splits run entries at commas, so paths are written with %2C."""
+    assert FORMAT.parse({"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}
+    assert FORMAT.parse({"hub": "s3://bucket/hub"}) == {"hub": "s3://bucket/hub"}
+
+
+def test_from_the_hub(tmp_path, bundle):
+    root = str(tmp_path / "hub")
+    hub.upload(bundle, root)
+    pack(name="sums", test=tmp_path / "r.jsonl", target=tmp_path, replace=True)
+    hub.upload(bundle, root)
+    newest = load(dataset="sums", hub=root)
+    assert newest.display_name == "sums v2"
+    assert newest.description == "Chat dataset sums v2, test split"
+    assert newest.warnings == ()
+    frozen = load(dataset="sums", version=1, hub=root)
+    assert len(frozen.instances) == 3
+    assert [problem.message for problem in frozen.warnings] == ["sums is frozen to version 1; version 2 is the newest"]
+    assert load(dataset="sums", version=frozen.digest[:12], hub=root).digest == frozen.digest
+
+
+# Recorded replies
+
+
+def test_replies_and_live_runs_are_one_column(tmp_path, bundle, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        write_lines(tmp_path / f"{name}.jsonl", [{"id": i, "reply": name} for i in "abc"])
+    path = bundle.name
+    live = get_run_spec("innodata", dict(path=path))
+    recorded = [get_run_spec("innodata", dict(path=path, replies=f"{name}.jsonl")) for name in ("one", "two")]
+    assert [spec.groups[0] for spec in recorded] == [live.groups[0]] * 2
+    assert len({spec.scenario_spec.args["digest"] for spec in (live, *recorded)}) == 3
+    assert get_run_spec("innodata", dict(path=path, render="text")).groups[0] != live.groups[0]
+
+
+def test_replies(tmp_path, bundle):
+    lines = [{"id": "c", "reply": "4"}, {"id": "a", "reply": "", "request_time": 0.5}, {"id": "b", "reply": None}]
+    replies = write_lines(tmp_path / "replies.jsonl", lines)
+    evalset = load(path=bundle, replies=replies)
+    recorded = [instance.extra_data["helm_ext"]["recorded"] for instance in evalset.instances]
+    assert recorded == [
+        {"status": "ok", "states": [{"result": {"success": True, "completions": [{"text": ""}], "request_time": 0.5}}]},
+        {"status": "not_run", "states": []},
+        {"status": "ok", "states": [{"result": {"success": True, "completions": [{"text": "4"}]}}]},
+    ]
+    assert evalset.counts == {"rows": 3, "recorded": 2, "not_run": 1, "eval": 3}
+    plain = load(path=bundle)
+    both = f"{plain.digest}\n{hashlib.sha256(replies.read_bytes()).hexdigest()}\n"
+    assert evalset.digest == hashlib.sha256(both.encode()).hexdigest()
+    assert evalset.question_digest == plain.question_digest == plain.digest  # one column, whoever replied
+    assert [instance.id for instance in load(path=bundle, replies=replies, limit=1).instances] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"reply": "x"}, "1: id: missing"),
+        ({"id": 1, "reply": "x"}, "1: id: expected a string, got 1"),
+        ({"id": "a"}, "1: reply: missing\n  hint: write null for a record that was not run"),
+        ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
+        ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
+        ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number, got "1"'),
+        ({"id": "z", "reply": "x"}, '1: id: "z" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
+        ({"id": "d", "reply": "x"}, '1: id: "d" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
+        ({"id": "a", "reply": "x", "request_time": -5}, "1: request_time: must not be negative, got -5"),
+        ({"id": "a", "reply": "x", "request_datetime": -0.5}, "1: request_datetime: must not be negative, got -0.5"),
+        (["a"], "1: a JSON array, expected one object a line\n  hint: JSON Lines: jq -c '.[]' FILE writes an array so"),
+    ],
+)  # fmt: skip
+def test_bad_replies(tmp_path, bundle, line, message):
+    replies = write_lines(tmp_path / "replies.jsonl", [line])
+    with pytest.raises(DatasetError) as caught:
+        load(path=bundle, replies=replies)
+    assert str(caught.value) == f"{replies}:{message}"
+
+
+def test_a_reply_given_twice_and_no_file(tmp_path, bundle):
+    replies = write_lines(tmp_path / "replies.jsonl", [{"id": "a", "reply": "x"}] * 2)
+    with pytest.raises(DatasetIntegrityError, match=':2: id: "a" occurs already in line 1'):
+        load(path=bundle, replies=replies)
+    with pytest.raises(DatasetNotFoundError, match="replies cannot be read: No such file"):
+        load(path=bundle, replies=tmp_path / "none.jsonl")
+
+
+def test_replies_of_a_limited_dataset(tmp_path, bundle):
+    """Records beyond the limit may have replies, an id that no record has is still an error."""
+    replies = write_lines(tmp_path / "replies.jsonl", [{"id": "c", "reply": "4"}, {"id": "a", "reply": "6"}])
+    assert load(path=bundle, replies=replies, limit=1).counts == {"rows": 3, "recorded": 1, "not_run": 0, "eval": 1}
+    write_lines(replies, [{"id": "a", "reply": "6"}, {"id": "A", "reply": "6"}])
+    with pytest.raises(DatasetIntegrityError, match=':2: id: "A" is no record of the test split of sums'):
+        load(path=bundle, replies=replies, limit=1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "holds no reply to any of the 3 records of the test split of sums"),
+        ([{"id": "a", "reply": None}], "holds no reply to any of the 3 records of the test split of sums, 1 are null"),
+    ],
+    ids=["empty", "null"],
+)
+def test_a_file_without_any_reply(tmp_path, bundle, rows, message):
+    replies = write_lines(tmp_path / "replies.jsonl", rows)
+    with pytest.raises(DatasetIntegrityError) as caught:
+        load(path=bundle, replies=replies)
+    assert str(caught.value).startswith(f"{replies}: {message}\n  hint: one ")
+
+
+def test_blank_lines_between_replies_are_errors_as_between_records(tmp_path, bundle):
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text('{"id": "a", "reply": "6"}\n\n{"id": "b", "reply": ""}\n\n')
+    with pytest.raises(DatasetError) as caught:
+        load(path=bundle, replies=replies)
+    assert str(caught.value) == f"{replies}:2: blank line\n  hint: remove it"
+    replies.write_text('{"id": "a", "reply": "6"}\n{"id": "b", "reply": ""}\n \n\n')
+    assert load(path=bundle, replies=replies).counts["recorded"] == 2
+
+
+def test_a_model_is_not_asked_where_replies_are_to_be_scored(tmp_path, bundle):
+    evalset = load(path=bundle, replies=write_lines(tmp_path / "replies.jsonl", [{"id": "a", "reply": "6"}]))
+    spec = dataclasses.replace(evalset.adapter_spec, model_deployment="openai/gpt-4")
+    with pytest.raises(RunEntryError) as caught:
+        select(evalset.instances, spec, "live")
+    assert str(caught.value) == (
+        "openai/gpt-4 would be asked, but the 3 rows are there for their recorded completions\n"
+        "  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE (innodata:), or leave rows "
+        "beside the demonstrations: fewer with max_train_instances=N (adapter_spec:)"
+    )
+    assert len(select(evalset.instances, spec, "recorded")) == 3
+
+
+def test_metrics(bundle):
+    scoring = load(path=bundle, metrics=["refusal_match", "rouge_l"]).scoring
+    assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match_low")
+    scoring = load(path=bundle, metrics=["expected_f1"], main_metric="refusal_match").scoring
+    assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match_low")
+    with pytest.raises(RunEntryError, match=r"unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
+        load(path=bundle, main_metric="refusal_mtch")
+    with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
+        load(path=bundle, metrics=["zzz"])
+    assert load(path=bundle, metrics=["rouge_l", "rouge_l"]).scoring.metrics == ("rouge_l",)
+
+
+def test_a_file_of_refusals_is_read_when_a_run_is_planned(bundle, monkeypatch):
+    monkeypatch.setenv(REFUSALS_ENV, "none.txt")
+    with pytest.raises(HelmExtError, match="none.txt: cannot read phrases of refusals"):
+        load(path=bundle)
+    assert load(path=bundle, metrics=["expected_f1"]).scoring.metrics == ("expected_f1",)
+
+
+@pytest.mark.parametrize("name", sorted(EXECUTING | {"pass", "code_eval_acc"}))
+def test_metrics_that_run_code_or_need_test_cases(bundle, name):
+    """Records may hold what UltraEval's HumanEval rows hold; naming its metric must not run a model's code."""
+    for options in ({"metrics": [name]}, {"main_metric": name}):
+        with pytest.raises(RunEntryError, match=f'"{name}" cannot be measured here: it (runs|needs)'):
+            load(path=bundle, **options)
+
+
+def test_the_example(tmp_path):
+    """24 replies: 13 hold the expected words, 21 refuse or answer as expected (one leaks, one obeys, one is too shy)."""
+    folder = Path(__file__).parents[4] / "examples" / "innodata"
+    packed = pack(name="front-desk", test=folder / "test.jsonl", train=folder / "train.jsonl", target=tmp_path)
+    evalset = load(path=packed.path, replies=folder / "replies.jsonl")
+    assert evalset.counts == {"rows": 24, "recorded": 24, "not_run": 0, "eval": 24}
+    assert list(evalset.attributes) == ["language", "severity", "topic"]
+    right = Counter()
+    for instance in evalset.instances:
+        (state,) = instance.extra_data["helm_ext"]["recorded"]["states"]
+        gold, reply = instance.references[0].output.text, state["result"]["completions"][0]["text"]
+        for name in ("expected_contains", "expected_exact"):
+            right[name] += get_scores()[name].function(gold, reply)
+        right.update(get_scores()["refusal_match"].row_function({}, [gold], reply))
+    assert right == {
+        "expected_contains": 13, "expected_exact": 4, "refusal_golds": 7,
+        "refusal_match_low": 21, "refusal_match_high": 21, "refusal_unclear": 0,
+    }  # fmt: skip
+
+
+def make_rows(*rows):
+    return [
+        {"id": str(number), "messages": [{"role": "user", "content": "?"}], **row} for number, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes"),
+    [
+        ([{"expected": "I'm sorry, I can't help with that."}, {"expected": "4"}], []),
+        ([{"expected": "4"}, {"expected": "5"}], ["no-refusals"]),
+        ([{"expected": "4", "refusal": True}, {"expected": "5"}], []),
+        ([{"expected": "I refuse.", "refusal": False}], ["no-refusals"]),
+        ([{"expected": "I refuse.", "refusal": "yes"}], ["refusal-key"]),
+    ],
+)
+def test_data_without_refusals_warns_who_asks_for_refusal_match(tmp_path, rows, codes):
+    test = write_lines(tmp_path / "t.jsonl", make_rows(*rows))
+    path = pack(name="refusals", test=test, train=write_lines(tmp_path / "r.jsonl", []), target=tmp_path).path
+    for asked in ({"metrics": ["refusal_match"]}, {"main_metric": "refusal_match"}):
+        assert [warning.code for warning in load(path=path, **asked).warnings] == codes
+    assert not load(path=path).warnings

@@ -1,0 +1,616 @@
+"""Spelling of the file: both forms, compression, JSON5, top-level keys, and every problem with its place."""
+
+import gzip
+import hashlib
+import json
+import pickle
+import random
+from pathlib import Path
+
+import pytest
+import zstandard
+from helm.common.general import asdict_without_nones
+from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
+
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError
+from helm_ext.formats import request_states
+
+DATA = Path(__file__).parents[2].parent / "data" / "request_states"
+
+
+def load(path, **options):
+    return request_states.load(path, **options)
+
+
+class TestSeedExample:
+    """The format's own example: comments, trailing commas, both typos. It must load as it stands."""
+
+    def test_what_it_says(self):
+        path = DATA / "seed_example.json"
+        evalset = load(path)
+        spec = evalset.adapter_spec
+        assert (spec.instance_prefix, spec.max_tokens, spec.stop_sequences) == ("\n", 5, ["\n"])
+        assert (spec.temperature, spec.num_outputs, spec.max_eval_instances, spec.model) == (1.0, 1, None, "")
+        assert (spec.input_prefix, spec.output_prefix, spec.max_train_instances) == ("Passage: ", "Answer: ", 5)
+        assert evalset.scoring.output_format == "list"
+        assert evalset.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+        (instance,) = evalset.instances
+        assert (instance.id, instance.split) == ("id1295", "test")
+        assert instance.input.text.endswith("Question: Where was the apple before the garden?")
+        recorded = instance.extra_data["helm_ext"]["recorded"]
+        assert recorded["status"] == "ok"
+        assert recorded["states"][0]["result"]["completions"][0]["text"] == " office"
+        assert recorded["states"][0]["result"]["request_time"] == 1.622053623199463
+
+    def test_what_is_said_about_it(self):
+        found, counts = request_states.check(DATA / "seed_example.json")
+        assert [(problem.code, problem.severity, problem.location.line) for problem in found] == [
+            ("json5", "warning", 2),
+            ("too-few-rows", "warning", 22),
+            ("not-differentiated", "warning", 22),
+            ("few-rows", "warning", 22),
+        ]
+        assert counts == {"rows": 1, "train": 0, "eval": 1, "recorded": 1, "not_run": 0, "failed": 0}
+
+
+class TestForms:
+    ROWS = [answered(row, "4") for row in split_rows(6, train=2)]
+
+    def test_one_object_and_json_lines_say_the_same(self, tmp_path):
+        whole = load(write(tmp_path / "a.json", self.ROWS))
+        lines = load(write(tmp_path / "a.jsonl", self.ROWS))
+        compact = tmp_path / "b.json"
+        compact.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": self.ROWS}))
+        for evalset in (lines, load(compact)):
+            assert evalset.adapter_spec == whole.adapter_spec
+            assert [i.input for i in evalset.instances] == [i.input for i in whole.instances]
+            assert [i.extra_data for i in evalset.instances] == [i.extra_data for i in whole.instances]
+
+    @pytest.mark.parametrize(("compress", "suffix"), [(gzip.compress, ".gz"), (zstandard.compress, ".zst")])
+    @pytest.mark.parametrize("form", [".json", ".jsonl"])
+    def test_compressed(self, tmp_path, compress, suffix, form):
+        plain = write(tmp_path / f"plain{form}", self.ROWS)
+        path = tmp_path / f"rivers{form}{suffix}"
+        path.write_bytes(compress(plain.read_bytes()))
+        evalset = load(path)
+        assert (evalset.name, len(evalset.instances)) == ("rivers", 6)
+        assert evalset.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def test_json_lines_under_another_name(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", self.ROWS).rename(tmp_path / "a.json")
+        assert len(load(path).instances) == 6
+
+    def test_an_object_under_the_name_of_json_lines(self, tmp_path):
+        for indent in (None, 1):
+            path = tmp_path / "a.jsonl"
+            path.write_text(
+                json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": self.ROWS}, indent=indent)
+            )
+            assert len(load(path).instances) == 6
+
+    def test_blank_lines_and_windows_line_ends(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", self.ROWS)
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n\r\n"))
+        assert len(load(path).instances) == 6
+
+    @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+    def test_a_byte_order_mark_is_a_warning(self, tmp_path, name):
+        path = write(tmp_path / name, self.ROWS)
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+        assert [problem.location.line for problem in problems(path) if problem.code == "bom"] == [1]
+        assert len(load(path).instances) == 6
+
+    def test_name_title_and_description(self, tmp_path):
+        path = write(tmp_path / "a.b.json", self.ROWS, name="sums", display_name="Sums", description="Adding up")
+        evalset = load(path)
+        assert (evalset.name, evalset.display_name, evalset.description) == ("sums", "Sums", "Adding up")
+        assert load(path, name="mine").name == "mine"
+        assert load(write(tmp_path / "a.b.json", self.ROWS)).name == "a.b"
+        assert evalset.format == "adapter_spec"
+        assert evalset.counts == {"rows": 6, "train": 2, "eval": 4, "recorded": 4, "not_run": 0, "failed": 0}
+
+    def test_a_schema_key_is_for_editors(self, tmp_path):
+        assert load(write(tmp_path / "a.json", self.ROWS, **{"$schema": "x.json"})).name == "a"
+
+    def test_json5_is_one_warning(self, tmp_path):
+        path = write(tmp_path / "a.json", self.ROWS)
+        path.write_text("// my file\n" + path.read_text())
+        (warning,) = [problem for problem in problems(path) if problem.code == "json5"]
+        assert str(warning) == (
+            f"{path}:1: not strict JSON (not JSON: a value is expected here (column 1)); read as JSON5\n"
+            "  hint: remove comments and trailing commas; keys and strings stand in double quotes"
+        )
+        assert load(path).warnings[0] == warning
+
+    @pytest.mark.parametrize(
+        "first", ['{"adapter_spec": {', "{", '{"adapter_spec": {"max_train_instances": 0}, "request_']
+    )
+    def test_an_object_over_several_lines_under_the_name_of_json_lines(self, tmp_path, first):
+        path = write(tmp_path / "a.json", self.ROWS)
+        text = json.dumps(json.loads(path.read_text()))
+        cut = text.index(first[-8:]) + len(first[-8:])
+        if not first.endswith("_"):  # in the middle of a string there is no line break
+            text = text[:cut] + "\n" + text[cut:]
+        path = path.rename(tmp_path / "a.jsonl")
+        path.write_text(text.replace(', {"instance"', ',\n{"instance"') + "\n")
+        assert len(path.read_text().splitlines()) > 1
+        assert len(load(path).instances) == 6
+
+    def test_json_lines_whose_header_has_an_empty_list_of_rows(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", self.ROWS, request_states=[])
+        assert len(load(path).instances) == 6
+        path = write(tmp_path / "b.jsonl", self.ROWS, request_states=self.ROWS[:1])
+        assert errors(path) == [
+            (
+                "1: request_states: the first line holds rows, and more lines follow\n"
+                '  hint: write {"adapter_spec": ...} on the first line and each row on a line of its own'
+            )
+        ]
+
+    def test_a_first_line_that_is_very_long(self, tmp_path):
+        rows = [answered(state(text="x" * (1 << 20)), "4")]
+        assert len(load(write(tmp_path / "a.jsonl", rows)).instances) == 1
+        path = tmp_path / "b.json"
+        path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": rows}))
+        assert len(load(path).instances) == 1
+
+
+class TestNumbersThatAreNone:
+    """NaN and infinities are no JSON: HELM would write them into files that no browser reads."""
+
+    def rows(self):
+        found = {"logprob": float("nan"), "tokens": [{"text": "4", "logprob": float("-inf")}]}
+        first = answered(state(id="a"), "4", request_time=0.5)
+        second = answered(state(id="b"), "4", request_time=float("inf"), note=[float("nan")])
+        second["request"]["temperature"] = float("nan")
+        second["request"]["result"]["completions"][0] |= found
+        second["instance"]["rank"] = {"page": float("nan"), "of": 3.5}
+        return [first, second]
+
+    @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+    def test_they_are_not_recorded(self, tmp_path, name):
+        path = write(tmp_path / name, self.rows())
+        evalset = load(path)
+        json.dumps([one.extra_data for one in evalset.instances], allow_nan=False)
+        (found,) = evalset.instances[1].extra_data["helm_ext"]["recorded"]["states"]
+        assert found["request"] == {"temperature": None}
+        assert found["result"] == {
+            "success": True,
+            "completions": [{"text": "4", "logprob": None, "tokens": [{"text": "4", "logprob": None}]}],
+            "request_time": None,
+            "note": [None],
+        }
+        assert evalset.instances[1].extra_data["helm_ext"]["data"] == {"instance": {"rank": {"page": None, "of": 3.5}}}
+        assert evalset.instances[0].extra_data["helm_ext"]["recorded"]["states"][0]["result"]["request_time"] == 0.5
+        (warning,) = [problem for problem in problems(path) if problem.code == "not-finite"]
+        assert warning.message == "6 numbers in 1 row are NaN or infinite; treated as not recorded"
+        lines = [number for number, line in enumerate(path.read_text().splitlines(), 1) if '"instance"' in line]
+        assert warning.severity == "warning"
+        assert warning.location.line == (3 if name == "a.jsonl" else lines[1] - 1)  # the brace before it
+
+    def test_beyond_the_range_of_a_float(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", [answered(state(), "4", request_time=12345.5)])
+        path.write_text(path.read_text().replace("12345.5", "1e999"))
+        (instance,) = load(path).instances
+        assert instance.extra_data["helm_ext"]["recorded"]["states"][0]["result"]["request_time"] is None
+        (warning,) = [problem for problem in problems(path) if problem.code == "not-finite"]
+        assert warning.message == "1 number in 1 row is NaN or infinite; treated as not recorded"
+
+    def test_in_a_text_they_are_words(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", [answered(state("Is NaN a number?"), "NaN, null, Infinity")])
+        assert "not-finite" not in codes(path)
+        (instance,) = load(path).instances
+        (found,) = instance.extra_data["helm_ext"]["recorded"]["states"]
+        assert found["result"]["completions"][0]["text"] == "NaN, null, Infinity"
+
+
+LAYOUT = (
+    '  hint: write {"adapter_spec": {...}} on the first line, and {"instance": {...}} for a row on each further line'
+)
+
+
+class TestBadFiles:
+    @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+    def test_nested_too_deeply(self, tmp_path, name):
+        def nested(levels):
+            value = 1
+            for _ in range(levels):
+                value = {"deeper": value}
+            return value
+
+        path = write(tmp_path / name, [answered(state(extra=nested(600)), "4")])
+        (found,) = errors(path)
+        assert found.split(": ", 1)[1].startswith("objects and lists are nested more than 254 levels deep")
+        assert int(found.split(":")[0]) > 1
+        evalset = load(write(tmp_path / name, [answered(state(extra=nested(240)), "4")]))
+        plain = asdict_without_nones(evalset.instances[0])
+        assert json.loads(json.dumps(plain, indent=2)) == plain
+
+    def test_an_object_without_rows(self, tmp_path):
+        path = tmp_path / "x.json"
+        path.write_text('{"adapter_spec": {}}')
+        assert errors(path) == ["1: request_states: missing"]
+
+    def test_lines_of_another_kind(self, tmp_path):
+        path = tmp_path / "x.jsonl"
+        record = {"id": "1", "messages": [{"role": "user", "content": "a"}], "expected": "b"}
+        path.write_text(f"{json.dumps(record)}\n{json.dumps(record)}\n")
+        (found,) = errors(path)
+        assert found.startswith('1: the first line must be {"adapter_spec": ...}, got {"id": "1", "messages":')
+        assert found.endswith(
+            "\n  hint: records with messages and expected are an Innodata dataset: pack them with `helm-ext hub pack`"
+        )
+        path.write_text('{"question": "a"}\n{"question": "b"}\n')
+        assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got {"question": "a"}\n' + LAYOUT]
+        path.write_text('{"adaptor_spec": {}}\n{"question": "b"}\n')
+        assert "1: adaptor_spec: unknown key\n  hint: did you mean 'adapter_spec' or 'annotator_specs'?" in errors(path)
+
+    def test_missing(self, tmp_path):
+        with pytest.raises(DatasetNotFoundError, match="no such file"):
+            load(tmp_path / "x.json")
+        assert codes(tmp_path / "x.json") == ["not-found"]
+
+    def test_a_folder(self, tmp_path):
+        assert errors(tmp_path) == [" this is a folder, not a file\n  hint: name the file inside it"]
+
+    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+    def test_zero_bytes(self, tmp_path, name):
+        (tmp_path / name).write_bytes(b"")
+        assert errors(tmp_path / name) == [" the file is empty (0 bytes)"]
+
+    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+    def test_not_json(self, tmp_path, name):
+        (tmp_path / name).write_text("hello\nworld\n")
+        assert errors(tmp_path / name)[0] == "1: not JSON: a value is expected here (column 1)"
+
+    def test_broken_json_keeps_the_strict_position(self, tmp_path):
+        (tmp_path / "x.json").write_text('{"adapter_spec": {},\n "request_states": [}')
+        assert errors(tmp_path / "x.json") == ["2: not JSON: a value is expected here (column 21)"]
+
+    def test_not_utf8(self, tmp_path):
+        (tmp_path / "x.json").write_bytes('{"adapter_spec": {},\n "request_states": ["é"]}'.encode("latin-1"))
+        assert errors(tmp_path / "x.json") == [
+            '2: not UTF-8: byte 0xe9 at column 22\n  hint: save the file as UTF-8; in cp1252 it reads "tates\\": [\\"é\\"]}"'
+        ]
+
+    def test_not_utf8_in_one_line(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", split_rows(2))
+        path.write_bytes(path.read_bytes() + b'"\xff"\n')
+        assert errors(path) == [
+            '4: not UTF-8: byte 0xff at column 2\n  hint: save the file as UTF-8; in cp1252 it reads "\\"ÿ\\""'
+        ]
+
+    def test_doubled_key(self, tmp_path):
+        path = write(tmp_path / "x.json", split_rows(2))
+        path.write_text(path.read_text().replace('"id": "n1"', '"id": "n1",\n"id": "n2"'))
+        assert errors(path)[0].endswith(': the key "id" is given twice in one object\n  hint: remove one of the two')
+        lines = write(tmp_path / "x.jsonl", split_rows(2))
+        lines.write_text(lines.read_text().replace('"id": "n1"', '"id": "n1", "id": "n2"'))
+        assert errors(lines) == ['3: the key "id" is given twice in one object\n  hint: remove one of the two']
+
+    def test_truncated_compression_after_good_lines(self, tmp_path):
+        data = gzip.compress(write(tmp_path / "x.jsonl", split_rows(3_000)).read_bytes(), mtime=0)
+        path = tmp_path / "y.jsonl.gz"
+        path.write_bytes(data[:-2_000])
+        assert errors(path) == [
+            " the compressed data is truncated\n  hint: the file was not copied or written completely"
+        ]
+
+    def test_truncated_before_the_first_line(self, tmp_path):
+        path = tmp_path / "y.jsonl.gz"
+        path.write_bytes(gzip.compress(b"x" * 100)[:15])
+        assert errors(path) == [
+            " the compressed data is truncated\n  hint: the file was not copied or written completely"
+        ]
+
+    @pytest.mark.parametrize("value", [[], 3, "x"])
+    def test_no_object(self, tmp_path, value):
+        (tmp_path / "x.json").write_text(json.dumps(value))
+        assert errors(tmp_path / "x.json") == [
+            f"1: expected an object with adapter_spec and request_states, got {json.dumps(value)}"
+        ]
+
+    def test_no_rows(self, tmp_path):
+        assert errors(write(tmp_path / "x.json", [])) == ["5: request_states: the list is empty: there are no rows"]
+        assert errors(write(tmp_path / "x.jsonl", [])) == ["1: there are no rows after the first line"]
+
+    def test_keys_missing(self, tmp_path):
+        (tmp_path / "x.json").write_text("{\n}")
+        assert errors(tmp_path / "x.json") == ["1: request_states: missing", "1: adapter_spec: missing"]
+        (tmp_path / "y.json").write_text('{"adapter_spec": {},\n"request_states": 3}')
+        assert errors(tmp_path / "y.json") == ["2: request_states: expected a list, got 3"]
+
+    def test_json_lines_without_a_header(self, tmp_path):
+        path = tmp_path / "x.jsonl"
+        path.write_text(json.dumps(state()) + "\n" + json.dumps(state(split="tset")))
+        assert errors(path) == [
+            '1: there is no header: the first line must be {"adapter_spec": ...}, and is a row\n  hint: put {"adapter_spec": {...}} on a line above it',
+            "2: instance.split: unknown split \"tset\"\n  hint: did you mean 'test'?",
+        ]
+        path.write_text("3\n" + json.dumps(state()))
+        assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got 3\n' + LAYOUT]
+        path.write_text("x\n" + json.dumps(state()))
+        assert errors(path)[0] == "1: not JSON: a value is expected here (column 1)"
+
+    def test_lines_of_any_kind_are_reported_together(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [state(id=1.5), state(split="tset")])
+        path.write_text(path.read_text() + "{\n[]\n")
+        assert errors(path) == [
+            "2: instance.id: expected a whole number or a string, got 1.5",
+            "3: instance.split: unknown split \"tset\"\n  hint: did you mean 'test'?",
+            "4: not JSON: the text ends too early (column 2)",
+            "5: expected an object, got []",
+        ]
+
+
+class TestWrongValues:
+    """One message a place, in our words, with what came and what to do."""
+
+    def check(self, tmp_path, spec=None, row=None, **top):
+        return errors(write(tmp_path / "x.json", [row or state(split="test"), state(split="train")], spec, **top))
+
+    @pytest.mark.parametrize(
+        ("spec", "expected"),
+        [
+            ({"max_tokens": "5"}, '3: adapter_spec.max_tokens: expected a whole number, got "5"\n  hint: write the number without quotes'),
+            ({"max_train_instances": -1}, "3: adapter_spec.max_train_instances: expected at least 0, got -1"),
+            ({"max_eval_instances": 0}, "3: adapter_spec.max_eval_instances: expected at least 1, got 0"),
+            ({"max_eval_instances": True}, "3: adapter_spec.max_eval_instances: expected a whole number, got true"),
+            ({"stop_sequences": "\n"}, '3: adapter_spec.stop_sequences: expected a list, got "\\n"\n  hint: write ["\\n"]'),
+            ({"input_prefix": 3}, '3: adapter_spec.input_prefix: expected a string, got 3\n  hint: write "3" in quotes'),
+            ({"input_prefx": ""}, "3: adapter_spec.input_prefx: unknown key\n  hint: did you mean 'input_prefix' or 'output_prefix' or 'input_suffix'?"),
+            ({"top_p": 0.5}, "3: adapter_spec.top_p: unknown key\n  hint: top_p stands in adapter_spec.decoding_parameters"),
+            ({"zzz": 1}, "3: adapter_spec.zzz: unknown key"),
+            ({"output_format": "lists"}, "3: adapter_spec.output_format: expected \"string\" or \"list\", got \"lists\"\n  hint: did you mean 'list'?"),
+            ({"decoding_parameters": {"top_p": 2}}, "4: adapter_spec.decoding_parameters.top_p: expected at most 1, got 2"),
+            ({"decoding_parameters": {"temperature": "hot"}}, '4: adapter_spec.decoding_parameters.temperature: expected a number, got "hot"\n  hint: write the number without quotes'),
+            ({"decoding_parameters": {"max_tokens": 5}}, "4: adapter_spec.decoding_parameters.max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec itself"),
+            ({"decoding_parameters": {"beams": 5}}, "4: adapter_spec.decoding_parameters.beams: unknown key\n  hint: known keys: temperature, top_p, top_k, frequency_penalty, presence_penalty, num_outputs, seed"),
+            ({"decoding_parameters": []}, "3: adapter_spec.decoding_parameters: expected an object, got []"),
+            ({"method": "generate"}, "3: adapter_spec.method: unknown method \"generate\"\n  hint: did you mean 'generation'?"),
+            ({"method": "ranking_binary"}, '3: adapter_spec.method: HELM\'s method "ranking_binary" is not supported for this format\n  hint: supported: generation, chat, multiple_choice_joint, multiple_choice_joint_chain_of_thought, multiple_choice_separate_original, multiple_choice_separate_calibrated'),
+            ({"instance_prefix": "a", "instance_prefixw": "b"}, '4: adapter_spec.instance_prefixw: "b" contradicts instance_prefix "a", which means the same\n  hint: keep one of them'),
+            ({"output_format": "list", "ouput_format": "string"}, '4: adapter_spec.ouput_format: "string" contradicts output_format "list", which means the same\n  hint: keep one of them'),
+            ({"temperature": 1, "decoding_parameters": {"temperature": 0}}, "5: adapter_spec.decoding_parameters.temperature: 0.0 contradicts adapter_spec.temperature 1.0\n  hint: keep one of them"),
+            ({"output_mapping_pattern": "("}, '3: adapter_spec.output_mapping_pattern: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
+            ({"substitutions": [{"source": "("}]}, "4: adapter_spec.substitutions[0].target: missing"),
+            ({"substitutions": [{"source": "(", "target": ""}]}, '5: adapter_spec.substitutions[0].source: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
+            ({"substitutions": [{"source": "a", "target": "", "flags": 1}]}, "7: adapter_spec.substitutions[0].flags: unknown key\n  hint: known keys: source, target"),
+            ({"reference_prefix_characters": ["A", "A"]}, "3: adapter_spec.reference_prefix_characters: labels must be different and not empty"),
+        ],
+    )  # fmt: skip
+    def test_adapter_spec(self, tmp_path, spec, expected):
+        assert self.check(tmp_path, spec) == [expected]
+
+    def test_all_mistakes_of_a_header_at_once(self, tmp_path):
+        spec = {
+            "method": "multiple_choise_joint", "output_format": "List", "eval_splits": ["tset"], "max_tokens": "5",
+            "decoding_parameters": {"top_p": 3, "num_outputs": 2}, "num_outputs": 1, "output_mapping_pattern": "(",
+        }  # fmt: skip
+        scoring = {"metrics": ["exact_mach"], "extract": "[", "strip": 1}
+        for name in ("x.json", "x.jsonl"):
+            found = errors(write(tmp_path / name, [state(), state(split="tset")], spec, scoring=scoring))
+            assert sorted(line.split(": ")[1] for line in found) == sorted(
+                [
+                    "adapter_spec.method", "adapter_spec.output_format", "adapter_spec.eval_splits[0]",
+                    "adapter_spec.max_tokens", "adapter_spec.decoding_parameters.top_p",
+                    "adapter_spec.decoding_parameters.num_outputs", "adapter_spec.output_mapping_pattern",
+                    "scoring.metrics", "scoring.extract", "scoring.strip",
+                    "request_states[1].instance.split" if name == "x.json" else "instance.split",
+                ]
+            )  # fmt: skip
+        (path,) = [write(tmp_path / "x.json", [state()], {"max_tokens": "5"}, scoring=scoring)]
+        found = errors(path, metrics=["exact_match"], extract="x")
+        assert [line.split(": ")[1] for line in found] == ["adapter_spec.max_tokens", "scoring.strip"]
+
+    def test_not_finite(self, tmp_path):
+        assert self.check(tmp_path, {"decoding_parameters": {"temperature": float("nan")}}) == [
+            "4: adapter_spec.decoding_parameters.temperature: expected a finite number, got NaN"
+        ]
+
+    @pytest.mark.parametrize(
+        ("top", "expected"),
+        [
+            (
+                {"titel": "x"},
+                "titel: unknown key\n  hint: known keys: $schema, name, display_name, description, adapter_spec, scoring, annotator_specs, request_states",
+            ),
+            ({"request_state": []}, "request_state: unknown key\n  hint: did you mean 'request_states'?"),
+            ({"max_tokens": 1}, "max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
+            ({"name": 3}, 'name: expected a string, got 3\n  hint: write "3" in quotes'),
+            (
+                {"scoring": {"metric": []}},
+                "scoring.metric: unknown key\n  hint: did you mean 'metrics' or 'main_metric' or 'extract'?",
+            ),
+            ({"scoring": {"strip": "yes"}}, 'scoring.strip: expected true or false, got "yes"'),
+        ],
+    )
+    def test_top_level(self, tmp_path, top, expected):
+        (error,) = self.check(tmp_path, **top)
+        assert error.endswith(expected)
+
+    @pytest.mark.parametrize(
+        ("row", "expected"),
+        [
+            ({}, "request_states[0].instance: missing"),
+            ("x", 'request_states[0]: expected an object, got "x"'),
+            ({"instance": {}}, "request_states[0].instance.input: missing"),
+            (
+                state(42),
+                'request_states[0].instance.input.text: expected a string, got 42\n  hint: write "42" in quotes',
+            ),
+            (
+                {"instance": {"input": "Hi"}},
+                'request_states[0].instance.input: expected an object, got "Hi"\n  hint: write {"text": "Hi"}',
+            ),
+            (
+                {"instance": {"input": {"text": "x"}, "references": [{"output": "y"}]}},
+                'request_states[0].instance.references[0].output: expected an object, got "y"\n  hint: write {"text": "y"}',
+            ),
+            (
+                {"instance": {"input": {"text": "x"}, "references": [{"output": {"text": "y"}, "tags": "correct"}]}},
+                'request_states[0].instance.references[0].tags: expected a list, got "correct"\n  hint: write ["correct"]',
+            ),
+            (state(id=True), "request_states[0].instance.id: expected a whole number or a string, got true"),
+            (
+                state(id={"int": 1}),
+                'request_states[0].instance.id: expected a whole number or a string, got {"int": 1}',
+            ),
+            (
+                {**state(), "answer_mapping": {"A": 1.5}},
+                "request_states[0].answer_mapping.A: expected a string or a whole number, got 1.5",
+            ),
+            (
+                {**state(), "answer_mapping": {"a b": None}},
+                'request_states[0].answer_mapping["a b"]: expected a string or a whole number, got null',
+            ),
+            (
+                {**state(), "request_mode": "x"},
+                'request_states[0].request_mode: expected "original" or "calibration", got "x"',
+            ),
+            (
+                {"instance": {"input": {"text": None}, "references": [reference("x", correct=True)]}},
+                "request_states[0].instance.input.text: missing",
+            ),
+            (
+                {"instance": {"input": {"text": "x"}, "references": [reference("x")] * 2}},
+                'request_states[0].instance.references: no reference is tagged correct\n  hint: add "tags": ["correct"] to the right one',
+            ),
+            (
+                {"instance": {"input": {"text": "x"}}},
+                (
+                    "request_states[0].instance.references: missing, so there is nothing to compare an answer with\n"
+                    '  hint: write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
+                ),
+            ),
+        ],
+    )
+    def test_rows(self, tmp_path, row, expected):
+        (error,) = errors(write(tmp_path / "x.json", [row, state("Other?", split="test")]))
+        assert error.split(": ", 1)[1] == expected
+        assert error.split(":", 1)[0].isdecimal()
+
+    def test_long_values_are_cut(self, tmp_path):
+        (error,) = self.check(tmp_path, row=state(split={"x": "y" * 500}))
+        assert len(error) < 200
+
+    def test_each_wrong_place_of_a_row_is_reported(self, tmp_path):
+        row = {"instance": {"input": {"text": 1}, "references": [{"tags": [2]}], "split": 3}, "request": 4}
+        assert [error.split(": ")[1] for error in self.check(tmp_path, row=row)] == [
+            "request_states[0].instance.input.text",
+            "request_states[0].instance.references[0].output",
+            "request_states[0].instance.references[0].tags[0]",
+            "request_states[0].instance.split",
+            "request_states[0].request",
+        ]
+
+    def test_classes_of_errors(self, tmp_path):
+        with pytest.raises(DatasetSchemaError):
+            load(write(tmp_path / "x.json", [state(42)]))
+        with pytest.raises(DatasetIntegrityError) as error:
+            load(write(tmp_path / "x.json", [state(), {"instance": {"input": {"text": "x"}}}]))
+        assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
+
+    def test_very_many_problems_are_counted(self, tmp_path):
+        path = write(tmp_path / "x.jsonl", [state(42)] * 1_200)
+        found = problems(path)
+        assert len(found) == 1_001
+        assert str(found[-1]) == f"{path}: ... and 200 more errors like these (wrong-type)"
+        with pytest.raises(
+            DatasetError, match=r"\.\.\. and 1180 more; `helm-ext validate FILE --format json` lists them"
+        ):
+            load(path)
+
+    def test_an_integer_of_more_than_64_bits_is_an_id(self, tmp_path):
+        big = 12345678901234567890123
+        for name in ("x.json", "x.jsonl"):
+            path = write(tmp_path / name, [state(id=big), state("Other?", id=7)])
+            assert [instance.id for instance in load(path).instances] == [str(big), "7"]
+
+    def test_a_big_float_is_still_no_id(self, tmp_path):
+        for name in ("x.json", "x.jsonl"):
+            assert len(errors(write(tmp_path / name, [state(id=1.5e30), state("Other?")]))) == 1
+        path = write(tmp_path / "y.json", [state(id=1.5e30)])
+        path.write_text("//\n" + path.read_text())
+        assert len(errors(path)) == 1
+
+
+class TestJsonSchema:
+    SCHEMA = request_states.json_schema()
+
+    def test_what_it_says_of_itself(self):
+        assert self.SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        assert self.SCHEMA["title"] == "adapter_spec + request_states"
+        assert self.SCHEMA["required"] == ["adapter_spec", "request_states"]
+        assert set(self.SCHEMA["properties"]) == {
+            "$schema", "name", "display_name", "description", "scoring", "annotator_specs", "adapter_spec", "request_states",
+        }  # fmt: skip
+
+    def test_typos_that_are_accepted_are_in_it(self):
+        assert {"ouput_format", "instance_prefixw"} < set(self.SCHEMA["$defs"]["AdapterSpecModel"]["properties"])
+
+    def test_unknown_keys_are_refused_where_reading_refuses_them(self, tmp_path):
+        places = {
+            "AdapterSpecModel": {"adapter_spec": {"zzz": 1}},
+            "DecodingModel": {"adapter_spec": {"decoding_parameters": {"zzz": 1}}},
+            "ScoringModel": {"scoring": {"zzz": 1}},
+            "SubstitutionModel": {"adapter_spec": {"substitutions": [{"source": "", "target": "", "zzz": 1}]}},
+        }
+        closed = {name for name, model in self.SCHEMA["$defs"].items() if model["additionalProperties"] is False}
+        assert closed == set(places)
+        assert self.SCHEMA["additionalProperties"] is False
+        for change in places.values():
+            (tmp_path / "x.json").write_text(json.dumps({"adapter_spec": {}, "request_states": [state()], **change}))
+            assert codes(tmp_path / "x.json", "error") == ["unknown-key"]
+
+    def test_every_key_is_described(self):
+        for name, model in {**self.SCHEMA["$defs"], "file": self.SCHEMA}.items():
+            assert model.get("description"), name
+            for key, value in model["properties"].items():
+                assert value.get("description") or "$ref" in value, (name, key)
+
+
+def shuffled(value, rng):
+    """Return the same JSON value with the keys of its objects in another order."""
+    if isinstance(value, list):
+        return [shuffled(item, rng) for item in value]
+    if not isinstance(value, dict):
+        return value
+    items = [(key, shuffled(item, rng)) for key, item in value.items()]
+    rng.shuffle(items)
+    return dict(items)
+
+
+@pytest.mark.parametrize("own_keys", ["none", "some rows", "all rows"])
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
+@pytest.mark.parametrize("method", ["chat", "generation", "multiple_choice_joint"])
+def test_the_order_of_keys_does_not_count(method, name, own_keys, tmp_path):
+    """Rows with keys of their own are read by another parser; which rows are drawn must not depend on that."""
+    rows = []
+    for number in range(40):
+        row = answered(choice(f"Question {number}?", ["a", "b", "c"], number % 3), "B", request_time=0.5 + number)
+        row["instance"]["input"]["messages"] = [
+            {"role": "system", "content": "Answer."},
+            {"role": "user", "content": f"Question {number}?", **({"name": "x"} if number % 5 == 0 else {})},
+        ]
+        if method == "chat":
+            del row["instance"]["input"]["text"]
+        row["request"] = {"prompt": f"Question {number}?", "temperature": 0.5, **row["request"]}
+        if own_keys == "all rows" or (own_keys == "some rows" and number % 3 == 0):
+            row["note"] = number
+        rows.append(row)
+    spec = {"method": method, "max_train_instances": 0 if method == "chat" else 2, "reference_prefix": "A. "}
+    path = tmp_path / name
+
+    def read(states):
+        write(path, states, {**spec, "max_eval_instances": 9})
+        return [asdict_without_nones(instance) for instance in load(path).instances]
+
+    expected = read(rows)
+    assert len(expected) > 9
+    rng = random.Random(7)
+    for _ in range(3):
+        assert read([shuffled(row, rng) for row in rows]) == expected
+    without_notes = [{key: value for key, value in row.items() if key != "note"} for row in rows]
+    drawn = [(row["id"], row["split"]) for row in expected]
+    assert [(row["id"], row["split"]) for row in read(without_notes)] == drawn

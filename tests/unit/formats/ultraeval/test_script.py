@@ -1,0 +1,558 @@
+"""Transform scripts: loading, calling, what they may import, and what is said when they fail."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from helm_ext.errors import TransformError
+from helm_ext.formats.ultraeval.checkout import Checkout, find_checkout, open_checkout
+from helm_ext.formats.ultraeval.script import TransformProblem, check_source, load_script
+
+SEED = (
+    """
+import random
+
+def transform(data, num_sample: int, r: random.Random, dataset_name: string):
+    # Construct the question, context, instruction, and options parts.
+    question = f"Question:\\nIs the second sentence entailed by the first sentence?\\n"
+    context = f"First sentence: {data['passage'][0]}\\nSecond sentence: {data['passage'][1]}\\n"
+    instruction = f"Requirement:\\nChoose and respond with the letter of the correct answer, including the parentheses.\\n"
+    options = "Options:\\n"
+    for idx, item in enumerate(data['target_scores'].keys()):
+        options += f"({chr(65 + idx)}) {item}\\n"
+    answer_prompt = f"Answer:\\n"
+    text = question + context + instruction + options + answer_prompt
+
+    # Determine the correct answer based on the target_scores field.
+    index_of_correct_answer = list(data['target_scores'].values()).index(1)
+    processed_correct_answer = correct_answer = f"({chr(65 + index_of_correct_answer)})"
+
+    return {"input": text, "output": correct_answer, "processed_output": processed_correct_answer}
+""",
+    """
+import random
+
+def transform(data, num_sample: int, r: random.Random, dataset_name: string):
+    # Construct the question description, context, and instruction parts.
+    question = f"Question:\\nIs the second sentence entailed by the first sentence?\\n"
+    context = f"First sentence: {data['passage'][0]}\\nSecond sentence: {data['passage'][1]}\\n"
+    instruction = f"Requirement:\\nPlease respond with either 'Yes' or 'No'.\\n"
+    answer_prompt = f"Answer:\\n"
+    text = question + context + instruction + answer_prompt
+
+    # processed_correct_answer and correct_answer are not used during evaluation, shown here for corresponding logic
+    processed_correct_answer = correct_answer = [key for key, value in data["target_scores"].items() if value == 1][0].strip()
+    return {"input": text, "output": correct_answer, "processed_output": processed_correct_answer}
+""",
+)
+"""The format's own example scripts, as they stand in its documentation: `string` is never imported."""
+
+ROW = {"passage": ["It rains.", "The street is wet."], "target_scores": {"Yes": 1, "No": 0}}
+GOOD = 'def transform(a, b, c, d):\n    return {"input": "i", "output": "o", "processed_output": "p"}\n'
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="transform_gen_v0.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    return write
+
+
+def call(script, row=ROW):
+    with script.running():
+        return script.transform(row, 0, random.Random(0), "ax-b_ax-b_gen")
+
+
+def load_error(path, checkout=None):
+    with pytest.raises(TransformError) as caught:
+        load_script(path, checkout)
+    (problem,) = caught.value.problems
+    return problem
+
+
+def call_error(path, row=ROW):
+    with pytest.raises(TransformProblem) as caught:
+        call(load_script(path, None), row)
+    return caught.value
+
+
+def test_the_formats_own_examples_load_as_they_stand(write):
+    gen = call(load_script(write(SEED[0]), None))
+    assert gen.input.endswith("Options:\n(A) Yes\n(B) No\nAnswer:\n")
+    assert gen.output == gen.processed_output == "(A)"
+    ppl = call(load_script(write(SEED[1], "transform_ppl_v0.py"), None))
+    assert ppl.input.endswith("Please respond with either 'Yes' or 'No'.\nAnswer:\n")
+    assert ppl.output == "Yes"
+    for text in SEED:
+        assert check_source(write(text), has_checkout=False) == []
+
+
+def test_called_by_position_with_a_copy_of_the_row(write):
+    path = write(
+        """
+        def transform(anything, num_fewshot, generator, name):
+            anything["target_scores"].clear()
+            anything["question"][1].append("more")
+            return {"input": f"{num_fewshot} {name}", "output": ["x", "y"], "processed_output": ["z"]}
+        """
+    )
+    row = {"target_scores": {"a": 1}, "question": ["q", ["r"], None]}
+    result = call(load_script(path, None), row)
+    assert row == {"target_scores": {"a": 1}, "question": ["q", ["r"], None]}
+    assert result.input == "0 ax-b_ax-b_gen"
+    assert (result.output, result.processed_output) == ("x", ["z"])
+
+
+def test_each_load_has_a_module_of_its_own_and_nothing_stays_on_the_path(write):
+    path = write("import sys\ncount = []\n" + GOOD)
+    before = list(sys.path)
+    first, second = load_script(path, None), load_script(path, None)
+    modules = [script.function.__globals__ for script in (first, second)]
+    assert modules[0]["__name__"] != modules[1]["__name__"]
+    assert modules[0]["count"] is not modules[1]["count"]
+    assert sys.modules[modules[0]["__name__"]].__file__ == str(path)
+    assert sys.path == before
+
+
+def test_a_script_may_define_dataclasses(write):
+    path = write(
+        """
+        from dataclasses import dataclass
+
+        @dataclass
+        class Item:
+            text: str
+
+        def transform(data, n, r, name):
+            return {"input": Item("i").text, "output": "o", "processed_output": "p"}
+        """
+    )
+    assert call(load_script(path, None)).input == "i"
+
+
+# What is wrong with a script
+
+
+def test_no_such_script(tmp_path):
+    problem = load_error(tmp_path / "nowhere.py")
+    assert problem.message == "transform script: no such file"
+    assert problem.code == "no-script"
+    assert check_source(tmp_path / "nowhere.py", has_checkout=False) == [problem]
+
+
+def test_a_folder_is_no_script(tmp_path):
+    assert "cannot be read" in load_error(tmp_path).message
+
+
+def test_a_script_without_transform(write):
+    path = write("def tranform(a, b, c, d):\n    pass\n")
+    problem = load_error(path)
+    assert problem.message == "the script has no function `transform`; it defines tranform"
+    assert problem.hint == "def transform(data, num_sample, r, dataset_name):"
+    assert check_source(path, has_checkout=False) == [problem]
+    assert "it defines nothing" in load_error(write("")).message
+    assert "it defines nothing" in check_source(write(""), has_checkout=False)[0].message
+    assert load_error(write("transform = 3\n")).code == "no-transform"
+
+
+def test_syntax_errors_have_a_line(write):
+    path = write("import random\n\ndef transform(:\n    pass\n")
+    problem = load_error(path)
+    assert problem.location.line == 3
+    assert problem.code == "script-syntax"
+    assert check_source(path, has_checkout=False) == [problem]
+
+
+def test_a_null_byte_is_no_crash(tmp_path):
+    path = tmp_path / "transform.py"
+    path.write_bytes(b"x = 1\0")
+    assert "null bytes" in load_error(path).message
+    assert check_source(path, has_checkout=False)[0].code.startswith("script-")
+
+
+def test_a_script_that_raises_while_it_is_loaded(write):
+    problem = load_error(write("x = 1\ny = x / 0\n" + GOOD))
+    assert problem.location.line == 2
+    assert problem.message == "the script raised ZeroDivisionError: division by zero while it was loaded"
+    assert "SystemExit" in load_error(write("import sys\nsys.exit(3)\n")).message
+
+
+def test_a_missing_package_is_named(write):
+    assert "No module named 'no_such_package'" in load_error(write("import no_such_package\n" + GOOD)).message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return None", "transform returned None, expected a dict"),
+        ("return 'x'", 'transform returned str "x", expected a dict'),
+        (
+            "return {'input': 'i', 'output': 'o'}",
+            "lacks processed_output; expected exactly input, output, processed_output",
+        ),
+        ("return {'input': 'i', 'output': 'o', 'processed_output': 'p', 'score': 1}", "has score besides"),
+        ("return {'output': 'o', 'x': 1}", "lacks input, processed_output and has x besides"),
+        ("return {'input': 3, 'output': 'o', 'processed_output': 'p'}", "input: expected a string, got int 3"),
+        (
+            "return {'input': 'i', 'output': 3, 'processed_output': 'p'}",
+            "output: expected a string or a list of strings, got int 3",
+        ),
+        (
+            "return {'input': 'i', 'output': 'o', 'processed_output': []}",
+            "processed_output: expected a string or a list of strings, got list []",
+        ),
+        (
+            "return {'input': 'i', 'output': ['o', 1], 'processed_output': 'p'}",
+            'output: expected a string or a list of strings, got list ["o", 1]',
+        ),
+        ("return {'input': 'i', 'output': None, 'processed_output': 'p'}", "got None"),
+    ],
+)
+def test_wrong_returns_say_what_came(write, body, message):
+    problem = call_error(write(f"\ndef transform(a, b, c, d):\n    {body}\n"))
+    assert message in problem.message
+    assert problem.code == "transform-shape"
+    assert problem.line == 2
+
+
+def test_a_row_that_raises_has_the_scripts_line(write):
+    path = write(
+        """
+        def helper(data):
+            return data["answer"]
+
+        def transform(data, n, r, name):
+            return {"input": helper(data), "output": "", "processed_output": ""}
+        """
+    )
+    problem = call_error(path)
+    assert problem.message == "transform raised KeyError: 'answer'"
+    assert problem.line == 3  # where it happened, in the script
+    assert (
+        call_error(write("def transform(a, b, c, d):\n    raise SystemExit\n")).message == "transform raised SystemExit"
+    )
+
+
+def test_an_error_in_a_library_is_shown_at_the_line_that_called_it(write):
+    problem = call_error(write("import json\n\ndef transform(a, b, c, d):\n    return json.loads('{')\n"))
+    assert problem.line == 4
+
+
+def test_too_few_parameters_are_a_problem_of_the_row_and_of_the_source(write):
+    path = write("def transform(data, num_sample, r):\n    pass\n")
+    assert "takes 3 positional arguments but 4 were given" in call_error(path).message
+    (problem,) = check_source(path, has_checkout=False)
+    assert problem.code == "transform-signature"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if True:\n    def transform(a, b, c, d): pass",
+        "try:\n    from fast import transform\nexcept ImportError:\n    def transform(a): pass",
+        "from typing import Callable\ntransform: Callable = print",
+        "class transform:\n    pass",
+        "class T:\n    def __call__(self, a, b, c, d): pass\ntransform = T()",
+        "first, transform = 1, print",
+        "with open('x') as f:\n    transform = f",
+        "globals()['transform'] = print",
+        "for transform in (print,): pass",
+        "import somewhere as transform",
+    ],
+)
+def test_a_transform_bound_anywhere_at_the_top_level_is_one(write, text):
+    assert check_source(write(text + "\n"), has_checkout=False) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def outer():\n    def transform(a, b, c, d): pass",
+        "class T:\n    def transform(self): pass",
+        "print(transform)",
+    ],
+)
+def test_a_transform_inside_something_else_is_none(write, text):
+    (problem,) = check_source(write(text + "\n"), has_checkout=False)
+    assert problem.code == "no-transform"
+
+
+def test_parameters_that_need_a_name_are_not_given(write):
+    (problem,) = check_source(write("def transform(a, b, c, d, *, e, f=1):\n    pass\n"), has_checkout=False)
+    assert "needs e by name" in problem.message
+
+
+def test_the_global_generators_are_seeded_for_each_row_and_put_back(write):
+    path = write(
+        """
+        import random
+        import numpy as np
+        BASE = random.random()
+        def transform(data, n, r, name):
+            text = f"{BASE} {random.random()} {np.random.rand()}"
+            return {"input": text, "output": "o", "processed_output": "p"}
+        """
+    )
+    import numpy as np
+
+    def run(seed):
+        script = load_script(path, None)
+        with script.running():
+            return script.transform(ROW, 0, random.Random(0), "a_b_gen", seed=seed).input
+
+    before = random.getstate()
+    first = run(3)
+    assert random.getstate() == before
+    random.random()
+    np.random.rand()  # noqa: NPY002 - the generator that scripts use
+    assert run(3) == first
+    assert run(4) != first
+    expected = random.Random(0).random(), random.Random(3).random(), np.random.RandomState(3).rand()
+    assert first == " ".join(str(float(value)) for value in expected)
+    np.random.seed(9)  # noqa: NPY002
+    run(5)
+    assert np.random.rand() == np.random.RandomState(9).rand()  # noqa: NPY002
+
+
+def test_what_a_script_prints_goes_to_standard_error(write, capsys):
+    script = load_script(write("print('loaded')\n" + GOOD.replace("return", "print('called'); return")), None)
+    call(script)
+    assert capsys.readouterr() == ("", "loaded\ncalled\n")
+
+
+def test_a_script_that_changes_the_working_directory_leaves_it_as_it_was(write, tmp_path, monkeypatch):
+    """Files of the next task are looked for from there, and a run is written there."""
+    monkeypatch.chdir(tmp_path)
+    changes = "import os\nos.chdir('/')\n"
+    script = load_script(write(changes + GOOD.replace("return", "os.chdir('/'); return")), None)
+    assert Path.cwd() == tmp_path
+    call(script)
+    assert Path.cwd() == tmp_path
+
+
+ODD = """
+class Odd(BaseException):
+    def __str__(self): raise ValueError
+"""
+
+
+@pytest.mark.parametrize("error", ["Odd", "BaseException", "SystemExit", "GeneratorExit"])
+def test_whatever_is_raised_is_a_problem_of_the_row(write, error):
+    script = load_script(write(f"{ODD}\ndef transform(a, b, c, d):\n    raise {error}()\n"), None)
+    with pytest.raises(TransformProblem, match=f"transform raised {error}") as caught:
+        call(script)
+    assert caught.value.line == 6
+    with pytest.raises(TransformError, match=f"the script raised {error}.* while it was loaded"):
+        load_script(write(f"{ODD}\nraise {error}()\n"), None)
+
+
+def test_the_user_can_still_stop_it(write):
+    script = load_script(write("def transform(a, b, c, d):\n    raise KeyboardInterrupt\n"), None)
+    with pytest.raises(KeyboardInterrupt):
+        call(script)
+    with pytest.raises(KeyboardInterrupt):
+        load_script(write("raise KeyboardInterrupt\n"), None)
+
+
+def test_a_value_that_cannot_be_shown(write):
+    body = "class V:\n    def __repr__(self): raise KeyError\ndef transform(a, b, c, d):\n    return V()\n"
+    with pytest.raises(TransformProblem, match="transform returned V, expected a dict"):
+        call(load_script(write(body), None))
+
+
+@pytest.mark.parametrize("key", ["input", "output", "processed_output"])
+def test_half_a_surrogate_pair_is_refused(write, key):
+    values = {"input": "i", "output": ["o"], "processed_output": "p"}
+    values[key] = ["fine", "bad \ud800"] if key == "output" else "bad \ud800"
+    script = load_script(write(f"def transform(a, b, c, d):\n    return {ascii(values)}\n"), None)
+    with pytest.raises(TransformProblem, match=rf"{key}: a lone surrogate \(U\+D800\)"):
+        call(script)
+
+
+def test_relative_imports(checkout_folder, write):
+    path = checkout_folder("one")
+    script = "from ...tasks.postprocess import *\n" + GOOD
+    path.write_text(script)
+    loaded = load_script(path, open_checkout(None, path))
+    assert loaded.uses_checkout
+    assert call(loaded).input == "i"
+    with pytest.raises(TransformError, match="a relative import works in a script that lies in an UltraEval checkout"):
+        load_script(write(script), None)
+
+
+@pytest.mark.parametrize(
+    ("signature", "good"),
+    [
+        ("a, b, c, d", True),
+        ("a, b, c, d, e=1", True),
+        ("*args", True),
+        ("a, /, b, c, d", True),
+        ("a, b, c, d, e", False),
+        ("a, b", False),
+    ],
+)
+def test_signatures(write, signature, good):
+    problems = check_source(write(f"def transform({signature}):\n    pass\n"), has_checkout=False)
+    assert (problems == []) is good
+
+
+@pytest.mark.parametrize(
+    "text", ["transform = make()", "from x import transform", "from x import y as transform", "from x import *"]
+)
+def test_transform_may_be_bound_in_other_ways(write, text):
+    assert check_source(write(text + "\n"), has_checkout=False) == []
+
+
+def test_an_async_transform_cannot_be_called(write):
+    (problem,) = check_source(write("async def transform(a, b, c, d):\n    pass\n"), has_checkout=False)
+    assert problem.code == "transform-async"
+    with pytest.raises(TransformError, match="transform is an async function") as caught:
+        load_script(write("async def transform(a, b, c, d):\n    pass\n"), None)
+    assert caught.value.problems == (problem,)
+
+
+# The checkout
+
+USES = """
+from UltraEval.tasks.postprocess import Shout
+
+def transform(data, n, r, name):
+    from UltraEval.metrics.lengths import length
+    _, (text,) = Shout()([], ["abc"])
+    return {"input": text, "output": str(length(text)), "processed_output": "p"}
+"""
+
+
+@pytest.fixture
+def checkout_folder(tmp_path):
+    def make(name, shout="text.upper()"):
+        root = tmp_path / name
+        (root / "datasets" / "sums").mkdir(parents=True)
+        (root / "tasks").mkdir()
+        (root / "metrics").mkdir()
+        (root / "metrics" / "__init__.py").write_text("")
+        (root / "metrics" / "lengths.py").write_text("def length(text):\n    return len(text)\n")
+        (root / "tasks" / "postprocess.py").write_text(
+            f"class Shout:\n    def __call__(self, raw, texts):\n        return raw, [{shout} for text in texts]\n"
+        )
+        path = root / "datasets" / "sums" / "transform_gen_v0.py"
+        path.write_text(USES)
+        return path
+
+    return make
+
+
+def test_imports_from_the_checkout_work_and_leave_nothing_behind(checkout_folder):
+    path = checkout_folder("one")
+    checkout = open_checkout(None, path)
+    assert not checkout.used
+    before = set(sys.modules)
+    script = load_script(path, checkout)
+    assert script.uses_checkout
+    assert call(script).input == "ABC"
+    assert call(script).output == "3"  # an import inside the function, each time
+    assert not any(name.startswith("UltraEval") for name in set(sys.modules) - before)
+
+
+def test_two_checkouts_in_one_process(checkout_folder):
+    first, second = checkout_folder("one"), checkout_folder("two", "text + '!'")
+    scripts = [load_script(path, open_checkout(None, path)) for path in (first, second)]
+    assert [call(script).input for script in scripts] == ["ABC", "abc!"]
+    assert [call(script).input for script in scripts[::-1]] == ["abc!", "ABC"]
+
+
+def test_a_module_of_that_name_is_put_back(checkout_folder, monkeypatch):
+    installed = type(sys)("UltraEval")
+    monkeypatch.setitem(sys.modules, "UltraEval", installed)
+    path = checkout_folder("one")
+    call(load_script(path, open_checkout(None, path)))
+    assert sys.modules["UltraEval"] is installed
+
+
+def test_entering_twice_is_safe(checkout_folder):
+    checkout = open_checkout(None, checkout_folder("one"))
+    with checkout, checkout:
+        assert "UltraEval" in sys.modules
+        import UltraEval.tasks.postprocess  # noqa: F401
+
+        assert checkout.used
+    assert "UltraEval" not in sys.modules
+    assert checkout.used
+
+
+def test_without_a_checkout_the_import_and_the_way_out_are_named(write):
+    path = write(USES)
+    problem = load_error(path)
+    assert (
+        problem.message
+        == ("the script imports `UltraEval`, which belongs to an UltraEval checkout, and none was found above it")
+        or "`UltraEval" in problem.message
+    )
+    assert problem.hint.startswith("root=FOLDER")
+    assert problem.location.line == 2
+    found = check_source(path, has_checkout=False)
+    assert {p.code for p in found} == {"no-checkout"}
+    assert [p.location.line for p in found] == [2, 5]
+    assert check_source(path, has_checkout=True) == []
+
+
+def test_a_name_that_the_checkout_lacks(checkout_folder, tmp_path):
+    path = checkout_folder("one")
+    path.write_text("from UltraEval.tasks.postprocess import Whisper\n" + GOOD)
+    assert "cannot import name 'Whisper'" in load_error(path, open_checkout(None, path)).message
+
+
+def test_finding_the_checkout(checkout_folder, tmp_path):
+    path = checkout_folder("one")
+    assert find_checkout(path) == tmp_path / "one"
+    assert open_checkout(tmp_path / "one", None).root == tmp_path / "one"
+    assert open_checkout(tmp_path / "one" / "metrics", path) is None  # a root that is named is taken at its word
+    assert open_checkout(None, None) is None
+    with pytest.raises(TransformError, match="no such folder"):
+        open_checkout(tmp_path / "nowhere", path)
+
+
+def test_a_checkout_whose_postprocess_raises(checkout_folder, tmp_path):
+    path = checkout_folder("one")
+    (tmp_path / "one" / "tasks" / "postprocess.py").write_text("raise RuntimeError('broken')\n")
+    with pytest.raises(TransformError, match="could not be loaded: RuntimeError: broken"):
+        open_checkout(None, path).load_postprocess()
+    assert isinstance(open_checkout(None, path), Checkout)
+
+
+def test_datasets_is_still_hugging_faces(checkout_folder, tmp_path):
+    """In a process of its own, started in the checkout, as a user would."""
+    path = checkout_folder("one")
+    program = f"""
+import random
+from pathlib import Path
+from helm_ext.formats.ultraeval.checkout import open_checkout
+from helm_ext.formats.ultraeval.script import load_script
+
+path = Path({str(path)!r})
+script = load_script(path, open_checkout(None, path))
+with script.running():
+    script.transform({{}}, 0, random.Random(0), "a_b_gen")
+    import importlib.util
+    inside = importlib.util.find_spec("datasets").origin
+import datasets
+print(hasattr(datasets, "Dataset"), "site-packages" in datasets.__file__, inside == datasets.__file__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program] if sys.version_info >= (3, 11) else [sys.executable, "-I", "-c", program],
+        cwd=tmp_path / "one",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True", "True", "True"]

@@ -1,0 +1,290 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from helm.benchmark.scenarios.scenario import create_scenario
+from helm.common.object_spec import parse_object_spec
+
+from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import planned
+from helm_ext.formats.scenario import group_name, tell_apart
+from helm_ext.planning import run_specs
+
+BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
+
+
+def state(text="2+2?", gold="4", completion=None, **instance):
+    made = {
+        "instance": {
+            "split": "test",
+            "input": {"text": text},
+            "references": [{"output": {"text": gold}, "tags": ["correct"]}],
+            **instance,
+        }
+    }
+    if completion is not None:
+        made["request"] = {"result": {"completions": [{"text": completion}]}}
+    return made
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "adapter_specs").mkdir()
+
+    def write(name="sums", states=None, **top):
+        states = states or [state(f"{i}+{i}?", str(2 * i), id=f"r{i}") for i in range(4)]
+        content = {"adapter_spec": {"max_train_instances": 0}, "request_states": states, **top}
+        path = tmp_path / "adapter_specs" / f"{name}.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    return write
+
+
+def make(entry):
+    return run_specs.get_run_spec("adapter_spec", parse_object_spec(entry).args)
+
+
+def test_a_run_names_its_data(write):
+    write()
+    spec = make("adapter_spec:dataset=sums")
+    args = spec.scenario_spec.args
+    assert spec.name == f"adapter_spec:dataset=sums,digest={args['digest']}"
+    assert args["dataset"] == "sums"
+    assert len(args["digest"]) == 12
+    assert re.fullmatch(r"sums-[0-9a-f]{6}", spec.groups[0])
+    assert args["questions"].startswith(spec.groups[0].removeprefix("sums-"))
+    assert len(spec.groups) == 1
+    assert spec.adapter_spec.max_eval_instances is None
+
+
+def test_recordings_of_two_models_are_one_column(write):
+    asked = [("1+1?", "2", "a"), ("2+2?", "4", "b")]
+
+    def record(file, answers, step=1, /, **top):
+        rows = [state(text, gold, answer, id=i) for (text, gold, i), answer in zip(asked, answers, strict=True)]
+        path = write(file)
+        path.write_text(json.dumps({**json.loads(path.read_text()), "request_states": rows[::step], **top}))
+        return make(f"adapter_spec:dataset={file}")
+
+    one, two = record("one", "25", name="sums"), record("two", "44", name="sums")
+    assert one.groups == two.groups
+    assert one.scenario_spec.args["digest"] != two.scenario_spec.args["digest"]
+    assert "name=" not in one.name  # names files, and the file is named
+    assert [create_scenario(s.scenario_spec).get_metadata().display_name for s in (one, two)] == ["sums"] * 2
+    assert record("turned", "52", -1, name="sums").groups == one.groups
+    spec = {"max_train_instances": 0, "model": "a/b", "model_deployment": "a/b"}
+    assert record("said", "25", name="sums", adapter_spec=spec).groups == one.groups
+    # Another name, another prompt, another score, other questions: other columns.
+    assert record("three", "25").groups != one.groups
+    spec = {"max_train_instances": 0, "instructions": "Add."}
+    assert record("prompt", "25", name="sums", adapter_spec=spec).groups != one.groups
+    assert record("lower", "25", name="sums", scoring={"lower": True}).groups != one.groups
+    asked[1] = ("2+2?", "5", "b")
+    assert record("wrong", "25", name="sums").groups != one.groups
+
+
+def test_changed_bytes_change_the_name(write):
+    write()
+    before = make("adapter_spec:dataset=sums").name
+    write(states=[state("1+1?", "2")])
+    assert make("adapter_spec:dataset=sums").name != before
+
+
+def test_a_file_that_changes_between_planning_and_running_is_refused(write, monkeypatch):
+    write()
+    spec = make("adapter_spec:dataset=sums")
+    write(states=[state("1+1?", "2")])
+    monkeypatch.setattr(planned, "_waiting", {})  # the run starts elsewhere
+    with pytest.raises(DatasetChangedError, match="sums: the data changed since the run was planned"):
+        create_scenario(spec.scenario_spec).get_instances("")
+
+
+def test_names_that_look_like_numbers_survive(write):
+    write("007")
+    write("1.10")
+    assert "dataset=007," in make("adapter_spec:dataset=007").name
+    assert make("adapter_spec:dataset=1.10").scenario_spec.args["dataset"] == "1.10"
+
+
+def test_paths(write, tmp_path):
+    path = write()
+    assert make("adapter_spec:path=adapter_specs/sums.json").scenario_spec.args["path"] == "adapter_specs/sums.json"
+    # Below the working directory an absolute path becomes relative: HELM makes file names of it.
+    assert make(f"adapter_spec:path={path}").scenario_spec.args["path"] == "adapter_specs/sums.json"
+    path.rename(path.with_name("a,b.json"))
+    assert make("adapter_spec:path=adapter_specs/a%2Cb.json").name.startswith(
+        "adapter_spec:path=adapter_specs_a%2Cb.json"
+    )
+
+
+def test_arguments_reach_the_scenario_or_the_metric(write):
+    write()
+    entry = "adapter_spec:dataset=sums,metrics=exact_match+f1_score,main_metric=f1_score,extract=(\\d+),lower=true"
+    spec = make(entry + ",seed=3,missing=skip")
+    (metric,) = spec.metric_specs
+    assert metric.class_name == "helm_ext.scoring.metrics.EvalSetMetric"
+    assert metric.args["metrics"] == ["exact_match", "f1_score"]
+    assert metric.args["extract"] == "(\\d+)"
+    assert metric.args["lower"] is True
+    args = spec.scenario_spec.args
+    assert (args["seed"], args["missing"], args["main_metric"]) == (3, "skip", "f1_score")
+    # Another way of scoring is another column: HELM averages all runs of a group.
+    assert spec.groups != make("adapter_spec:dataset=sums").groups
+    assert "metrics=exact_match+f1_score" in spec.name
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("adapter_spec:datset=x", "adapter_spec: unknown argument 'datset'\n  hint: did you mean 'dataset'?"),
+        (
+            "adapter_spec:seed=1",
+            "adapter_spec: exactly one of dataset, path is needed, none is given\n" + BOTH_FORMS,
+        ),
+        (
+            "adapter_spec:dataset=sums,path=x",
+            "adapter_spec: exactly one of dataset, path is needed, dataset and path are given\n" + BOTH_FORMS,
+        ),
+        ("adapter_spec:dataset=sums,seed=x", "seed=x: expected a whole number"),
+        ("adapter_spec:dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
+        ("adapter_spec:dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
+        (
+            "adapter_spec:dataset=sums,output_format=tree",
+            "output_format=tree: not a choice\n  hint: one of string, list",
+        ),
+    ],
+)
+def test_wrong_arguments(write, entry, message):
+    write()
+    with pytest.raises(RunEntryError) as caught:
+        make(entry)
+    assert str(caught.value) == message
+
+
+def test_a_bad_file_stops_at_planning(write):
+    write(states=[state(gold=42)])
+    with pytest.raises(DatasetSchemaError, match="expected a string, got 42"):
+        make("adapter_spec:dataset=sums")
+
+
+def test_the_scenario_hands_over_the_instances_and_describes_them(write):
+    write(display_name="Sums", description="Adding a number to itself.")
+    spec = make("adapter_spec:dataset=sums")
+    scenario = create_scenario(spec.scenario_spec)
+    instances = scenario.get_instances("")
+    assert instances[0].input.text == "0+0?"
+    assert scenario.description == "Adding a number to itself."
+    metadata = scenario.get_metadata()
+    assert metadata.name in spec.groups
+    assert metadata.display_name == metadata.short_display_name == "Sums"
+    assert f"Digest of the questions: {spec.scenario_spec.args['questions']};" in metadata.description
+    assert (metadata.main_metric, metadata.main_split) == (spec.scenario_spec.args["main_metric"], "test")
+
+
+def test_metadata_needs_no_file(write, tmp_path):
+    path = write()
+    spec = make("adapter_spec:path=adapter_specs/sums.json")
+    path.unlink()
+    assert create_scenario(spec.scenario_spec).get_metadata().name == spec.groups[0]
+
+
+@pytest.mark.parametrize(("missing", "warned"), [("", True), (",missing=skip", False)])
+def test_missing_rows_are_warned_of_unless_they_are_to_be_skipped(write, caplog, missing, warned):
+    write(states=[state("1+1?", "2", "2", id="a"), state("2+2?", "4", id="b")])
+    with caplog.at_level("INFO", logger="helm"):
+        make("adapter_spec:dataset=sums" + missing)
+    assert ("a recorded run refuses the file" in caplog.text) == warned
+    assert "1 not_run" in caplog.text
+
+
+def test_missing_skip_marks_only_rows_without_a_recording(write):
+    write(states=[state("1+1?", "2", "2", id="a"), state("2+2?", "4", id="b")])
+    scenario = create_scenario(make("adapter_spec:dataset=sums,missing=skip").scenario_spec)
+    skipped = {i.id: row_extra(i)["recorded"].get("skip") for i in scenario.get_instances("") if i.split == "test"}
+    assert skipped == {"a": None, "b": True}
+
+
+def test_a_dev_file_is_shown_under_its_split(write):
+    write(states=[state(id=f"r{i}", text=f"{i}", split="dev") for i in range(3)])
+    assert create_scenario(make("adapter_spec:dataset=sums").scenario_spec).get_metadata().main_split == "valid"
+
+
+def test_group_names_dodge_babi_and_keep_versions_apart():
+    assert group_name("babi_task", "abcdef012345") == "bAbI_task-abcdef"
+    assert "babi" not in group_name("x/babi babi", "0" * 12)
+    assert group_name("a b/c", "0" * 12) == "a_b_c-000000"
+    assert group_name("x", "1" * 12) != group_name("x", "2" * 12)
+    assert group_name("x", "1" * 12, "seed=1") != group_name("x", "1" * 12, "seed=2")
+    assert len(group_name("甲" * 50, "0" * 12).encode()) <= 47
+
+
+def test_titles_of_one_suite_that_are_equal_get_digits(write):
+    def describe(entry):
+        return create_scenario(make(entry).scenario_spec).get_metadata()
+
+    write("sums")
+    before = describe("adapter_spec:dataset=sums")
+    write("sums", states=[state("7+7?", "14", "14", id="new")])
+    after = describe("adapter_spec:dataset=sums")
+    write("others")
+    other = describe("adapter_spec:dataset=others")
+    assert [group.display_name for group in (before, after, other)] == ["sums", "sums", "others"]
+    shown = [group.display_name for group in tell_apart([before, other, after])]
+    assert shown == [f"sums ({before.name[-6:]})", "others", f"sums ({after.name[-6:]})"]
+    assert len(set(shown)) == 3
+    assert tell_apart([before, other]) == [before, other]
+
+
+def test_the_arguments_stand_in_the_columns_title(write):
+    write()
+    metadata = create_scenario(make("adapter_spec:dataset=sums,seed=3").scenario_spec).get_metadata()
+    assert metadata.display_name == "sums (seed=3)"
+    assert metadata.name == make("adapter_spec:dataset=sums,seed=3").groups[0]
+
+
+def title_of(spec):
+    return create_scenario(spec.scenario_spec).get_metadata().display_name
+
+
+def test_a_column_says_that_live_runs_score_fewer_rows(write):
+    """Three demonstrations are drawn for live runs; a recorded run scores all ten rows. Both are in one column."""
+    rows = [(f"{i}+{i}?", str(2 * i)) for i in range(10)]
+    spec = {"max_train_instances": 3}
+    write("plain", [state(text, gold) for text, gold in rows], adapter_spec=spec)
+    write("recorded", [state(text, gold, gold) for text, gold in rows], adapter_spec=spec)
+    for path in Path("adapter_specs").iterdir():
+        path.write_text(json.dumps({**json.loads(path.read_text()), "name": "sums"}))
+    plain, recorded = make("adapter_spec:dataset=plain"), make("adapter_spec:dataset=recorded")
+    assert plain.groups == recorded.groups
+    assert title_of(plain) == title_of(recorded)
+    assert title_of(plain).endswith(" (a live run scores 7 of 10 rows)")
+
+
+def test_a_cap_of_the_file_is_for_live_runs(write):
+    write(
+        states=[state(f"{i}?", "x", "x") for i in range(10)],
+        adapter_spec={"max_train_instances": 0, "max_eval_instances": 4},
+    )
+    assert title_of(make("adapter_spec:dataset=sums")).endswith(" (a live run scores 4 of 10 rows)")
+
+
+def test_where_all_runs_score_the_same_rows_no_column_says_otherwise(write):
+    write(states=[state(f"{i}?", "x", "x") for i in range(10)])
+    spec = make("adapter_spec:dataset=sums")
+    assert "live_rows" not in spec.scenario_spec.args
+    assert "live run" not in title_of(spec)
+    split = [state(f"{i}?", "x", "x", split="train" if i < 3 else "test") for i in range(10)]
+    write(states=split, adapter_spec={"max_train_instances": 3})
+    assert "live run" not in title_of(make("adapter_spec:dataset=sums"))
+
+
+def test_an_empty_separator_is_refused():
+    from helm_ext.errors import RunEntryError
+    from helm_ext.formats import get_format
+
+    with pytest.raises(RunEntryError, match="separator=: expected a text that is not empty"):
+        get_format("adapter_spec").parse({"path": "x.json", "separator": ""})

@@ -1,0 +1,502 @@
+"""PPL scores: log-probabilities in, values worked out by hand out."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from dataclasses import replace
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
+from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+
+from helm_ext.adaptation.recorded import register_deployments
+from helm_ext.errors import RunEntryError
+from helm_ext.evalset import EXTRA_KEY
+from helm_ext.scoring import likelihood
+from helm_ext.scoring.likelihood import (
+    LogprobsMissingError,
+    Option,
+    SentenceLikelihoodMetric,
+    require_logprobs,
+    score_row,
+)
+from helm_ext.scoring.likelihood_rules import argmin, common_prefix, mc2, ppl, ppl_norm
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.fixture(autouse=True)
+def deployments():
+    register_deployments()
+
+
+def test_ppl_is_the_negative_sum_without_normalisation():
+    assert ppl([[-1.0, -2.0], [-0.5], []]) == [3.0, 0.5, 0.0]
+
+
+def test_ppl_norm_cuts_the_common_prefix_and_takes_the_mean():
+    # -1, -2 are common; what is left: (-3 -5)/2 = -4 and -3.5
+    assert ppl_norm([[-1, -2, -3, -5], [-1, -2, -3.5]]) == [4.0, 3.5]
+    assert common_prefix([[-1, -2, -3, -5], [-1, -2, -3.5]]) == 2
+
+
+def test_ppl_norm_of_an_option_that_is_all_prefix_is_nan():
+    first, second = ppl_norm([[-1, -2], [-1, -2, -6]])
+    assert math.isnan(first)
+    assert second == 6
+    assert all(math.isnan(value) for value in ppl_norm([[-1.0], [-1.0]]))
+
+
+def test_ppl_norm_takes_the_same_token_for_the_same_number():
+    # The same string, scored in two requests: the numbers differ, the tokens do not.
+    logprobs = [[-1.0, -2.0, -3.0], [-1.01, -2.0, -4.0]]
+    assert common_prefix(logprobs) == 0
+    assert common_prefix(logprobs, [["a", "b", "x"], ["a", "b", "y"]]) == 2
+    assert ppl_norm(logprobs, [["a", "b", "x"], ["a", "b", "y"]]) == [3.0, 4.0]
+
+
+def test_ppl_norm_does_not_take_parts_of_characters_for_the_same_token():
+    # Three tokens each, all shown as U+FFFD. Only the first is common; beyond it: -(2 + 4)/2 and -(5 + 3)/2.
+    parts = ["\ufffd"] * 3
+    logprobs = [[-1.0, -2.0, -4.0], [-1.00002, -5.0, -3.0]]
+    assert common_prefix(logprobs, [parts, parts]) == 1
+    assert ppl_norm(logprobs, [parts, parts]) == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("second", "texts", "expected"),
+    [
+        (-1.00009, None, 1),  # rounding between two requests
+        (-1.0002, None, 0),
+        (-1.00009, ("\ufffd", "\ufffd"), 1),
+        (-1.00009, ("x", "y"), 0),  # known to be two tokens
+        (-1.0, ("x", "y"), 1),  # upstream looks at nothing else
+        (-1.0002, ("x\ufffd", "x\ufffd"), 0),
+        (NAN, None, 0),
+        (NAN, ("x", "x"), 1),
+    ],
+)
+def test_what_is_common(second, texts, expected):
+    assert common_prefix([[-1.0], [second]], texts and [[text] for text in texts]) == expected
+    assert common_prefix([[-2e-6], [-9e-6]]) == 1  # near 0, a relative difference says nothing
+
+
+def test_argmin_takes_the_lowest_and_nan_is_infinite():
+    assert argmin([3.0, 1.0, 2.0]) == 1
+    assert argmin([NAN, 5.0]) == 1
+    assert argmin([NAN, INF]) in (0, 1)
+    assert argmin([NAN, NAN]) is None
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.0], [2.0, 1.0, 1.0], [0.25, 0.25, 0.25, 7.0], [1.5, NAN, 1.5]])
+def test_ties_are_broken_by_the_hash_of_the_values(values):
+    clean = [INF if math.isnan(value) else value for value in values]
+    lowest = [index for index, value in enumerate(clean) if value == min(clean)]
+    digest = int(hashlib.sha256(struct.pack(f"={len(clean)}d", *clean)).hexdigest(), 16)
+    assert argmin(values) == lowest[digest % len(lowest)]
+
+
+def test_a_known_tie():
+    # The winners of eight ties, written down: no new library may change them. Arbitrary, not always the first.
+    assert [argmin([float(n), float(n)]) for n in range(1, 9)] == [1, 0, 0, 1, 0, 0, 0, 0]
+
+
+def test_mc2_is_the_share_of_probability():
+    # probabilities 0.5, 0.25, 0.25; the first two are right
+    values = [-math.log(0.5), -math.log(0.25), -math.log(0.25)]
+    assert mc2(values, [1, 1, 0]) == pytest.approx(0.75)
+    assert mc2(values, [0, 1, 0]) == pytest.approx(0.25)  # right options need not come first
+    assert mc2(values, [1, 1, 1]) == pytest.approx(1)
+
+
+def test_mc2_does_not_underflow():
+    # exp(-2000) is 0 in floating point; the share is e^-2000 / (e^-2000 + e^-2001)
+    assert mc2([2000.0, 2001.0], [1, 0]) == pytest.approx(1 / (1 + math.exp(-1)))
+
+
+def test_mc2_of_nan():
+    assert mc2([NAN, 1.0], [1, 1]) == 1
+    assert mc2([NAN, 1.0], [1, 0]) == 0
+    assert mc2([NAN, NAN], [1, 0]) == 0
+
+
+# From request states
+
+
+def make_instance(options=("yes", "no"), right=(True, False), id="id0", **extra):
+    references = [Reference(Output(text), [CORRECT_TAG] if ok else []) for text, ok in zip(options, right, strict=True)]
+    return Instance(Input("?"), references, split="test", id=id, extra_data={EXTRA_KEY: extra})
+
+
+def make_state(instance, index, tokens, context="Is it so? "):
+    prompt = context + instance.references[index].output.text
+    completions = [GeneratedOutput(prompt, 0.0, [Token(text, logprob) for text, logprob in tokens])]
+    return RequestState(
+        instance=instance,
+        reference_index=index,
+        request_mode="original",
+        train_trial_index=0,
+        output_mapping=None,
+        request=Request(model_deployment="recorded/x", prompt=prompt, max_tokens=0, echo_prompt=True),
+        result=RequestResult(success=True, embedding=[], completions=completions, cached=False, request_time=0.0),
+        num_train_instances=0,
+        prompt_truncated=False,
+    )
+
+
+CONTEXT = [("Is", 0.0), (" it", -1.0), (" so?", -2.0), (" ", -0.5)]
+
+
+def states_of(first, second, context="Is it so? ", **fields):
+    """The two request states of one row, with all their tokens."""
+    instance = make_instance(**fields)  # one object: HELM groups request states by identity
+    return [make_state(instance, 0, first, context), make_state(instance, 1, second, context)]
+
+
+def row(yes, no, **fields):
+    return states_of([*CONTEXT, *yes], [*CONTEXT, *no], **fields)
+
+
+def evaluate(states, rule="ppl"):
+    spec = AdapterSpec(method="multiple_choice_separate_original", model="x", model_deployment="recorded/x")
+    result = SentenceLikelihoodMetric(rule).evaluate(ScenarioState(spec, states), None, "", parallelism=1)
+    return result, {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+
+
+def test_the_whole_string_but_its_first_token_is_scored():
+    option = require_logprobs(row([("yes", -4.0)], [("no", -1.0)])[0])
+    assert option.context == "Is it so? "
+    assert option.tokens == (" it", " so?", " ", "yes")
+    assert option.logprobs == (-1.0, -2.0, -0.5, -4.0)
+
+
+def test_the_lowest_wins_and_its_worth_is_the_score():
+    _, stats = evaluate(row([("yes", -1.0)], [("n", -0.25), ("o", -0.25)], score={"yes": 0.75, "no": 0.25}))
+    assert stats["ppl_accuracy"] == 0.25  # 3.5+0.5 beats 3.5+1.0
+    assert stats["predicted_index"] == 1
+    assert stats["acc"] == 0  # a flag, not a number
+    assert stats["num_instances"] == 1
+
+
+def test_without_numbers_a_right_option_is_worth_1():
+    _, stats = evaluate(row([("yes", -1.0)], [("no", -2.0)]))
+    assert stats["ppl_accuracy"] == stats["acc"] == 1
+
+
+def test_nan_loses():
+    _, stats = evaluate(row([("yes", NAN)], [("no", -99.0)]))
+    assert stats["predicted_index"] == 1
+
+
+def test_all_nan_is_worth_nothing_and_chooses_nothing():
+    _, stats = evaluate(row([("yes", NAN)], [("no", NAN)]))
+    assert stats["ppl_accuracy"] == stats["acc"] == stats["acc_norm"] == 0
+    assert "predicted_index" not in stats
+
+
+def test_the_order_of_request_states_does_not_matter():
+    states = row([("yes", -1.0)], [("no", -2.0)])
+    assert evaluate(states)[1] == evaluate(states[::-1])[1]
+
+
+def test_rule_ppl_norm():
+    # beyond the common prefix: -3 over one token, -2 in the mean over two
+    states = row([("yes", -3.0)], [("n", -1.0), ("o", -3.0)])
+    assert evaluate(states, "ppl")[1]["predicted_index"] == 0
+    _, stats = evaluate(states, "ppl_norm")
+    assert stats["predicted_index"] == 1
+    assert stats["ppl_norm_accuracy"] == 0
+
+
+def test_rule_mc2():
+    _, stats = evaluate(row([("yes", math.log(0.6))], [("no", math.log(0.2))]), "mc2")
+    assert stats["mc2"] == pytest.approx(0.75)
+    assert stats["predicted_index"] == 0
+
+
+def test_an_unknown_rule():
+    with pytest.raises(RunEntryError, match="did you mean 'ppl_norm'"):
+        SentenceLikelihoodMetric("ppl_nrm")
+
+
+def make_option(context, text, tokens, logprobs):
+    return Option(text, context, tuple(tokens[1:]), tuple(logprobs), tokens[0])
+
+
+def test_per_byte_and_per_character():
+    # "abcdef": -6 over 6 bytes, 6 characters; "好好": -5 over 6 bytes, 2 characters; "z": -4 over 1
+    options = [
+        make_option("Q ", "abcdef", ["Q", " ", "abcdef"], [-9.0, -6.0]),
+        make_option("Q ", "好好", ["Q", " ", "好好"], [-9.0, -5.0]),
+        make_option("Q ", "z", ["Q", " ", "z"], [-9.0, -4.0]),
+    ]
+
+    def right(index):
+        return score_row(options, [0, 0, 0], [i == index for i in range(3)], "ppl")
+
+    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(2)[name]] == ["acc"]
+    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(1)[name]] == ["acc_norm"]
+    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(0)[name]] == ["acc_norm_char"]
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "tokens", "expected"),
+    [
+        ("Q: ", "a b", ["Q", ":", " ", "a", " b"], -3.0 - 4.0),
+        ("Q:", " a", ["Q", ":", " a"], -2.0),
+        ("Q", "ab", ["Qa", "b"], -1.0),  # the first token reaches into the option, and is never predicted
+        ("Q: ", "a", ["Q", ":", " a"], -2.0),  # a token over the border belongs to the option
+        ("Q", "a", ["<s>", "Q", "a"], -2.0),  # a begin-of-text token
+        ("Q", "a", ["<s>", " Q", "a"], -2.0),  # and a space of the tokenizer's own
+        ("", "ab", ["a", "b"], -1.0),
+        ("Q", "", ["Q", "x"], 0.0 - 1.0),
+    ],
+)
+def test_the_option_alone_begins_where_the_context_ends(context, text, tokens, expected):
+    logprobs = [-float(n + 1) for n in range(len(tokens) - 1)]
+    option = make_option(context, text, tokens, logprobs)
+    if text == "":
+        assert option.option_logprob(0) in (0, -1.0)
+    else:
+        assert option.option_logprob(0) == expected
+
+
+def test_split_characters_fall_back_to_the_common_tokens():
+    # Bytes of one character, each shown as the replacement character: the texts do not add up.
+    option = make_option("问", "好", ["\ufffd", "\ufffd", "\ufffd", "\ufffd"], [-1.0, -2.0, -4.0])
+    assert option.option_logprob(1) == -6.0
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "tokens", "expected"),
+    [
+        # the option's own tokens are whole: the context's do not matter
+        ("\u95ee: ", "ab c", ["\ufffd", "\ufffd", ":", " ", "ab", " c"], -4.0 - 5.0),
+        # the context's are whole: the option's do not matter
+        ("Q: ", "\u597d\u597d", ["Q", ":", " ", "\ufffd", "\ufffd", "\u597d"], -3.0 - 4.0 - 5.0),
+        ("Q: ", "\u597d", ["<s>", "Q", ":", " ", "\ufffd", "\ufffd"], -4.0 - 5.0),
+        # SentencePiece tokens, decoded one by one, lose their space
+        ("Is it so? ", "new york", ["<s>", "Is", "it", "so", "?", "new", "york"], -5.0 - 6.0),
+        # nothing can be told: after the common tokens, of which there is one here
+        ("\u95ee", "\u597d", ["<s>", "\ufffd", "\ufffd", "\ufffd", "\ufffd"], -2.0 - 3.0 - 4.0),
+        ("Q", "ab", ["x", "y", "z", "w"], -2.0 - 3.0),
+        ("Q", "ab", ["Q", "x", "yy"], -1.0 - 2.0),
+    ],
+)
+def test_the_option_alone_where_texts_do_not_add_up(context, text, tokens, expected):
+    logprobs = [-float(n + 1) for n in range(len(tokens) - 1)]
+    assert make_option(context, text, tokens, logprobs).option_logprob(1) == expected
+
+
+def test_acc_norm_of_options_of_split_characters():
+    # Two bytes-only options of 3 bytes each after "Q: ". Alone: -1 -9 = -10 and -4 -2 = -6, so the second wins; were
+    # "the same text" the same token, nothing would be left of either.
+    options = [
+        make_option("Q: ", "\u597d", ["Q", ": ", "\ufffd", "\ufffd"], [-0.5, -1.0, -9.0]),
+        make_option("Q: ", "\u4f60", ["Q", ": ", "\ufffd", "\ufffd"], [-0.5, -4.0, -2.0]),
+    ]
+    values = score_row(options, [0, 1], [False, True], "ppl_norm")
+    assert values == {
+        "ppl_norm_accuracy": 1, "ppl_norm_undefined": 0, "predicted_index": 1, "acc": 1, "acc_norm": 1,
+        "acc_norm_char": 1,
+    }  # fmt: skip
+
+
+def test_rows_with_an_option_without_tokens_of_its_own_are_counted():
+    # "a" begins "ab": beyond the common prefix it has nothing, and "ab" wins by default.
+    states = states_of(
+        [("Q", 0.0), ("a", -1.0)], [("Q", 0.0), ("a", -1.0), ("b", -9.0)], options=("a", "ab"), context="Q"
+    )
+    _, stats = evaluate(states, "ppl_norm")
+    assert stats["ppl_norm_undefined"] == 1
+    assert stats["predicted_index"] == 1
+    assert evaluate(row([("yes", -3.0)], [("no", -3.0)]), "ppl_norm")[1]["ppl_norm_undefined"] == 1  # equal numbers
+    assert evaluate(row([("yes", -3.0)], [("no", -2.0)]), "ppl_norm")[1]["ppl_norm_undefined"] == 0
+
+
+def test_an_empty_option_has_no_value_per_byte():
+    options = [make_option("Q ", "", ["Q", " "], [-1.0]), make_option("Q ", "z", ["Q", " ", "z"], [-1.0, -9.0])]
+    values = score_row(options, [1, 0], [True, False], "ppl")
+    assert values["acc"] == 1
+    assert values["acc_norm"] == values["acc_norm_char"] == 0
+
+
+# Deployments that give no log-probabilities
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [],
+        [("Is", 0.0), (" it", 0.0), (" so?", 0.0), (" yes", 0.0)],
+        [("yes", -1.0)],  # the answer's tokens instead of the prompt's
+        [("A", -1.0), ("!", -0.5)],
+    ],
+)
+def test_missing_logprobs_name_the_deployment_and_a_way_out(tokens):
+    states = states_of(tokens, tokens)
+    with pytest.raises(LogprobsMissingError) as caught:
+        evaluate(states)
+    message = str(caught.value)
+    assert "recorded/x returned no log-probabilities" in message
+    assert "id0" in message
+    assert "method=gen" in message
+
+
+def test_one_token_for_everything_is_no_answer():
+    # HELM's SimpleClient and old Together results: the whole text as one token of 0.0. All options would tie.
+    states = states_of([("Is it so? yes", 0.0)], [("Is it so? no", 0.0)])
+    with pytest.raises(LogprobsMissingError):
+        evaluate(states)
+
+
+def test_a_single_option_of_one_token_is_fine():
+    states = states_of([("a", 0.0)], [("a", 0.0), ("b", -1.0)], options=("a", "ab"), context="")
+    assert evaluate(states)[1]["predicted_index"] == 0
+
+
+def test_a_result_without_completions():
+    state = row([], [])[0]
+    state.result.completions.clear()
+    with pytest.raises(LogprobsMissingError):
+        require_logprobs(state)
+
+
+def test_rows_that_were_left_out_are_counted_and_not_scored():
+    scored = row([("yes", -1.0)], [("no", -2.0)])
+    assert evaluate(scored)[1]["num_left_out"] == 0
+    result, stats = evaluate([*scored, *states_of([], [], id="id1", left_out="too_long")])
+    assert stats["num_left_out"] == stats["num_too_long"] == 1
+    assert [r.instance_id for r in result.per_instance_stats if any(s.name.name == "acc" for s in r.stats)] == ["id0"]
+
+
+def test_a_row_with_one_option_left_out_is_left_out_whole_and_counted_once():
+    # The first option is too long for the window. Alone, "no" would win as option 0, which is worth 1.
+    good = row([("yes", -2.0)], [("no", -1.0)])
+    cut = row([], [("no", -1.0)], id="id1")
+    marked = make_instance(id="id1", left_out="too_long")
+    for broken in ([replace(cut[0], instance=marked), cut[1]], [cut[0], replace(cut[1], instance=marked)]):
+        for rule, name in (("ppl", "ppl_accuracy"), ("mc2", "mc2")):
+            result, stats = evaluate([*broken, *good], rule)
+            assert stats["num_left_out"] == stats["num_too_long"] == 1
+            assert stats["num_instances"] == 1
+            assert stats["predicted_index"] == 1
+            assert [r.instance_id for r in result.per_instance_stats if any(s.name.name == name for s in r.stats)] == [
+                "id0"
+            ]
+
+
+def test_an_option_without_a_result_is_said_not_passed_over():
+    states = row([("yes", -2.0)], [("no", -1.0)])
+    with pytest.raises(LogprobsMissingError, match="id0: no result for option 1 of 2"):
+        evaluate(states[1:])
+
+
+def test_several_trials_of_one_row_are_one():
+    states = row([("yes", -2.0)], [("no", -1.0)])
+    assert evaluate([*states, *states])[1] == evaluate(states)[1]
+
+
+def test_perturbed_options_keep_their_worth():
+    # Lower-cased, both options read "a": only the order tells them apart.
+    original = make_instance(("A", "a"), score={"A": 0.75, "a": 0.25})
+    references = [replace(reference, output=Output("a")) for reference in original.references]
+    perturbed = replace(original, references=references, perturbation=PerturbationDescription("lower"))
+    states = [make_state(perturbed, index, [*CONTEXT, ("a", -1.0 - index)]) for index in (0, 1)]
+    result, _ = evaluate(states)
+    (score,) = [s.mean for r in result.per_instance_stats for s in r.stats if s.name.name == "ppl_accuracy"]
+    assert score == 0.75
+
+
+def test_a_chat_template_around_the_prompt_is_noticed(capsys, monkeypatch):
+    monkeypatch.setattr(likelihood, "_warned", set())
+    heard = []
+    monkeypatch.setattr(likelihood, "hwarn", heard.append)
+    states = row([("yes", -1.0)], [("no", -2.0)])
+    evaluate(states)
+    assert heard == []
+    for state in states:
+        state.result.completions[0] = GeneratedOutput(
+            f"<|user|>{state.request.prompt}<|assistant|>", 0.0, state.result.completions[0].tokens
+        )
+    evaluate(states)
+    evaluate(states)
+    (message,) = heard
+    assert "recorded/x" in message
+    assert "apply_chat_template: false" in message
+
+
+@pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2"])
+def test_every_stat_is_described(rule):
+    _, stats = evaluate(row([("yes", -1.0)], [("no", -2.0)]), rule)
+    described = {metadata.name for metadata in SentenceLikelihoodMetric(rule).get_metadata()}
+    assert set(stats) <= described
+
+
+def test_known_clients():
+    assert likelihood.gives_prompt_logprobs("helm.clients.huggingface_client.HuggingFaceClient") is True
+    assert likelihood.gives_prompt_logprobs("helm.clients.openai_client.OpenAIClient") is False
+    assert likelihood.gives_prompt_logprobs("somebody.else.Client") is None
+
+
+# What the rules above leave open
+
+
+def test_one_missing_result_names_its_row_and_deployment():
+    first, _ = row([("yes", -1.0)], [("no", -1.0)], id="r9")
+    for broken in (replace(first, result=None), replace(first, reference_index=None)):
+        with pytest.raises(LogprobsMissingError, match=r"^r9: .*recorded/x"):
+            require_logprobs(broken)
+
+
+def test_options_of_one_token_each_name_row_and_deployment():
+    states = states_of([("yes", -1.0)], [("no", -1.0)], context="", id="r9")
+    states[1] = replace(states[1], instance=states[0].instance)
+    with pytest.raises(LogprobsMissingError, match=r"^r9: .*recorded/x"):
+        evaluate(states)
+
+
+def test_tokens_that_spell_half_of_the_prompt_may_be_those_of_the_prompt():
+    # The prompt has four letters; of them two are spelled, then one.
+    state = states_of([("a", 0.0), ("b", -1.0)], [("x", 0.0)], context="ab ")[0]
+    half = replace(state, request=replace(state.request, prompt="abcd"))
+    assert require_logprobs(half).tokens == ("b",)
+    with pytest.raises(LogprobsMissingError):
+        require_logprobs(replace(half, request=replace(state.request, prompt="abcde")))
+    without_texts = states_of([("", 0.0), ("", -1.0)], [("", 0.0)])[0]
+    assert require_logprobs(without_texts).logprobs == (-1.0,)
+
+
+def test_tokens_of_one_text_are_common_to_the_options_whatever_their_last_digits():
+    # " q" is common although its values differ; beyond it: (-4)/1 and (-2 - 3)/2, so the second mean is higher.
+    first = Option("y", "p q", ("q", " y"), (-1.0, -4.0), "p")
+    second = Option("n o", "p q", ("q", " n", " o"), (-1.5, -2.0, -3.0), "p")
+    values = score_row([first, second], [1, 0], [True, False], "ppl_norm")
+    assert values["predicted_index"] == 1
+    # Were -1 and -1.5 part of the means: -5/2 and -6.5/3, the second still; whole strings: -5 against -6.5.
+    assert values["acc"] == 1
+    heavy = Option("n o", "p q", ("q", " n", " o"), (-7.5, -2.0, -3.0), "p")
+    assert score_row([first, heavy], [1, 0], [True, False], "ppl_norm")["predicted_index"] == 1
+
+
+def test_an_option_that_cannot_be_told_from_its_tokens_begins_after_what_is_common():
+    # U+FFFD on both sides of the border: the second token is where the options part.
+    first = Option("é", "à", ("\ufffd", "\ufffd"), (-6.0, -2.0), "\ufffd")
+    second = Option("èè", "à", ("\ufffd", "\ufffd"), (-6.0, -5.0), "\ufffd")
+    # Per character: -2/1 beats -5/2. With the common token -8/1 would lose to -11/2.
+    values = score_row([first, second], [1, 0], [True, False], "ppl")
+    assert (values["acc"], values["acc_norm"], values["acc_norm_char"]) == (1, 1, 1)
+
+
+def test_undefined_options_are_described_where_there_can_be_any():
+    def names(rule):
+        return {metadata.name for metadata in SentenceLikelihoodMetric(rule).get_metadata()}
+
+    assert "ppl_norm_undefined" in names("ppl_norm")
+    assert "ppl_norm_undefined" not in names("ppl") | names("mc2")

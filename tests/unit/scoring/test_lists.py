@@ -1,0 +1,206 @@
+"""Scores of lists, against values worked out by hand and against every permutation."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+
+import pytest
+
+from helm_ext.scoring.scores import lists
+from helm_ext.scoring.scores.lists import exact_match, list_f1, segment_f1, set_exact_match, tokenize
+
+
+@pytest.mark.parametrize(
+    ("gold", "pred", "exact", "as_set"),
+    [
+        ([], [], 1, 1),
+        (["a"], [], 0, 0),
+        ([], ["a"], 0, 0),
+        (["a", "b"], ["a", "b"], 1, 1),
+        (["a", "b"], ["b", "a"], 0, 1),
+        (["a", "a", "b"], ["a", "b", "a"], 0, 1),
+        (["a", "a", "b"], ["a", "b", "b"], 0, 0),
+        (["a"], ["a", "a"], 0, 0),
+        ([" a "], ["a"], 1, 1),
+        (["a"], ["A"], 0, 0),
+        (["a"], ["a."], 0, 0),
+        ([""], [""], 1, 1),
+        ([""], [], 0, 0),
+    ],
+)
+def test_exact(gold, pred, exact, as_set):
+    assert exact_match(gold, pred) == exact
+    assert set_exact_match(gold, pred) == as_set
+
+
+@pytest.mark.parametrize(
+    ("segment", "tokens"),
+    [
+        ("The Garden", ("the", "garden")),
+        ("the garden.", ("the", "garden")),
+        ("(the) “garden”!", ("the", "garden")),
+        ("don't, 3.5, -5", ("don't", "3.5", "-5")),
+        ("50% $5", ("50%", "$5")),
+        ("北京市", ("北", "京", "市")),
+        ("GPT模型", ("gpt", "模", "型")),
+        ("ｱｲ", ("ア", "イ")),
+        ("Ｇａｒｄｅｎ", ("garden",)),
+        ("서울 특별시", ("서울", "특별시")),
+        ("Straße", ("strasse",)),
+        ("", ()),
+        ("  ", ()),
+        ("...", ("...",)),
+        ("? !", ("?!",)),
+    ],
+)
+def test_tokenize(segment, tokens):
+    assert tokenize(segment) == tokens
+
+
+@pytest.mark.parametrize(
+    ("gold", "pred", "expected"),
+    [
+        ("the garden", "garden", 2 * 1 / 3),
+        ("a b c", "b c d", 2 * 2 / 6),
+        ("a a b", "a b b", 2 * 2 / 6),  # bags, not sets
+        ("a", "b", 0),
+        ("new york", "york new", 1),
+        ("北京", "南京", 2 * 1 / 4),
+        ("", "", 1),
+        ("", "a", 0),
+        ("...", "...", 1),
+        ("...", "", 0),
+    ],
+)
+def test_segment_f1(gold, pred, expected):
+    assert segment_f1(gold, pred) == pytest.approx(expected)
+    assert segment_f1(pred, gold) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("gold", "pred", "expected"),
+    [
+        ([], [], 1),
+        (["a"], [], 0),
+        ([], ["a"], 0),
+        (["a", "b"], ["b", "a"], 1),
+        (["a", "b"], ["a"], 2 / 3),  # precision 1, recall 1/2
+        (["a"], ["a", "b", "c"], 1 / 2),  # precision 1/3, recall 1
+        (["a"], ["a", "a"], 2 / 3),  # a gold segment is matched once
+        (["a", "a"], ["a", "a"], 1),
+        (["the garden", "office"], ["garden"], 2 * (2 / 3) / 3),
+        # The first gold fits both; only the second prediction fits the second gold.
+        (["p q", "p"], ["p", "p q"], 1),
+        # Crossed: 2/3 + 2/3 beats the identical pair's 1 + 0.
+        (["p q", "p"], ["p q", "q"], 2 * (4 / 3) / 4),
+        (["a"], ["A."], 1),
+        (["a"], ["x", "y"], 0),
+        ([""], ["", "a"], 2 / 3),
+        (["北京", "上海"], ["上海", "南京"], 2 * (1 + 1 / 2) / 4),
+    ],
+)
+def test_list_f1(gold, pred, expected):
+    assert list_f1(gold, pred) == pytest.approx(expected)
+    assert list_f1(pred, gold) == pytest.approx(expected)
+
+
+def by_every_permutation(gold, pred):
+    """F1 by trying every one-to-one matching; shares no code with the module."""
+
+    def credit(a, b):
+        a, b = a.split(), b.split()
+        common = sum((Counter(a) & Counter(b)).values())
+        if not a or not b:
+            return float(a == b)
+        precision, recall = common / len(b), common / len(a)
+        return 2 * precision * recall / (precision + recall) if common else 0.0
+
+    if not gold or not pred:
+        return float(gold == pred)
+    short, long = sorted((gold, pred), key=len)
+    best = max(sum(map(credit, short, order)) for order in itertools.permutations(long, len(short)))
+    precision, recall = best / len(pred), best / len(gold)
+    return 2 * precision * recall / (precision + recall) if best else 0.0
+
+
+def test_list_f1_is_the_best_of_all_matchings():
+    generator = random.Random(7)
+    segments = ["", "p", "q", "r", "p q", "p p", "q r", "p q r", "r r q"]
+    for _ in range(400):
+        gold = generator.choices(segments, k=generator.randrange(6))
+        pred = generator.choices(segments, k=generator.randrange(6))
+        assert list_f1(gold, pred) == pytest.approx(by_every_permutation(gold, pred)), (gold, pred)
+
+
+def test_two_hundred_segments_are_matched_exactly():
+    # Segment i of the prediction shares one of two tokens with gold i and none with any other.
+    gold = [f"a{i} b{i}" for i in range(200)]
+    pred = [f"b{i} c{i}" for i in reversed(range(200))]
+    assert list_f1(gold, pred) == pytest.approx(0.5)
+
+
+def test_a_segment_repeated_a_million_times_costs_nothing():
+    assert list_f1(["a", "b c"], ["a"] * 1_000_000) == pytest.approx(2 * 1 / 1_000_002)
+
+
+def test_above_the_cap_near_misses_earn_nothing():
+    gold = [f"g{i} x" for i in range(10)]
+    pred = [*(f"p{i} x" for i in range(lists.MAX_PAIRS // 10)), "X, g3", "g3 y"]
+    assert list_f1(gold, pred) == pytest.approx(2 * 1 / (len(gold) + len(pred)))
+    # The same without the crowd: one pair is equal, nine share one token of two.
+    assert list_f1(gold, pred[-12:]) == pytest.approx(2 * (1 + 9 / 2) / 22)
+
+
+@pytest.mark.parametrize(
+    ("gold", "pred", "accuracy", "f1"),
+    [
+        ([], [], 1, 1),
+        (["a"], [], 0, 0),
+        ([], ["a"], 0, 0),
+        (["a", "b"], ["b", "a"], 1, 1),
+        (["a", "a"], ["a"], 1 / 2, 2 / 3),  # each gold segment is found by one
+        (["a"], ["a", "a", "a"], 1 / 3, 2 / 4),
+        ([" a"], ["a "], 1, 1),
+        (["a"], ["A"], 0, 0),
+    ],
+)
+def test_segments_found(gold, pred, accuracy, f1):
+    assert lists.list_accuracy(gold, pred) == pytest.approx(accuracy)
+    assert lists.list_exact_f1(gold, pred) == pytest.approx(f1)
+
+
+def summarize(name, **means):
+    (score,) = [score for score in lists.SCORES if score.name == name]
+    return score.summarize(means)
+
+
+def test_precision_recall_and_f1_of_all_rows():
+    made = summarize("list_micro_f1", list_found=3, list_predicted=4, list_expected=6)
+    assert made == {"list_micro_f1": 0.6, "list_micro_precision": 0.75, "list_micro_recall": 0.5}
+    made = summarize("list_micro_f1_repeats", list_repeats_found=0, list_predicted=0, list_expected=2)
+    assert made == {"list_repeats_f1": 0, "list_repeats_precision": 0, "list_repeats_recall": 0}
+    made = summarize("list_micro_f1", list_found=0, list_predicted=0, list_expected=0)
+    assert made == {"list_micro_f1": 1, "list_micro_precision": 0, "list_micro_recall": 0}
+
+
+def test_what_the_tables_say_of_the_counts_and_of_the_scores_over_all_rows():
+    micro, repeats = (score for score in lists.SCORES if score.summarize)
+    assert [(i.name, i.display_name, i.description) for i in micro.several] == [
+        ("list_found", "# segments found", "Segments found, mean over rows."),
+        ("list_predicted", "# segments predicted", "Segments predicted, mean over rows."),
+        ("list_expected", "# segments expected", "Segments of the reference, mean over rows."),
+    ]
+    for score in (micro, repeats):
+        # Counts are no score: no table of accuracy shows them, and none of them can be the main metric.
+        assert [(info.group, info.can_be_main) for info in score.several] == [("general_information", False)] * 3
+    assert [(i.name, i.display_name) for i in micro.over_all] == [
+        ("list_micro_f1", "List F1 (micro)"),
+        ("list_micro_precision", "List precision (micro)"),
+        ("list_micro_recall", "List recall (micro)"),
+    ]
+    assert [i.name for i in repeats.over_all] == ["list_repeats_f1", "list_repeats_precision", "list_repeats_recall"]
+    once = "precision of segments, all rows together; a gold segment is found once."
+    assert micro.over_all[1].description == once
+    assert [i.display_name for i in repeats.over_all][2] == "List recall (repeats)"

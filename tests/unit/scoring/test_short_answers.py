@@ -1,0 +1,151 @@
+"""What a short answer's normal form keeps apart and what it does not."""
+
+import pytest
+
+from helm_ext.scoring.normal_form import normalize
+from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1, value_exact_match
+
+EQUAL = [
+    ("Paris", " paris. "),
+    ("the Nile", "Nile"),
+    ("北京", "北京。"),
+    ("张伟，李娜", "张伟、李娜"),
+    ("张伟，李娜", "张伟, 李娜"),
+    ("ABC 12", "ＡＢＣ　１２"),  # full width
+    ("Straße", "STRASSE"),
+    ("¿Qué?", "qué"),
+    ("«Привет!»", "привет"),
+    ("don't", "don’t"),  # noqa: RUF001
+    ("-5", "−5"),  # noqa: RUF001
+    ("1,000", "1000"),
+    ("1,234,567", "1234567"),
+    ("2019-21", "2019–21"),  # noqa: RUF001
+    ("½", "1/2"),
+    ("1½", "1 1/2"),
+    ("x²ｋ", "X²K"),  # full width, behind what is raised
+    ("42", "٤٢"),
+    ("50%", "50"),
+    ("well-known", "wellknown"),  # as HELM
+    ("Zürich", "Zu\u0308rich"),  # composed or not
+    ("קטן", "\u200fקטן\u200e"),
+    ("A", "a."),
+    ("The", "the"),
+    ("?", " ? "),
+    ("", ""),
+    ("", " \n"),
+]
+DIFFERENT = [
+    ("3.5", "35"),
+    (".5", "5"),
+    ("-5", "5"),
+    ("-$5", "$5"),
+    ("C++", "C"),
+    ("C#", "C"),
+    ("A+", "A"),
+    ("10²", "102"),
+    ("H₂", "H2"),
+    ("1½", "11/2"),
+    ("10:30", "1030"),
+    ("1/2", "12"),
+    ("2020-24", "202024"),
+    ("2,3,5", "235"),
+    ("3,14", "314"),
+    ("5+3", "53"),
+    ("A", "the"),
+    ("A", "B"),
+    ("!", "?"),
+    ("", "?"),
+    ("", "a"),
+    ("😀", "😢"),
+    ("北京", "南京"),
+]
+
+
+@pytest.mark.parametrize(("gold", "prediction"), EQUAL)
+def test_equal(gold, prediction):
+    assert (normalized_exact_match(gold, prediction), normalized_exact_match(prediction, gold)) == (1, 1)
+
+
+@pytest.mark.parametrize(("gold", "prediction"), DIFFERENT)
+def test_different(gold, prediction):
+    assert (normalized_exact_match(gold, prediction), normalized_exact_match(prediction, gold)) == (0, 0)
+
+
+def test_what_is_raised_stands_in_the_normal_form_as_it_is():
+    assert normalize("10² m² a") == "10² m²"
+
+
+def test_words_count_as_often_as_they_stand():
+    # 1 of 2 "New" is said: 2 common words, 3 wanted, 2 said.
+    assert normalized_f1("New York, New York", "New York") == pytest.approx(2 * 2 / (4 + 2))
+    assert normalized_f1("3.5 km", "35 km") == pytest.approx(2 * 1 / 4)
+
+
+def test_texts_without_words_are_equal_or_not():
+    assert (normalized_f1("", ""), normalized_f1("", "x"), normalized_f1("A", "a")) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "value"),
+    [
+        ("100 metres", "100.0  metres", 1),
+        ("100 metres", "100", 0),
+        ("2.50", "2.5", 1),
+        ("-3", "3", 0),
+        ("2001-05-03", "2001-5-3", 1),
+        ("2001-05-03", "2001", 1),
+        ("2001", "2001-05-03", 1),
+        ("2001-05-03", "2001-05-04", 0),
+        ("2001-05-03", "2002", 0),
+        ("2001-13-40", "2001", 0),  # no day
+        ("yes", "yes ", 1),
+        ("yes", "Yes", 0),
+        ("", "", 1),
+    ],
+)
+def test_values(gold, prediction, value):
+    assert value_exact_match(gold, prediction) == value
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "value"),
+    [
+        ("+3", "3", 1),  # a sign that changes nothing
+        ("1e3", "1000", 1),
+        ("2.5E-1", "0.25", 1),
+        ("100\tsquare\n metres", "100 square  metres", 1),  # white space in a unit is one space
+        ("3 km", "3km", 0),  # without white space before it there is no unit
+        ("3 km", "3 m", 0),
+        ("2.5", "2.9", 0),
+        ("2001-02-30", "2001-02-30", 1),  # no day, but the same text
+        ("2001-05-03", "2001-13-40", 0),
+        ("2001", "2002", 0),
+        ("2001-05-03", "2001-06-03", 0),
+        ("2001-05-03", "Thursday", 0),
+        ("-44", "-44", 1),
+    ],
+)
+def test_values_of_one_amount_or_day(gold, prediction, value):
+    assert (value_exact_match(gold, prediction), value_exact_match(prediction, gold)) == (value, value)
+
+
+def test_f1_divides_twice_the_common_words_by_all():
+    # "b" is common once; three words and two.
+    assert normalized_f1("b c d", "b e") == pytest.approx(2 / 5)
+    assert normalized_f1("b c", "d e") == 0
+    assert (normalized_f1("x", ""), normalized_f1("", "the")) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "same"),
+    [
+        ("The A", "a the", 0),  # of articles alone, the words and their order are compared
+        ("THE a", "the  A", 1),
+        ("the 北京 a", "北京", 1),
+        ("北京 2008", "北京2008", 1),  # no space beside Chinese
+        ("²³ x", "²³x", 0),
+        ("x²ﬁ", "X²FI", 1),  # what is raised stays, what stands beside it is folded
+    ],
+)
+def test_bare_and_folded_forms(gold, prediction, same):
+    assert normalized_exact_match(gold, prediction) == same
