@@ -60,7 +60,7 @@ def test_every_run_stands_on_the_leaderboard_with_its_main_metric(suite):
         spec = load(run / "run_spec.json")
         main_metric = spec["scenario_spec"]["args"]["main_metric"]
         title = load(catalog.find_dataset(name))["display_name"]
-        (value,) = [value for column, value in shown.items() if column.startswith(f"{title} - ")]
+        (value,) = [value for column, value in shown.items() if column.startswith((f"{title} - ", f"{title} ("))]
         assert value == pytest.approx(stat_means(run)[main_metric]), name
 
 
