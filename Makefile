@@ -55,6 +55,7 @@ mutants: $(VENV)/.ready
 # import, and transformers then fails to load any model; without it, text models load.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	@echo "Installing HELM, helm-ext and what they need into $(VENV): some minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	$(BIN)/python -c "import torchvision" 2>/dev/null || $(BIN)/python -m pip uninstall --quiet --yes torchvision
 	touch $@

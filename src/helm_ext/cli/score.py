@@ -55,6 +55,9 @@ def score(
 
     The run is the one that `helm-run` makes of the same file; helm-summarize and helm-server work on it.
     """
+    for option, value in (("--model", model), ("--suite", suite)):
+        if not value.strip():
+            raise RunEntryError(f"{option}: expected a name, got {value!r}")
     arguments = parse_arguments(arg or [])
     if "model_deployment" in arguments:  # it would ask a model
         value = arguments["model_deployment"]

@@ -53,3 +53,14 @@ def test_what_helm_counts_with_is_a_whole_number(value):
     spec = SimpleNamespace(**dict.fromkeys(session._NUMBERS, 1) | {"num_train_trials": value})
     with pytest.raises(RunEntryError, match="num_train_trials=.*: expected a whole number from 1 on"):
         session._require_numbers(SimpleNamespace(adapter_spec=spec))
+
+
+@pytest.mark.parametrize("given", [["--model", ""], ["--model", "m", "--suite", " "]])
+def test_names_are_not_empty(given):
+    from typer.testing import CliRunner
+
+    from helm_ext.cli import app
+
+    done = CliRunner().invoke(app, ["score", "x.json", *given])
+    assert isinstance(done.exception, RunEntryError)
+    assert f"{given[-2]}: expected a name" in str(done.exception)

@@ -123,6 +123,11 @@ def test_values(gold, prediction, value):
         ("2001-05-03", "2001-06-03", 0),
         ("2001-05-03", "Thursday", 0),
         ("-44", "-44", 1),
+        ("12345678901234567890", "12345678901234567891", 0),  # equal as floats
+        ("1e400", "2e400", 0),
+        ("1e999999999", "1e999999998", 0),
+        ("-0", "0.0", 1),
+        ("2000", "2000.0", 1),
     ],
 )
 def test_values_of_one_amount_or_day(gold, prediction, value):

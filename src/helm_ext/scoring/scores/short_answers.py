@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import date
+from decimal import Decimal
 
 from helm_ext.scoring.normal_form import bare_form, normalize
 from helm_ext.scoring.score import Score
@@ -33,6 +34,8 @@ def normalized_f1(gold: str, prediction: str) -> float:
 
 
 _AMOUNT = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:\s+(\S.*))?", re.DOTALL)
+_MAX_EXPONENT = 400
+"""A number beyond is compared as it is written: spelt out, it could have a billion digits."""
 _DAY = re.compile(r"(\d+)-(\d+)-(\d+)")
 _YEAR = re.compile(r"[+-]?\d+")
 
@@ -54,13 +57,15 @@ def value_exact_match(gold: str, prediction: str) -> float:
 
 
 def _to_value(text: str) -> str:
-    """Return a number with single spaces before and in its unit, without a fraction that is zero; else the text."""
+    """Return a number, exactly, with single spaces before and in its unit and no zeros that say nothing; else the text."""
     text = text.strip()
     amount = _AMOUNT.fullmatch(text)
-    if not amount:
+    number = Decimal(amount[1]) if amount else None
+    if amount is None or number is None or abs(number.adjusted()) > _MAX_EXPONENT:
         return text
-    number = float(amount[1])
-    shown = str(int(number)) if number.is_integer() else str(number)
+    shown = f"{number:f}"
+    shown = shown.rstrip("0").rstrip(".") if "." in shown else shown
+    shown = "0" if shown == "-0" else shown
     return " ".join([shown, *(amount[2] or "").split()])
 
 
