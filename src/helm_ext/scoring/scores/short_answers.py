@@ -57,7 +57,7 @@ def value_exact_match(gold: str, prediction: str) -> float:
 
 
 def _to_value(text: str) -> str:
-    """Return a number, exactly, with single spaces before and in its unit and no zeros that say nothing; else the text."""
+    """Return a number, exactly, with single spaces before and in its unit and no empty zeros; else the text."""
     text = text.strip()
     amount = _AMOUNT.fullmatch(text)
     number = Decimal(amount[1]) if amount else None
