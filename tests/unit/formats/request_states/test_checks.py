@@ -19,6 +19,32 @@ def said(path, code):
     return [str(one).split(": ", 1)[1] for one in problems(path) if one.code == code]
 
 
+class TestSegments:
+    """`output_format: list`, and each segment as a correct reference of its own."""
+
+    def row(self, *golds):
+        one = state()
+        one["instance"]["references"] = [reference(gold, correct=True) for gold in golds]
+        return one
+
+    def test_each_alone_would_be_a_right_list(self, tmp_path):
+        spec = {"output_format": "list"}
+        (found,) = said(write(tmp_path / "x.json", [self.row("red", "blue")], spec), "separate-segments")
+        assert '1 row has several correct references, none with ";": each alone is a right list' in found
+
+    @pytest.mark.parametrize(
+        ("golds", "spec"),
+        [
+            (("red", "blue"), {}),
+            (("red", "blue"), {"output_format": "list", "multi_label": True}),
+            (("red; blue", "rouge; bleu"), {"output_format": "list"}),
+            (("red",), {"output_format": "list"}),
+        ],
+    )
+    def test_nothing_is_said_of(self, tmp_path, golds, spec):
+        assert said(write(tmp_path / "x.json", [self.row(*golds)], spec), "separate-segments") == []
+
+
 class TestTopLevelKeys:
     @pytest.mark.parametrize(
         "key", ["scoring", "name", "description", "display_name", "annotator_specs", "adapter_spec"]

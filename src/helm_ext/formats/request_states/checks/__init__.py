@@ -27,6 +27,7 @@ from helm_ext.formats.request_states.checks.texts import (
     DoubledPrompt,
     EmptyAnswers,
     NoCorrectReference,
+    SeparateSegments,
     StopsInReferences,
     UntaggedReference,
     UnusedMapping,
@@ -57,6 +58,7 @@ _RULES: tuple[type[Rule], ...] = (
     StrayKeys,
     StopsInReferences,
     EmptyAnswers,
+    SeparateSegments,
     ReasonedAnswers,
 )
 """Problems of one line are reported in this order."""

@@ -15,6 +15,7 @@ __all__ = [
     "DoubledPrompt",
     "EmptyAnswers",
     "NoCorrectReference",
+    "SeparateSegments",
     "StopsInReferences",
     "UntaggedReference",
     "UnusedMapping",
@@ -190,4 +191,35 @@ class DoubledPrompt(Rule):
                 hint=f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
                 "set max_train_instances to 0: then they are sent as they are",
                 code="doubled-prompt",
+            )  # fmt: skip
+
+
+_BETWEEN_SEGMENTS = ";,|\n；，、"
+
+
+class SeparateSegments(Rule):
+    """Lists whose segments seem to be given as one correct reference each: then each alone is a right list."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.rows = First()
+        self.holds_lists = False
+        """Whether a reference seems to hold several segments."""
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        if row.labels is None and len(row.golds) > 1:
+            self.rows.add(row)
+            self.holds_lists = self.holds_lists or any(char in gold for gold in row.golds for char in _BETWEEN_SEGMENTS)
+
+    def report(self, file: File) -> None:
+        scoring = file.plan.scoring
+        if scoring.output_format != "list" or file.plan.settings.given.get("multi_label") or self.holds_lists:
+            return
+        if self.rows.row is not None:
+            rows, separator = count(self.rows.count, "row has", "rows have"), show(scoring.separator)
+            self.rows.row.place.warn(
+                "instance", "references",
+                message=f"{rows} several correct references, none with {separator}: each alone is a right list",
+                hint=f"join the segments with {separator} in one reference, or set multi_label",
+                code="separate-segments",
             )  # fmt: skip
