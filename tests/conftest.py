@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import hypothesis
 import pytest
 
@@ -22,6 +24,14 @@ def live_deployment() -> str:
     name = "test/live"
     register_model_deployment(ModelDeployment(name, ClientSpec("helm.clients.simple_client.SimpleClient")))
     return name
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was():
+    """`helm-ext` turns HELM's warnings off in its process; a test does not turn them off for the next one."""
+    before = logging.root.manager.disable
+    yield
+    logging.disable(before)
 
 
 @pytest.fixture(autouse=True)
