@@ -1,0 +1,132 @@
+"""What an importer makes of somebody else's file: rows, and where they come from.
+
+An importer (`table`, `lm_eval`, `inspect`, ...) only reads: `ImportedFormat.open` returns an `Opened` file, whose rows
+are these. What a row means for HELM (references, splits, labels, recordings, scores) is said once for all of them: by
+`imported.reader`, which hands them to the pipeline of `adapter_spec` files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+from typing_extensions import NotRequired
+
+__all__ = ["Answer", "Likelihood", "Message", "Opened", "Row", "Source", "SourceScore"]
+
+
+class Message(TypedDict):
+    """One turn of a conversation, as HELM has it."""
+
+    role: str
+    content: str
+
+
+class Likelihood(TypedDict):
+    """What a model made of one option: no text, but how likely it is after the question."""
+
+    text: str
+    """The option as it was scored, without what stands between question and answer."""
+    logprob: float
+    """Sum of the log-probabilities of its tokens, in nats."""
+    greedy: NotRequired[bool]
+    """Whether the model would have written just this."""
+    alone: NotRequired[float]
+    """Its log-probability without the question (lm-eval's `acc_mutual_info`)."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """One completion."""
+
+    text: str
+    finish_reason: str = ""
+    """`stop`, `length`, or another word of the source; `length` is counted as cut."""
+    thinking: str | None = None
+    """Reasoning that the source keeps apart from the answer."""
+    logprob: float | None = None
+    """Sum over its tokens, in nats."""
+    is_refusal: bool = False
+    """Whether the source says that the model refused. It is an answer, and counted."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One question of somebody's file, what is right, and what came back."""
+
+    line: int
+    """Where it begins in its file; where lines mean nothing, its position from 1."""
+    id: str | int | None
+    question: str | Sequence[Message]
+    """The text that was sent, or the conversation."""
+    options: Mapping[str, str] | None = None
+    """Label to text, in order; None for free text. Completions are read as one of the labels."""
+    gold: Sequence[str] = ()
+    """What is right: the labels of right options, else accepted texts. Empty: `unscored`, or nothing can be."""
+    takes_all: bool = False
+    """Whether all of `gold` together are the answer, not any of them. One file, one answer to this."""
+    split: Literal["train", "valid", "test"] = "test"
+    answers: Sequence[Answer] | None = None
+    """Several where one question was asked several times (epochs, repeats). None: not run."""
+    likelihoods: Sequence[Likelihood] = ()
+    """One for each option, in their order: the row was asked by log-probabilities. `answers` is None then."""
+    failed: str = ""
+    """Why there is no answer, where the source says so."""
+    unscored: str = ""
+    """Why no score can be made of an answer that is there: left out of every score, and counted."""
+    source_scores: Mapping[str, float | None] = field(default_factory=dict)
+    """The source's own score of this row, by the name that its report has. None: it made none of this row."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What else of the row is kept: the keys that `by=` names, at least."""
+
+
+@dataclass(slots=True)
+class SourceScore:
+    """What a source reports of one of its scores, over all rows."""
+
+    mean: float | None = None
+    """As it is reported; None where there is no report."""
+    lower_is_better: bool = False
+
+
+@dataclass(kw_only=True)
+class Source:
+    """Where rows come from. Stands in the run's spec, in the arguments of its metric."""
+
+    tool: str
+    """The format's name: the source's scores are stats named `TOOL_SCORE`."""
+    version: str = ""
+    model: str = ""
+    """As the source spells it."""
+    task: str = ""
+    """Name of the dataset."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Shots, decoding parameters and the like, as the source spells them. JSON."""
+    scores: dict[str, SourceScore] = field(default_factory=dict)
+    """Every name that occurs in `Row.source_scores`."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """What the importer counts beyond the rows themselves: `lines`, `duplicates`, `edited`, ... Complete when the last
+    row was read."""
+    notes: Sequence[str] = ()
+    """What a reader of the score must know, in words: "8 of 5,000 rows are in the log". Become warnings."""
+
+
+@dataclass(kw_only=True)
+class Opened:
+    """One task of a file or folder, ready to be read once."""
+
+    path: str
+    """The file that messages name."""
+    source: Source
+    rows: Callable[[], Iterator[Row]]
+    """Yields the rows, one by one. Raises DatasetError. Called once."""
+    digest: Callable[[], str]
+    """SHA-256 of all bytes that were read, 64 hex digits; called after the last row."""
+    adapter_spec: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of `adapter_spec` that differ from the defaults of `imported.reader`: nothing around the text, no
+    demonstrations. Of what is asked alone, never of whom: it is part of the digest of the questions."""
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of `scoring` where the importer knows better than the defaults. Arguments of the run entry win."""
+    display_name: str = ""
+    description: str = ""
