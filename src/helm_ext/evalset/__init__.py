@@ -13,6 +13,7 @@ from helm_ext.evalset.model import (
     Scoring,
     row_extra,
 )
+from helm_ext.evalset.source import Source, SourceScore
 
 __all__ = [
     "DIGEST_LENGTH",
@@ -25,5 +26,7 @@ __all__ = [
     "RowExtra",
     "ScoredRows",
     "Scoring",
+    "Source",
+    "SourceScore",
     "row_extra",
 ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
     from helm_ext.errors import Problem
+    from helm_ext.evalset.source import Source
 
 __all__ = [
     "DIGEST_LENGTH",
@@ -69,8 +70,9 @@ class RecordedState(TypedDict, total=False):
 class Recorded(TypedDict):
     """What is recorded for one instance."""
 
-    status: Literal["ok", "not_run", "failed"]
-    """`not_run`: nothing usable is there (absent, empty, a placeholder); `failed`: `success` is false."""
+    status: Literal["ok", "not_run", "failed", "unscored"]
+    """`not_run`: nothing usable is there (absent, empty, a placeholder); `failed`: `success` is false; `unscored`: an
+    answer is there, and no score can be made of it, as the source of the recording says."""
     states: list[RecordedState]
     """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
     requests: NotRequired[tuple[int, int]]
@@ -79,8 +81,9 @@ class Recorded(TypedDict):
     """True when `missing=skip` was asked for and the status is not ok: leave the row out of the score and count it."""
 
 
-LeftOut = Literal["not_run", "failed", "too_long"]
-"""Why a row has no score: nothing recorded, a recorded failure, or a question that does not fit the window."""
+LeftOut = Literal["not_run", "failed", "unscored", "too_long"]
+"""Why a row has no score: nothing recorded, a recorded failure, an answer that its source could not score either, or a
+question that does not fit the window."""
 
 
 class RowExtra(TypedDict, total=False):
@@ -108,6 +111,8 @@ class RowExtra(TypedDict, total=False):
     """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
     attributes: dict[str, str]
     """The row's values of `EvalSet.attributes`, the dataset's own included."""
+    source_scores: dict[str, float]
+    """The source's own scores of the row, by the names of their stats (`Source.stat_name`)."""
     position: int
     """The row's place in the file, where `row_order` moves rows. Taken out again with the recording."""
     left_out: LeftOut
@@ -204,6 +209,9 @@ class EvalSet:
     scored_rows: ScoredRows | None = None
     """Where live and recorded runs of these questions do not score the same rows. Reports say so: both stand in one
     column."""
+
+    source: Source | None = None
+    """Where the completions come from, for files that another tool wrote."""
 
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""

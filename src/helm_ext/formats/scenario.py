@@ -80,6 +80,8 @@ class EvalSetScenario(Scenario):
     tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
     description = "A dataset read by helm-ext"
     format: ClassVar[Format]
+    skips_missing: ClassVar[bool] = False
+    """Whether rows without a usable recording are left out and counted where the run entry does not say `missing=`."""
     always_there = frozenset({"digest", "live_rows", "main_metric", "main_split", "missing", "questions"})
     """Arguments of bounded length that are this class's own business, not the format's."""
 
@@ -145,7 +147,8 @@ class EvalSetScenario(Scenario):
         self.description = evalset.description or evalset.display_name or self.description
         self.tags = list(evalset.tags)
         instances = order_for_sampling(evalset.instances, evalset.adapter_spec.eval_splits or EVAL_SPLITS)
-        return [skip_missing(i) for i in instances] if self.arguments.get("missing") == "skip" else instances
+        skips = self.arguments.get("missing", "skip" if self.skips_missing else "error") == "skip"
+        return [skip_missing(i) for i in instances] if skips else instances
 
     def key(self) -> dict[str, Any]:
         """Return what tells one dataset from another, for `planned`: the digest and how it is loaded."""

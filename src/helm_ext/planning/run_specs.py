@@ -88,6 +88,8 @@ def _metric_spec(evalset: EvalSet) -> MetricSpec:
     args = evalset.scoring.to_args()
     if evalset.attributes:
         args["attributes"] = {name: list(values) for name, values in evalset.attributes.items()}
+    if evalset.source is not None:
+        args["source"] = evalset.source.to_args()
     return MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
 
 

@@ -111,6 +111,13 @@ REPORT_METADATA = [
         group="general_information",
     ),
     MetricMetadata(
+        name="num_unscored",
+        display_name="# unscored",
+        description="Rows left out because no score could be made of their answer, as the file says.",
+        lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
         name="num_too_long",
         display_name="# too long",
         description="Rows left out because the question alone does not fit the model's context window.",

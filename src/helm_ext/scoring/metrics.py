@@ -29,6 +29,7 @@ from helm_ext.scoring.completeness import REPORT_METADATA, count_left_out, find_
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
+from helm_ext.scoring.source_scores import count_differences, describe_source_scores
 
 __all__ = ["EvalSetMetric"]
 
@@ -43,11 +44,14 @@ class EvalSetMetric(MetricInterface):
         self,
         metrics: Sequence[str],
         attributes: Mapping[str, Sequence[str]] | None = None,
+        source: Mapping[str, Any] | None = None,
         **scoring: Any,
     ) -> None:
         self.scoring = Scoring(metrics=tuple(metrics), **scoring)
         self.attributes = attributes or {}
         """`EvalSet.attributes`: the main metric is also reported for each of their values."""
+        self.source = source
+        """`Source.to_args()`, for files that another tool wrote."""
         self.is_list = self.scoring.output_format == "list"
         known = self.find_scores()
         ours = [known[name] for name in metrics if name in known and known[name].kind != "helm"]
@@ -77,6 +81,7 @@ class EvalSetMetric(MetricInterface):
             aggregated_stats=[
                 *aggregated,
                 *summarize(self.list_scores, aggregated),
+                *(count_differences(self.source, self.scoring.main_metric, rows) if self.source else ()),
                 *break_down(self.scoring.main_metric, self.attributes, rows, instances),
                 *count_left_out(scenario_state),
             ],
@@ -100,6 +105,8 @@ class EvalSetMetric(MetricInterface):
         for score in (*self.list_scores, *self.scores):
             described.update((stat.name, _to_metadata(stat)) for stat in (*score.over_all, *score.stats))
         described.update((metadata.name, metadata) for metadata in REPORT_METADATA)
+        if self.source:
+            described.update((metadata.name, metadata) for metadata in describe_source_scores(self.source))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
 
@@ -134,7 +141,7 @@ class EvalSetMetric(MetricInterface):
                 predictions.append(question.to_prediction(answer).strip())
             if is_list:
                 predictions[0] = question.to_list_prediction(answers).strip()
-            own = self.compute_own_stats(question, answers)
+            own = self.compute_own_stats(question, answers) | row_extra(state.instance).get("source_scores", {})
             if num_outputs != 1:
                 own |= self._best_of_all(question, answers, num_outputs)
             return Reading(question.golds, predictions, completions[0].logprob, own)

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypedDict
 
 from typing_extensions import NotRequired
 
+from helm_ext.evalset import Source, SourceScore
+
 __all__ = ["Answer", "Likelihood", "Message", "Opened", "Row", "Source", "SourceScore"]
 
 
@@ -64,8 +66,6 @@ class Row:
     """Label to text, in order; None for free text. Completions are read as one of the labels."""
     gold: Sequence[str] = ()
     """What is right: the labels of right options, else accepted texts. Empty: `unscored`, or nothing can be."""
-    takes_all: bool = False
-    """Whether all of `gold` together are the answer, not any of them. One file, one answer to this."""
     split: Literal["train", "valid", "test"] = "test"
     answers: Sequence[Answer] | None = None
     """Several where one question was asked several times (epochs, repeats). None: not run."""
@@ -81,37 +81,6 @@ class Row:
     """What else of the row is kept: the keys that `by=` names, at least."""
 
 
-@dataclass(slots=True)
-class SourceScore:
-    """What a source reports of one of its scores, over all rows."""
-
-    mean: float | None = None
-    """As it is reported; None where there is no report."""
-    lower_is_better: bool = False
-
-
-@dataclass(kw_only=True)
-class Source:
-    """Where rows come from. Stands in the run's spec, in the arguments of its metric."""
-
-    tool: str
-    """The format's name: the source's scores are stats named `TOOL_SCORE`."""
-    version: str = ""
-    model: str = ""
-    """As the source spells it."""
-    task: str = ""
-    """Name of the dataset."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Shots, decoding parameters and the like, as the source spells them. JSON."""
-    scores: dict[str, SourceScore] = field(default_factory=dict)
-    """Every name that occurs in `Row.source_scores`."""
-    counts: dict[str, int] = field(default_factory=dict)
-    """What the importer counts beyond the rows themselves: `lines`, `duplicates`, `edited`, ... Complete when the last
-    row was read."""
-    notes: Sequence[str] = ()
-    """What a reader of the score must know, in words: "8 of 5,000 rows are in the log". Become warnings."""
-
-
 @dataclass(kw_only=True)
 class Opened:
     """One task of a file or folder, ready to be read once."""
@@ -125,8 +94,11 @@ class Opened:
     """SHA-256 of all bytes that were read, 64 hex digits; called after the last row."""
     adapter_spec: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `adapter_spec` that differ from the defaults of `imported.reader`: nothing around the text, no
-    demonstrations. Of what is asked alone, never of whom: it is part of the digest of the questions."""
+    demonstrations. Of what is asked alone, never of whom: it is part of the digest of the questions. Where all right
+    options together are the answer, `multi_label`; where rows are conversations, `"method": "chat"`."""
     scoring: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `scoring` where the importer knows better than the defaults. Arguments of the run entry win."""
+    may_be_live: bool = False
+    """Whether a file without any answer is a dataset to be run. Else it is refused."""
     display_name: str = ""
     description: str = ""

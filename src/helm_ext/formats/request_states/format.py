@@ -73,6 +73,13 @@ class _AdapterSpec(Format):
         Argument("seed", WHOLE_NUMBER, "decides which rows become demonstrations and which a cap leaves", "0"),
         MISSING,
         Argument("output_format", one_of("string", "list"), "one text, or a list of segments", "the file's"),
+        Argument(
+            "by",
+            SEVERAL,
+            "keys of the rows (of `extra_data`, the instance or the state; `a.b` for one inside another): the main "
+            "metric is also reported for each of their values",
+            "",
+        ),
         Argument("metrics", SEVERAL, 'names of metrics. See "`scoring`"', "the file's"),
         Argument("main_metric", TEXT, "the one on the leaderboard", "the file's"),
         Argument(

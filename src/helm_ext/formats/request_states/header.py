@@ -62,6 +62,8 @@ class Options:
     seed: int = 0
     max_train_instances: int | None = None
     name: str | None = None
+    by: Sequence[str] = ()
+    """Keys of the rows, with dots between a key and one inside it, that reports group the rows by."""
     scoring: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `scoring`, None where not given."""
 
@@ -76,6 +78,8 @@ class Context:
     prefix_characters: Sequence[str] | None
     mapping: Mapping[str, str | int] | None
     """The answer mapping of the whole file."""
+    by: Sequence[str] = ()
+    """Keys of the rows that reports group them by."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ class Settings:
     num_outputs: int
     temperature: float
     random: str | None
+    by: Sequence[str]
+    """`Options.by`."""
 
     def text(self, key: str, *, used: bool = True) -> str:
         """Return a prefix or suffix: absent means HELM's default if the method uses it, null means ""."""
@@ -116,9 +122,8 @@ class Settings:
     @property
     def context(self) -> Context:
         """What single rows need to know."""
-        return Context(
-            self.method, self.text("reference_prefix"), self.given.get("reference_prefix_characters"), self.mapping
-        )
+        characters = self.given.get("reference_prefix_characters")
+        return Context(self.method, self.text("reference_prefix"), characters, self.mapping, self.by)
 
 
 @dataclass(frozen=True)
@@ -221,6 +226,7 @@ def read_settings(given: Mapping[str, Any], options: Options, problems: Problems
         num_outputs=num_outputs or 1,
         temperature=float(temperature or 0),
         random=None if random is None else str(random),
+        by=options.by,
     )
 
 

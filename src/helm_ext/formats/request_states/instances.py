@@ -107,6 +107,10 @@ class Builder:
             extra["data"] = row.unknown_data
         if row.only:
             extra["only"] = row.only
+        if row.attributes:
+            extra["attributes"] = row.attributes
+        if row.source_scores:
+            extra["source_scores"] = row.source_scores
         is_train = row.split == "train"
         if not is_train:
             if self.decoding:

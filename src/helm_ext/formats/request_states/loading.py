@@ -5,16 +5,16 @@ bytes ──reading──▶ header, states ──header, rows──▶ rows ─
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pydantic import TypeAdapter
 from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
-from helm_ext.evalset import EvalSet, ScoredRows, garbage
+from helm_ext.evalset import EvalSet, ScoredRows, garbage, row_extra
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
@@ -32,7 +32,14 @@ from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
 from helm_ext.formats.request_states.survey import Survey
 
-__all__ = ["Arguments", "check", "json_schema", "load"]
+if TYPE_CHECKING:
+    from helm.benchmark.scenarios.scenario import Instance
+
+__all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
+
+Opener = Callable[[Problems], Reader]
+"""Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can
+be read."""
 
 _SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
 _OUTPUT_FORMATS = (None, "string", "list")
@@ -49,6 +56,7 @@ class Arguments(TypedDict, total=False):
     output_format: Literal["string", "list"] | None
     max_train_instances: int | None
     name: str | None
+    by: Sequence[str] | None
     metrics: Sequence[str] | None
     main_metric: str | None
     extract: str | None
@@ -64,9 +72,17 @@ class Arguments(TypedDict, total=False):
 
 def load(path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
     """Read a file and return its EvalSet. Raises a DatasetError that carries all problems."""
+    return load_from(lambda problems: open_file(path, problems), path, **arguments)
+
+
+def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
+    """Read what `open_` opens: a file of another format, whose reader gives it the shape of ours.
+
+    `path` is what problems name. Raises a DatasetError that carries all problems.
+    """
     options = _to_options(arguments)
     with garbage.paused():
-        content = _read(path, options, keep_rows=True)
+        content = _read(open_, path, options, keep_rows=True)
         file = _plan(content, options)
         raise_for(content.finish())
         assert file is not None
@@ -78,9 +94,14 @@ def check(path: str | Path, **arguments: Unpack[Arguments]) -> tuple[list[Proble
 
     Memory does not grow with JSON Lines but for some bytes a row (ids and inputs are compared).
     """
+    return check_from(lambda problems: open_file(path, problems), path, **arguments)
+
+
+def check_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -> tuple[list[Problem], dict[str, int]]:
+    """Return the problems and counts of what `open_` opens, as `check` does."""
     options = _to_options(arguments)
     try:
-        content = _read(path, options, keep_rows=False)
+        content = _read(open_, path, options, keep_rows=False)
     except DatasetError as error:
         return list(error.problems), {}
     file = _plan(content, options)
@@ -101,8 +122,8 @@ def _to_options(arguments: Arguments) -> Options:
     """Return the options; all keys but those named here are keys of `scoring`."""
     scoring = {**arguments}
     named = {key: scoring.pop(key, None) for key in ("method", "output_format", "max_train_instances", "name")}
-    seed, _ = scoring.pop("seed", None), scoring.pop("missing", None)
-    return Options(**named, seed=seed or 0, scoring=scoring)  # type: ignore[arg-type]
+    seed, by, _ = scoring.pop("seed", None), scoring.pop("by", None), scoring.pop("missing", None)
+    return Options(**named, seed=seed or 0, by=tuple(by or ()), scoring=scoring)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -135,14 +156,14 @@ class _Content:
         return self.problems.finish(self.reader.locate)
 
 
-def _read(path: str | Path, options: Options, *, keep_rows: bool) -> _Content:
+def _read(open_: Opener, path: str | Path, options: Options, *, keep_rows: bool) -> _Content:
     """Read every state. Raises DatasetError when nothing can be read at all."""
     problems = Problems(str(path))
     if options.output_format not in _OUTPUT_FORMATS:
         message = f'expected "string" or "list", got {show(options.output_format)}'
         problems.add(("output_format",), message, code="wrong-value")
         options = replace(options, output_format=None)
-    reader = open_file(path, problems)
+    reader = open_(problems)
     header = read_header(reader.header, options, problems)
     settings = header.settings
     survey, checks = Survey(settings), Checks(header, reads_completions=not keep_rows)
@@ -188,7 +209,7 @@ def _plan(content: _Content, options: Options) -> File | None:
     survey.settle()
     plan = make_plan(content.header, options, survey, problems)
     counts = _count(plan, survey)
-    file = File(plan, survey, problems, options.seed, counts)
+    file = File(plan, survey, problems, options.seed, counts, content.reader.is_imported)
     content.checks.report(file)
     return file
 
@@ -200,6 +221,8 @@ def _count(plan: Plan, survey: Survey) -> dict[str, int]:
     counts["recorded"] = survey.statuses["ok"].count
     if survey.is_recorded:
         counts.update(not_run=survey.statuses["not_run"].count, failed=survey.statuses["failed"].count)
+        if survey.statuses["unscored"].count:
+            counts["unscored"] = survey.statuses["unscored"].count
     elif plan.cap is not None and plan.evaluated > plan.cap:
         counts.update(eval=plan.cap, capped=plan.evaluated - plan.cap)
     return counts
@@ -233,9 +256,16 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
         counts=file.counts,
-        attributes={"sub_split": sub_splits} if sub_splits else {},
+        attributes=({"sub_split": sub_splits} if sub_splits else {}) | _group(instances, options.by),
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
+
+
+def _group(instances: Sequence[Instance], by: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each attribute among the rows that are evaluated."""
+    evaluated = [instance for instance in instances if by and instance.split != "train"]
+    rows = [row_extra(instance).get("attributes", {}) for instance in evaluated]
+    return {name: tuple(sorted({row[name] for row in rows if name in row})) for name in by}
 
 
 def _stem(path: str) -> str:

@@ -72,6 +72,10 @@ class State:
     """Whether it is certainly of the shape of a state, and has no keys but those of the format."""
     is_finite: bool
     """Whether it certainly holds no NaN or infinity."""
+    unscored: bool = False
+    """Whether no score can be made of the answer that it holds, as the tool says that wrote it."""
+    source_scores: dict[str, float] | None = None
+    """`RowExtra.source_scores`."""
 
 
 class Reader(ABC):
@@ -80,6 +84,9 @@ class Reader(ABC):
     header: dict[str, Any] | None = None
     """All top-level keys but request_states; None when there is no telling (the reason is among the problems)."""
     digest = ""
+    is_imported = False
+    """Whether another tool wrote the file. It owes nothing to this format's own demands, and rows that it could not run
+    are left out and counted unless the run entry says otherwise."""
 
     def __init__(self, path: str | FilePath, problems: Problems) -> None:
         self.path = str(path)

@@ -11,7 +11,7 @@ from helm_ext.evalset import Recorded, RecordedState
 
 __all__ = ["Status", "combine", "drop_nonfinite", "is_helm_state", "read_recorded"]
 
-Status = Literal["ok", "not_run", "failed"]
+Status = Literal["ok", "not_run", "failed", "unscored"]
 
 _HELM_KEYS = ("train_trial_index", "reference_index")
 _STATE_FIELDS = (
@@ -99,6 +99,8 @@ def combine(
 ) -> Recorded:
     """Return what is recorded for one instance. It is `ok` only when every request that its method makes is there."""
     statuses = {status for status, _ in found}
+    if "unscored" in statuses:
+        return {"status": "unscored", "states": [], "skip": True}
     if "failed" in statuses:
         return {"status": "failed", "states": []}
     states = [state for _, state in found if state is not None]

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, show
 from helm_ext.evalset import RecordedState
 from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states.attributes import read_attributes
 from helm_ext.formats.request_states.header import SPLITS, Context, read_split
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
@@ -77,6 +78,10 @@ class Row:
     """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
     only: Literal["live", "recorded"] | None = None
     helm_id: str = ""
+    attributes: dict[str, str] | None = None
+    """Its values of the keys that `by` names."""
+    source_scores: dict[str, float] | None = None
+    """`RowExtra.source_scores`."""
 
     @property
     def golds(self) -> list[str]:
@@ -144,7 +149,7 @@ class RowReader:
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         is_untagged, lack = False, None
-        if True not in tags and not is_helm:
+        if True not in tags and not is_helm and not state.unscored:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
@@ -160,6 +165,7 @@ class RowReader:
             mapping = self._find_mapping(value, place)
             labels = self._read_labels(mapping, references, tags, place, is_helm=is_helm)
             labels_from = mapping.comes_from
+        attributes = read_attributes(value, self.context.by, place) if self.context.by else None
         return Row(
             place,
             instance,
@@ -169,7 +175,7 @@ class RowReader:
             is_choice=is_choice or (labels is not None and labels_from != "prefix"),
             labels=labels,
             labels_from=labels_from,  # type: ignore[arg-type]
-            found=[read_recorded(value, is_helm=is_helm)],
+            found=[("unscored", None) if state.unscored else read_recorded(value, is_helm=is_helm)],
             has_unknown=not state.is_known
             and not (
                 _IN_INSTANCE.issuperset(instance)
@@ -183,6 +189,8 @@ class RowReader:
             if is_plain or state.is_known or _IN_STATE.issuperset(value)
             else {key: found for key, found in value.items() if key not in _IN_STATE},
             is_right=self.problems.errors == errors,
+            attributes=attributes,
+            source_scores=state.source_scores,
         )
 
     def _check_input(self, given: Mapping[str, Any], place: Place) -> None:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import find_label
+from helm_ext.formats.request_states.recorded import Status
 from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.recorded import Status
     from helm_ext.formats.request_states.rows import Row
 
 __all__ = ["First", "Survey"]
 
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
+
+_STATUSES: tuple[Status, ...] = ("ok", "not_run", "failed", "unscored")
 
 
 class First:
@@ -68,7 +70,7 @@ class Survey:
         self._last_labels: dict[str, int] | None = None
         self.label_sets: dict[tuple[str, ...], Row] = {}
         self.unlabelled_option = First()
-        self.statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
+        self.statuses: dict[Status, First] = {status: First() for status in _STATUSES}
         """What is recorded for rows of an eval split."""
         stops = settings.given.get("stop_sequences") or ()
         self.stops, self._train_stops = StopCensus(stops), StopCensus(stops)
@@ -77,7 +79,7 @@ class Survey:
         self._has_stops = bool(stops)
         self.has_incomplete = False
         """Whether a row has requests about some options, and not all that the method asks about."""
-        self.train_statuses: dict[Status, First] = {"ok": First(), "not_run": First(), "failed": First()}
+        self.train_statuses: dict[Status, First] = {status: First() for status in _STATUSES}
 
     def see(self, row: Row) -> None:
         """Count a row. The row is not kept, but for the first of each kind. Written for speed: this runs once a row."""

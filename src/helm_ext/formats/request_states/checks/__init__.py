@@ -12,6 +12,7 @@ from helm_ext.formats.request_states.checks.completions import (
     ReasonedAnswers,
     UnmappedCompletions,
 )
+from helm_ext.formats.request_states.checks.groups import Groups
 from helm_ext.formats.request_states.checks.keys import Ids, NonfiniteNumbers, UnknownPerturbation
 from helm_ext.formats.request_states.checks.rule import File, Rule
 from helm_ext.formats.request_states.checks.splits import (
@@ -60,6 +61,7 @@ _RULES: tuple[type[Rule], ...] = (
     EmptyAnswers,
     SeparateSegments,
     ReasonedAnswers,
+    Groups,
 )
 """Problems of one line are reported in this order."""
 

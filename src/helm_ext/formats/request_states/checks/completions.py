@@ -24,15 +24,20 @@ class MissingRecordings(Rule):
     def report(self, file: File) -> None:
         statuses = file.survey.statuses
         evaluated = sum(first.count for first in statuses.values())
-        for first, one, many, code in (
-            (statuses["not_run"], "row was not run", "rows were not run", "not-run"),
-            (statuses["failed"], "row failed", "rows failed", "failed"),
+        refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
+        left_out = "left out of the score, and counted", "missing=error refuses the file instead"
+        is_left_out = "left out of the score, and counted", ""
+        unusable = left_out if file.is_imported else refused
+        for first, one, many, code, (outcome, hint) in (
+            (statuses["not_run"], "row was not run", "rows were not run", "not-run", unusable),
+            (statuses["failed"], "row failed", "rows failed", "failed", unusable),
+            (statuses["unscored"], "row has no score", "rows have no score", "unscored", is_left_out),
         ):
             if file.survey.is_recorded and first.row is not None:
                 first.row.place.warn(
                     *(() if first.row.is_helm else ("request",)),
-                    message=f"{count(first.count, one, many)} of {evaluated}; a recorded run refuses the file",
-                    hint="missing=skip scores the rest and reports how many were left out",
+                    message=f"{count(first.count, one, many)} of {evaluated}; {outcome}",
+                    hint=hint,
                     code=code,
                 )
 

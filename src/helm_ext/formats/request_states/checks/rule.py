@@ -31,6 +31,8 @@ class File:
     seed: int
     counts: dict[str, int] = field(default_factory=dict)
     """What was counted, for the user."""
+    is_imported: bool = False
+    """`Reader.is_imported`."""
 
 
 class Rule:

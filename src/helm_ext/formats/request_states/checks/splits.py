@@ -115,7 +115,8 @@ class Undifferentiated(Rule):
 
     def report(self, file: File) -> None:
         survey, settings, problems = file.survey, file.plan.settings, file.problems
-        if survey.is_differentiated or survey.helm.count:
+        is_theirs = file.is_imported and not file.plan.wanted
+        if survey.is_differentiated or survey.helm.count or is_theirs:
             return
         given = ", ".join(sorted(split for split in survey.splits if split)) or "none"
         message = f"train and test are not differentiated (splits given: {given})"

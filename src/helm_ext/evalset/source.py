@@ -1,0 +1,62 @@
+"""Where the completions of an imported file come from, and what the tool that wrote it said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Source", "SourceScore"]
+
+
+@dataclass(slots=True)
+class SourceScore:
+    """What a source reports of one of its scores, over all rows."""
+
+    mean: float | None = None
+    """As it is reported; None where there is no report."""
+    lower_is_better: bool = False
+
+
+@dataclass(kw_only=True)
+class Source:
+    """Where rows come from. Stands in the run's spec, in the arguments of its metric."""
+
+    tool: str
+    """The format's name: the source's scores are stats named `TOOL_SCORE`."""
+    version: str = ""
+    model: str = ""
+    """As the source spells it."""
+    task: str = ""
+    """Name of the dataset."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Shots, decoding parameters and the like, as the source spells them. JSON."""
+    scores: dict[str, SourceScore] = field(default_factory=dict)
+    """Every name that occurs in a row's scores of the source."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """What the importer counts beyond the rows themselves: `lines`, `duplicates`, `edited`, ... Complete when the last
+    row was read."""
+    notes: Sequence[str] = ()
+    """What a reader of the score must know, in words: "8 of 5,000 rows are in the log". Become warnings."""
+
+    def stat_name(self, score: str) -> str:
+        """Return the name of the stat that holds the source's own score: `lm_eval_exact_match`.
+
+        lm-eval's filter "none" is no filter, and is left out.
+        """
+        return f"{self.tool}_{score.removesuffix(',none')}"
+
+    def to_args(self) -> dict[str, Any]:
+        """Return what stands in the run's spec: all but the notes, as JSON."""
+        scores = {
+            name: {"stat": self.stat_name(name), "mean": score.mean, "lower_is_better": score.lower_is_better}
+            for name, score in self.scores.items()
+        }
+        said = {"version": self.version, "model": self.model, "task": self.task}
+        return {
+            "tool": self.tool,
+            **{key: value for key, value in said.items() if value},
+            **({"settings": dict(self.settings)} if self.settings else {}),
+            "scores": scores,
+            "counts": dict(self.counts),
+        }

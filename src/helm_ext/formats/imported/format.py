@@ -1,0 +1,116 @@
+"""The base of importers' `Format` objects: what is the same for all files that another tool wrote."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, to_problem
+from helm_ext.formats.arguments import Argument, one_of
+from helm_ext.formats.format import Format, Plan
+from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
+
+if TYPE_CHECKING:
+    from helm_ext.evalset import EvalSet
+    from helm_ext.formats.imported.row import Opened
+
+__all__ = ["SHARED_ARGUMENTS", "ImportedFormat"]
+
+_MISSING = Argument(
+    "missing",
+    one_of("skip", "error"),
+    "rows that were not run, or failed: `error` refuses the file; `skip` also scores a run that was broken off",
+    "they are left out of the score and counted",
+)
+
+_SCORING = (
+    "by",
+    "output_format",
+    "metrics",
+    "main_metric",
+    "extract",
+    "strip",
+    "lower",
+    "separator",
+    "extract_all",
+    "extract_positions",
+    "extract_references",
+    "drop_duplicates",
+)
+
+SHARED_ARGUMENTS = (
+    _MISSING,
+    *(
+        argument if argument.name == "by" else replace(argument, default="as the file suggests")
+        for argument in REQUEST_STATES.arguments
+        if argument.name in _SCORING
+    ),
+)
+"""Arguments of every importer, beside those that say where its rows are. They go to the pipeline, not to `open`."""
+
+_PASSED_ON = frozenset({*_SCORING, "seed", "max_train_instances"})
+
+
+class ImportedFormat(Format):
+    """A format of files that another tool wrote. A subclass defines `open`, `claims` and what `Format` declares.
+
+    Rows that were not run, or failed, are left out of the score and counted, unless `missing=error`.
+    """
+
+    @abstractmethod
+    def open(self, **arguments: Any) -> Opened:
+        """Open one task of a file or folder. The arguments are the format's own, and `by`: the keys that rows keep.
+
+        Raises DatasetError for what cannot be read, with the way out where there is one.
+        """
+
+    def load(self, **arguments: Any) -> EvalSet:
+        """Read a file. Raises DatasetError."""
+        from helm_ext.formats.imported.reader import ImportReader
+        from helm_ext.formats.request_states.loading import load_from
+
+        opened, scoring = self._open(arguments)
+        evalset = load_from(lambda problems: ImportReader(opened, problems), opened.path, **scoring)
+        if not opened.may_be_live:
+            _require_answers(opened, evalset.counts)
+        counts = {**evalset.counts, **opened.source.counts}
+        return replace(evalset, format=self.name, source=opened.source, counts=counts)
+
+    def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
+        """Return all problems of a file and what was counted; nothing is executed."""
+        from helm_ext.formats.imported.reader import ImportReader
+        from helm_ext.formats.request_states.loading import check_from
+
+        arguments.pop("missing", None)
+        try:
+            opened, scoring = self._open(arguments)
+            problems, counts = check_from(lambda found: ImportReader(opened, found), opened.path, **scoring)
+            if not opened.may_be_live and not any(problem.severity == "error" for problem in problems):
+                _require_answers(opened, counts)
+        except DatasetError as error:
+            path = str(next(iter(arguments.values()), self.name))
+            return list(error.problems) or [to_problem(error, path)], {}
+        return problems, {**counts, **opened.source.counts}
+
+    def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
+        """Return what is opened, and the arguments of the pipeline."""
+        own = {name: value for name, value in arguments.items() if name not in _PASSED_ON or name == "by"}
+        return self.open(**own), {name: value for name, value in arguments.items() if name in _PASSED_ON}
+
+    def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
+        """Name the dataset as its source does: files of several models may hold the completions of one dataset."""
+        return Plan({**arguments, "name": evalset.name}, arguments)
+
+
+def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:
+    """Raise unless a row has an answer that can be scored."""
+    if counts.get("recorded"):
+        return
+    left_out = {what: counts.get(what, 0) for what in ("not_run", "failed", "unscored")}
+    said = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in left_out.items() if number)
+    problems = Problems(opened.path)
+    message = f"no row has an answer that can be scored{f': {said}' if said else ''}"
+    problems.add((), message, code="nothing-to-score", kind=DatasetIntegrityError)
+    raise DatasetIntegrityError(problems.finish())

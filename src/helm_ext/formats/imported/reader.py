@@ -1,0 +1,162 @@
+"""Rows of an importer in the shape of an `adapter_spec` file, so that one pipeline reads both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from helm_ext.errors import DatasetError, Path, Problems
+from helm_ext.formats.imported.row import Answer, Opened, Row
+from helm_ext.formats.request_states.reading import Place, Reader, State
+
+__all__ = ["ImportReader"]
+
+_NOTHING_AROUND = (
+    "instructions",
+    "input_prefix",
+    "input_suffix",
+    "output_prefix",
+    "output_suffix",
+    "instance_prefix",
+)
+"""An imported question is the whole prompt: nothing is added to it."""
+
+_CUT = frozenset({"length", "max_tokens", "model_length"})
+"""Words for an answer that was cut off, in the order of OpenAI, inspect_ai (twice)."""
+
+
+class _Place(Place):
+    """Where a row stands. Fields go unnamed: theirs would be those of another file than the user's."""
+
+    def error(self, *where: str | int, message: str, hint: str = "", code: str, is_integrity: bool = False) -> None:  # noqa: ARG002
+        super().error(message=message, hint=hint, code=code, is_integrity=is_integrity)
+
+    def warn(self, *where: str | int, message: str, hint: str = "", code: str, also: Path = ()) -> None:  # noqa: ARG002
+        super().warn(message=message, hint=hint, code=code)
+
+
+class ImportReader(Reader):
+    """Reads what an importer has opened. Its source's counts are complete after the last state."""
+
+    is_imported = True
+
+    def __init__(self, opened: Opened, problems: Problems) -> None:
+        super().__init__(opened.path, problems)
+        self._opened = opened
+        source = opened.source
+        spec = {**dict.fromkeys(_NOTHING_AROUND, ""), "method": "generation", "max_train_instances": 0}
+        self.header = {
+            "name": source.task or None,
+            "display_name": opened.display_name or None,
+            "description": opened.description or None,
+            "adapter_spec": {**spec, **opened.adapter_spec},
+            "scoring": dict(opened.scoring),
+        }
+        self._is_chat = self.header["adapter_spec"]["method"] == "chat"
+
+    def states(self) -> Iterator[State]:
+        """Yield the rows as states, and count what is odd about them."""
+        source = self._opened.source
+        odd: Counter[str] = Counter()
+        read = 0
+        try:
+            for index, row in enumerate(self._opened.rows()):
+                read += 1
+                state = self._to_state(row, _Place(self.problems, index, row.line, ()))
+                for answer in row.answers or ():
+                    odd["cut"] += answer.finish_reason in _CUT
+                    odd["refused"] += answer.is_refusal
+                yield state
+        except DatasetError as error:
+            self.problems.extend(error.problems)
+        if not read and not self.problems.errors:
+            self.problems.add((), "there are no rows", code="no-rows")
+        source.counts = {"read": read, **{what: number for what, number in odd.items() if number}, **source.counts}
+        for note in source.notes:
+            self.problems.warn((), note, code="import")
+        self.digest = self._opened.digest()
+
+    def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002 - rows know their lines
+        """Return nothing: what is not about a row is about the file."""
+        return {}
+
+    def _to_state(self, row: Row, place: Place) -> State:
+        """Return the row as a state. Written for speed: this runs once a row."""
+        same = _find_same_options(row)
+        unscored = row.unscored or same
+        references, labels = _to_references(row, is_whole=not unscored)
+        instance: dict[str, Any] = {"input": self._to_input(row), "references": references, "split": row.split}
+        if row.id is not None:
+            instance["id"] = row.id
+        if row.data:
+            instance["extra_data"] = dict(row.data)
+        value: dict[str, Any] = {"instance": instance}
+        if labels is not None and not unscored:
+            value["answer_mapping"] = labels
+        if row.failed:
+            value["request"] = {"result": {"success": False, "error": row.failed}}
+        elif row.likelihoods:
+            value["likelihoods"] = list(row.likelihoods)
+            value["request"] = {"result": _to_result([_likeliest(row)])}
+        elif row.answers:
+            value["request"] = {"result": _to_result(row.answers)}
+        source = self._opened.source
+        scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
+        return State(place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None)
+
+    def _to_input(self, row: Row) -> dict[str, Any]:
+        if isinstance(row.question, str):
+            return (
+                {"messages": [{"role": "user", "content": row.question}]} if self._is_chat else {"text": row.question}
+            )
+        return {"messages": [dict(message) for message in row.question]}
+
+
+def _to_references(row: Row, *, is_whole: bool) -> tuple[list[dict[str, Any]], dict[str, int] | None]:
+    """Return the references of a row, and label to position where it has options.
+
+    Unless `is_whole`, nothing is scored: options that read the same are one, and none need be right.
+    """
+    if row.options is None:
+        return [{"output": {"text": text}, "tags": ["correct"]} for text in row.gold], None
+    options = row.options if is_whole else {text.strip(): text for text in row.options.values()}
+    right = set(row.gold) if is_whole else set()
+    references = [
+        {"output": {"text": text}, "tags": ["correct"] if label in right else []} for label, text in options.items()
+    ]
+    return references, {label: position for position, label in enumerate(options)}
+
+
+def _find_same_options(row: Row) -> str:
+    """Return why an answer could not be told right from wrong: two options read the same; "" where it can."""
+    if row.options is None or row.likelihoods:
+        return ""
+    texts = [text.strip() for text in row.options.values()]
+    if len(set(texts)) == len(texts):
+        return ""
+    right = {text for text, label in zip(texts, row.options, strict=True) if label in row.gold}
+    wrong = {text for text, label in zip(texts, row.options, strict=True) if label not in row.gold}
+    return "two options read the same, and one of them is right" if right & wrong else ""
+
+
+def _likeliest(row: Row) -> Answer:
+    """Return the label of the likeliest option, the first of equals, as an answer."""
+    values = [one["logprob"] for one in row.likelihoods]
+    best = values.index(max(values))
+    return Answer([*(row.options or {})][best] if row.options else row.likelihoods[best]["text"])
+
+
+def _to_result(answers: Sequence[Answer]) -> dict[str, Any]:
+    return {"success": True, "completions": [_to_completion(answer) for answer in answers]}
+
+
+def _to_completion(answer: Answer) -> Mapping[str, Any]:
+    completion: dict[str, Any] = {"text": answer.text}
+    if answer.finish_reason:
+        completion["finish_reason"] = {"reason": answer.finish_reason}
+    if answer.thinking is not None:
+        completion["thinking"] = {"text": answer.thinking}
+    if answer.logprob is not None:
+        completion["logprob"] = answer.logprob
+    return completion

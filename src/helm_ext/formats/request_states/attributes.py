@@ -1,0 +1,52 @@
+"""`by=subject+level`: what reports group a row by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import show
+
+if TYPE_CHECKING:
+    from helm_ext.formats.request_states.reading import Place
+
+__all__ = ["read_attributes"]
+
+_HINT = "by= names keys whose values are texts, numbers, true or false"
+_LONGEST = 100
+"""Characters of a value: it becomes part of the name of a stat, and a heading on a page."""
+
+
+def read_attributes(state: Mapping[str, Any], names: Sequence[str], place: Place) -> dict[str, str]:
+    """Return the row's value of each name that it has one of; what cannot be grouped by is reported at its place.
+
+    A name is a key of the instance's `extra_data`, of the instance, or of the state, the nearest first, or a path with
+    dots: `metadata.subject`. null is no value.
+    """
+    instance = state["instance"]
+    holders = (instance.get("extra_data") or {}, instance, state)
+    found = {}
+    for name in names:
+        value = next((one for holder in holders if (one := _find(holder, name)) is not None), None)
+        if isinstance(value, bool):
+            found[name] = str(value).lower()
+        elif isinstance(value, str | int | float):
+            text = str(value).strip()
+            if len(text) > _LONGEST:
+                message = f"by={name}: {show(value)} is too long a heading"
+                place.error("instance", name, message=message, hint=_HINT, code="by")
+            elif text:
+                found[name] = text
+        elif value is not None:
+            place.error("instance", name, message=f"by={name}: got {show(value)}", hint=_HINT, code="by")
+    return found
+
+
+def _find(holder: Any, name: str) -> Any:
+    """Return the value of a key, or of a path of keys; None where there is none."""
+    if not isinstance(holder, Mapping):
+        return None
+    if name in holder:
+        return holder[name]
+    key, dot, rest = name.partition(".")
+    return _find(holder.get(key), rest) if dot else None

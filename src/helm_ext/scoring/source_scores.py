@@ -1,0 +1,68 @@
+"""The scores that another tool gave the same rows, as stats beside ours: `lm_eval_exact_match`.
+
+They are what the tool wrote, never computed again. Of each, a count says how many rows it scored otherwise than our
+main metric: an importer that misread a file, or two rules that differ, is seen there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
+
+__all__ = ["DIFFERS", "count_differences", "describe_source_scores"]
+
+DIFFERS = "_differs"
+"""Ends the name of the stat that counts the rows on which a source's score and our main metric differ."""
+
+_CLOSE = 1e-9
+"""Two scores that differ by no more are equal: both are sums of floats."""
+
+
+def count_differences(source: Mapping[str, Any], main_metric: str, rows: Iterable[PerInstanceStats]) -> list[Stat]:
+    """Return for each score of the source the number of rows that our main metric scores otherwise.
+
+    `source` is `Source.to_args()`. Rows that lack one of the two are not compared; a score that no row can be compared
+    by has no such stat.
+    """
+    names = {score["stat"] for score in source["scores"].values()}
+    different: Counter[MetricName] = Counter()
+    compared: dict[MetricName, None] = {}
+    for row in rows:
+        ours = next((stat.mean for stat in row.stats if stat.name.name == main_metric and stat.count), None)
+        if ours is None:
+            continue
+        for stat in row.stats:
+            if stat.name.name in names and stat.mean is not None:
+                name = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
+                compared[name] = None
+                different[name] += abs(stat.mean - ours) > _CLOSE
+    return [Stat(name).add(different[name]) for name in compared]
+
+
+def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:
+    """Return the metadata of the source's scores, and of the counts of rows that differ."""
+    tool, described = source["tool"], []
+    for name, score in source["scores"].items():
+        described += [
+            MetricMetadata(
+                name=score["stat"],
+                display_name=f"{name} ({tool})",
+                description=f"{name}, as {tool} scored the same completions.",
+                lower_is_better=score["lower_is_better"],
+                group="source_scores",
+            ),
+            MetricMetadata(
+                name=f"{score['stat']}{DIFFERS}",
+                display_name=f"# differ: {name} ({tool})",
+                description=f"Rows that {tool}'s {name} and the main metric score differently.",
+                lower_is_better=None,
+                group="source_scores",
+            ),
+        ]
+    return described
