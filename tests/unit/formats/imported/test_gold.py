@@ -1,0 +1,221 @@
+"""What a column of golds means: label, position, text, list or flags (../shared/imports.md, "Gold")."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helm_ext.errors import DatasetIntegrityError
+from helm_ext.formats.imported.gold import NO_YES, decide, to_options
+
+METALS = {"A": "iron", "B": "zinc", "C": "tin", "D": "lead"}
+DIGITS = {"1": "iron", "2": "zinc", "3": "tin", "4": "lead"}
+
+
+def read(values, options=METALS, **said):
+    """Return what each gold of a column names."""
+    golds = [(value, options) for value in values]
+    kind = decide(golds, **said)
+    return [kind.read(*gold) for gold in golds]
+
+
+def refusal(values, options=METALS, **said):
+    with pytest.raises(DatasetIntegrityError) as caught:
+        decide([(value, options) for value in values], path="x.csv", name="answer", **said)
+    return caught.value.problems[0]
+
+
+class TestOfOptions:
+    @pytest.mark.parametrize(
+        ("values", "options", "labels"),
+        [
+            (["A", "C", " D "], METALS, "ACD"),
+            (["a", "c"], METALS, "AC"),
+            (["zinc", " lead"], METALS, "BD"),
+            ([0, 3, 1], METALS, "ADB"),
+            (["0", "3", "1"], METALS, "ADB"),
+            (["0.0", "3.0", 1.0], METALS, "ADB"),
+            ([1, 4, 2], METALS, "ADB"),
+            (["1", "4", "2"], METALS, "ADB"),
+            # Labels go before positions, though these would be positions too.
+            (["1", "2", "3"], DIGITS, "123"),
+            ([1, 2, 3], DIGITS, "123"),
+            ([True, False], {"A": "False", "B": "True"}, "BA"),
+            ([True, False], {"A": "yes", "B": "no"}, "AB"),
+            # A position that is also the text of that very option.
+            (["0", "1", "2"], {"A": "0", "B": "1", "C": "2"}, "ABC"),
+            # 3 can be no position from 0.
+            (["1", "3"], {"A": "1", "B": "2", "C": "3"}, "AC"),
+        ],
+    )
+    def test_is_read_as_what_every_row_can_be(self, values, options, labels):
+        assert read(values, options) == [(label,) for label in labels]
+
+    def test_number_of_options_may_differ_from_row_to_row(self):
+        three = to_options(["x", "y", "z"])
+        golds = [(3, three), (2, METALS)]
+        assert [decide(golds).read(*gold) for gold in golds] == [("C",), ("B",)]
+
+    @pytest.mark.parametrize(
+        ("values", "options", "hint"),
+        [
+            ([1, 2, 3], METALS, "say which: index_base=0 or index_base=1"),
+            (["2"], METALS, "say which: index_base=0 or index_base=1"),
+            (["2", "1"], {"A": "1", "B": "2", "C": "3"}, "say which: gold_kind=text or index_base=0 or index_base=1"),
+            (["A", "B"], {"A": "B", "B": "A", "C": "O"}, "say which: gold_kind=label or gold_kind=text"),
+            ([[0, 1], [1, 0]], to_options(["x", "y"]), "say which: index_base=0 or gold_kind=flags"),
+        ],
+    )
+    def test_is_refused_where_it_could_be_two_things(self, values, options, hint):
+        problem = refusal(values, options)
+        assert (problem.code, problem.hint, problem.location.field) == ("gold-ambiguous", hint, "answer")
+
+    def test_says_what_each_reading_makes_of_a_row(self):
+        message = refusal([1, 2, 3]).message
+        assert message == "what the golds are cannot be told: 1 is B (index from 0) or A (index from 1)"
+
+    @pytest.mark.parametrize(
+        ("values", "said", "labels"),
+        [
+            ([1, 2], {"index_base": 0}, "BC"),
+            ([1, 2], {"index_base": 1}, "AB"),
+            ([1, 2], {"is_class_label": True}, "BC"),
+            ([1, 2], {"gold_kind": "index", "index_base": 1}, "AB"),
+        ],
+    )
+    def test_is_settled_by_an_argument(self, values, said, labels):
+        assert read(values, **said) == [(label,) for label in labels]
+
+    def test_class_labels_are_positions_even_where_an_option_is_called_so(self):
+        assert read([2], to_options(["1", "2", "3"]), is_class_label=True) == [("C",)]
+
+    def test_text_of_two_options_is_refused_unless_it_is_said_to_be_a_text(self):
+        doubled = to_options(["iron", "zinc", "iron"])
+        assert refusal(["iron", "zinc"], doubled).code == "gold-unread"
+        assert read(["iron", "zinc"], doubled, gold_kind="text") == [("A", "C"), ("B",)]
+
+    @pytest.mark.parametrize("values", [[0, 4], [5], ["A", "zinc"], ["E"], ["007"], [1.5], [{"a": 1}], ["A", 1]])
+    def test_what_nothing_can_read_is_refused(self, values):
+        assert refusal(values).code == "gold-unread"
+
+    def test_says_which_row_no_reading_fits(self):
+        problem = refusal(["A", "B", "E"])
+        assert problem.location.line == 3
+        assert 'no label: line 3, "E"' in problem.message
+
+
+class TestOfLists:
+    @pytest.mark.parametrize(
+        ("values", "labels"),
+        [
+            ([["A", "C"], ["D"]], [("A", "C"), ("D",)]),
+            ([["iron", "tin"], "lead"], [("A", "C"), ("D",)]),
+            ([[0, 2], [3]], [("A", "C"), ("D",)]),
+            ([[1, 0, 1, 0], [0, 0, 0, 1]], [("A", "C"), ("D",)]),
+            ([[True, False, True, False]], [("A", "C")]),
+        ],
+    )
+    def test_every_element_is_right(self, values, labels):
+        assert read(values) == labels
+
+    def test_flags_and_lists_are_told_apart_by_the_user(self):
+        pair = to_options(["x", "y"])
+        assert read([[0, 1], [1, 0]], pair, gold_kind="flags") == [("B",), ("A",)]
+        assert read([[0, 1], [1, 0]], pair, gold_kind="list") == [("A", "B"), ("B", "A")]
+
+    def test_flags_without_a_right_one_are_refused(self):
+        assert refusal([[0, 0, 0, 0], [1, 0, 0, 0]]).code == "gold-unread"
+
+
+class TestWithoutOptions:
+    @pytest.mark.parametrize(
+        ("value", "texts"),
+        [("Paris", ("Paris",)), (72, ("72",)), (72.0, ("72",)), (0.5, ("0.5",)), (["72", 72, "lxxii"], ("72", "lxxii")),
+         (-1, ("-1",)), ("-1", ("-1",))],
+    )  # fmt: skip
+    def test_is_an_accepted_text(self, value, texts):
+        assert read([value], None) == [texts]
+
+    def test_true_and_false_are_options(self):
+        kind = decide([(True, None), (False, None)])
+        assert kind.options == NO_YES
+        assert [kind.read(value) for value in (True, False)] == [("B",), ("A",)]
+
+    def test_true_among_texts_is_refused(self):
+        assert refusal([True, "maybe"], None).code == "gold-mixed"
+
+    @pytest.mark.parametrize("kind", ["label", "index", "flags"])
+    def test_names_no_option(self, kind):
+        assert "no options" in refusal(["A"], None, gold_kind=kind).message
+
+
+class TestHidden:
+    @pytest.mark.parametrize("value", [None, "", "  ", -1, "-1", [], float("nan")])
+    def test_nothing_can_be_scored(self, value):
+        problem = refusal([0, value, 3])
+        assert (problem.code, problem.location.line) == ("gold-hidden", 2)
+        assert "1 of 3 rows have none" in problem.message
+
+    def test_may_be_counted(self):
+        kind = decide([(0, METALS), (-1, METALS), (3, METALS)], allow_hidden=True)
+        assert (kind.hidden, kind.read(-1, METALS), kind.read(0, METALS)) == (1, (), ("A",))
+
+    def test_all_hidden_is_refused(self):
+        with pytest.raises(DatasetIntegrityError, match="every row has none"):
+            decide([(-1, METALS)] * 2, allow_hidden=True)
+
+    def test_minus_one_may_be_an_option(self):
+        assert read(["-1", "4"], to_options(["-1", "4"])) == [("A",), ("B",)]
+
+
+SEQUENCES = ["ABCDEF", "abcdef", "123456", "甲乙丙丁戊己", "yaoeui"]
+TEXTS = ["zormun", "kolpus", "wemtin", "purkol", "tinzor", "munwem"]
+
+
+@st.composite
+def columns(draw):
+    """Rows as (number of options, order of their texts, position of the right one)."""
+    sizes = draw(st.lists(st.integers(2, 6), min_size=1, max_size=8))
+    return [(draw(st.permutations(TEXTS[:size])), draw(st.integers(0, size - 1))) for size in sizes]
+
+
+@given(columns(), st.sampled_from(SEQUENCES), st.sampled_from(SEQUENCES), st.sampled_from(["label", "text", "list"]))
+def test_a_reading_does_not_depend_on_the_names_of_labels(rows, labels, others, kind):
+    def positions(names):
+        column = []
+        for texts, right in rows:
+            options = dict(zip(names, texts, strict=False))
+            gold = {"label": names[right], "text": texts[right], "list": [names[right]]}[kind]
+            column.append((gold, options))
+        decided = decide(column)
+        return decided.element, [[list(options).index(label) for label in decided.read(gold, options)]
+                                 for gold, options in column]  # fmt: skip
+
+    assert positions(labels) == positions(others) == (decide_name(kind), [[right] for _, right in rows])
+
+
+def decide_name(kind):
+    return "text" if kind == "text" else "label"
+
+
+@given(columns(), st.randoms(use_true_random=False))
+def test_a_reading_does_not_depend_on_the_order_of_rows(rows, random):
+    column = [(right, to_options(texts)) for texts, right in rows]
+    shuffled = random.sample(column, len(column))
+    assert _outcome(column) == _outcome(shuffled)
+
+
+def _outcome(column):
+    try:
+        kind = decide(column)
+    except DatasetIntegrityError as error:
+        return error.problems[0].code
+    return kind.element, kind.base
+
+
+@given(columns())
+def test_positions_are_read_right_or_refused(rows):
+    for base in (0, 1):
+        column = [(right + base, to_options(texts)) for texts, right in rows]
+        assert _outcome(column) in (("index", base), "gold-ambiguous")
