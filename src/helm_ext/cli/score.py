@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, to_json
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
+    find_tasks,
     helm_output_to_stderr,
+    load_arguments,
     make_run_spec,
     parse_arguments,
     start_helm,
@@ -24,11 +29,17 @@ from helm_ext.errors import HelmExtError, RunEntryError
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.formats import Format
+
 __all__ = ["score"]
 
 RUNNER = "helm_ext.running.StreamingRunner"
 
-_COUNTS = ("unmapped", "num_instances", "num_left_out", "num_not_run", "num_failed", "num_too_long")
+_SHOWN_WARNINGS = 10
+"""Of one file; `helm-ext validate` shows all."""
+
+_NOT_IN_A_NAME = re.compile(r"[^\w.@+:/-]+")
+"""What a model's name must not hold: HELM splits run entries at commas, and makes file names of names."""
 
 
 def score(
@@ -39,41 +50,105 @@ def score(
             help="A dataset file of any format with completions, or a dataset's name.",
         ),
     ],
-    model: Annotated[str, typer.Option(help="The model's name in the report: NAME or ORGANIZATION/NAME.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="The model's name in the report: NAME or ORGANIZATION/NAME. Not needed where the file names it."
+        ),
+    ] = None,
     arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
-    missing: Annotated[str, typer.Option(help="Rows without a usable completion: error, or skip.")] = "error",
+    missing: Annotated[
+        str | None,
+        typer.Option(help="Rows without a usable completion: error, or skip.  [default: as the format has it]"),
+    ] = None,
     output_path: Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")] = (
         Path("benchmark_output")
     ),
     suite: Annotated[str, typer.Option(help="HELM's suite.")] = "score",
     kind: FormatOption = None,
     local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a run, each on one line; all else goes to stderr.")
+    ] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show every stat, also those that describe the run.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")] = False,
 ) -> None:
-    """Re-score recorded completions, print the table, and leave a finished HELM run behind.
+    """Re-score recorded completions, print the table, and leave finished HELM runs behind.
 
-    The run is the one that `helm-run` makes of the same file; helm-summarize and helm-server work on it.
+    The runs are those that `helm-run` makes of the same file, one for each of its tasks; helm-summarize and helm-server
+    work on them.
     """
     for option, value in (("--model", model), ("--suite", suite)):
-        if not value.strip():
+        if value is not None and not value.strip():
             raise RunEntryError(f"{option}: expected a name, got {value!r}")
     arguments = parse_arguments(arg or [])
     if "model_deployment" in arguments:  # it would ask a model
         value = arguments["model_deployment"]
         raise RunEntryError(f"--arg model_deployment={value}: recorded completions are scored\n  hint: --model NAME")
-    if missing != "error":
+    if missing is not None:
         arguments["missing"] = missing
     with Console(stderr=True).status("scoring"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
         format_ = choose_format(kind, file)
-        run_spec = make_run_spec(format_, file, deployment_of(model), arguments)
-        folder = run(run_spec, output_path, suite, local_path)
-    for warning in _warnings(run_spec, folder):
-        typer.echo(warning, err=True)
+        tasks = find_tasks(format_, file, arguments)
     console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
-    console.print(make_table(run_spec, folder, show_all=show_all))
-    typer.echo(f"written to {folder}")
+    taken: set[str] = set()
+    for task in tasks:
+        chosen = {**arguments, **task}
+        with Console(stderr=True).status("scoring"), helm_output_to_stderr():
+            run_spec = make_run_spec(format_, file, deployment_of(name_model(format_, file, chosen, model)), chosen)
+            if run_spec.name in taken:
+                raise RunEntryError(
+                    f"--model {model}: two runs would have one name, {run_spec.name}\n  hint: leave it out"
+                )
+            taken.add(run_spec.name)
+            facts = find_facts(run_spec)
+            folder = run(run_spec, output_path, suite, local_path)
+        for warning in (*facts.warnings, *list_warnings(run_spec, folder)):
+            typer.echo(warning, err=True)
+        if as_json:
+            typer.echo(json.dumps(to_json(run_spec, folder, facts), ensure_ascii=False))
+        else:
+            console.print(make_table(run_spec, folder, show_all=show_all))
+        typer.echo(f"written to {folder}", err=as_json)
+
+
+def name_model(format_: Format, file: Path, arguments: Mapping[str, Any], given: str | None) -> str:
+    """Return the model's name: the given one, else the file's, written as HELM can have it.
+
+    Raises RunEntryError where neither says it.
+    """
+    if given is not None:
+        return given
+    named = format_.name_model(load_arguments(format_, file, arguments))
+    if not named:
+        raise RunEntryError(f"{file}: the file does not say whose completions it holds\n  hint: --model NAME")
+    return _NOT_IN_A_NAME.sub("-", named).strip("-/")
+
+
+def find_facts(run_spec: RunSpec) -> FileFacts:
+    """Return the facts of the file that a run was planned with.
+
+    The dataset itself is not kept: the run hands it on and frees it row by row.
+    """
+    from helm.common.object_spec import create_object
+
+    from helm_ext.evalset import row_extra
+    from helm_ext.formats import planned
+
+    key = create_object(run_spec.scenario_spec).key()
+    evalset = planned.withdraw(key)
+    assert evalset is not None  # the first dataset that is planned is always kept
+    planned.keep(key, evalset)
+    said = [f"warning: {warning}" for warning in evalset.warnings]
+    more = len(said) - _SHOWN_WARNINGS
+    shown = said[:_SHOWN_WARNINGS] + (
+        [f"warning: ... and {more} more: helm-ext validate shows all"] if more > 0 else []
+    )
+    extras = [row_extra(i) for i in evalset.instances if i.split != "train"] if evalset.attributes else []
+    scored = [extra for extra in extras if extra.get("recorded", {}).get("status") == "ok"]
+    groups = Counter(f"{name}={value}" for extra in scored for name, value in extra.get("attributes", {}).items())
+    return FileFacts(evalset.name, tuple(shown), evalset.counts, groups)
 
 
 def deployment_of(model: str) -> dict[str, str]:
@@ -107,43 +182,3 @@ def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> P
         )
     runner.run_one(run_spec)
     return output_path / "runs" / suite / run_spec.name
-
-
-def _name_stats(metric: str) -> list[str]:
-    """Return the stats that a metric gives: some give several."""
-    from helm_ext.scoring.registry import get_scores
-
-    score = get_scores().get(metric)
-    return [stat.name for stat in (*score.over_all, *score.stats)] if score else [metric]
-
-
-def read_stats(run_spec: RunSpec, folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the run's stats by name, `{name: {mean, count, ...}}`: those of the split that the leaderboard shows."""
-    with (folder / "stats.json").open(encoding="utf-8") as file:
-        stats = json.load(file)
-    split = run_spec.scenario_spec.args.get("main_split", "test")
-    plain = [s for s in stats if "perturbation" not in s["name"] and "sub_split" not in s["name"]]
-    return {s["name"]["name"]: s for s in plain if s.get("count") and s["name"].get("split") == split}
-
-
-def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
-    """Return the table of a run: its main metric, the others that were asked for, and what was left out."""
-    stats = read_stats(run_spec, folder)
-    main = str(run_spec.scenario_spec.args["main_metric"])
-    metrics = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
-    asked = [stat for name in metrics for stat in _name_stats(name)]
-    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@"))
-    names = list(dict.fromkeys([main, *by_attribute, *asked, *_COUNTS, *(sorted(stats) if show_all else [])]))
-    table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")
-    table.add_column("metric")
-    table.add_column("value", justify="right")
-    for name in names:
-        if name in stats:
-            table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}")
-    return table
-
-
-def _warnings(run_spec: RunSpec, folder: Path) -> list[str]:
-    stats = read_stats(run_spec, folder)
-    main = run_spec.scenario_spec.args["main_metric"]
-    return [] if main in stats else [f"warning: no row has a value for the main metric {main}"]

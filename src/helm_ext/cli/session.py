@@ -25,6 +25,8 @@ __all__ = [
     "choose_format",
     "describe_arguments",
     "find_file",
+    "find_tasks",
+    "load_arguments",
     "make_run_spec",
     "parse_arguments",
     "read_format_name",
@@ -140,6 +142,22 @@ def find_file(file: Path) -> Path:
         return file
     found = (format_.find(str(file)) for format_ in all_formats())
     return next((path for path in found if path is not None), file)
+
+
+def find_tasks(format_: Format, file: Path, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the arguments that choose each task of a file: [{}] where it holds one, or one is chosen already.
+
+    Raises HelmExtError for arguments, and for files whose tasks cannot be listed.
+    """
+    if find_file(file) != file:
+        return [{}]
+    return format_.tasks(load_arguments(format_, file, arguments))
+
+
+def load_arguments(format_: Format, file: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the format's own arguments for a file, with their types. What is unknown, planning refuses."""
+    own = {name: value for name, value in arguments.items() if name in format_.argument_names()}
+    return {**format_.name_file(file), **format_.parse(own)}
 
 
 def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], arguments: Mapping[str, Any]) -> RunSpec:

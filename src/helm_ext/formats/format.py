@@ -109,6 +109,10 @@ class Format(ABC):
         """Return the arguments that choose each task of the file: [{}] where it holds one, or one is chosen already."""
         return [{}]
 
+    def name_model(self, arguments: Mapping[str, Any]) -> str:  # noqa: ARG002 - most files do not say
+        """Return whose completions a task of a file holds, as the file spells it; "" where it does not say."""
+        return ""
+
     # The dataset
 
     @abstractmethod

@@ -1,12 +1,11 @@
 """The scores that another tool gave the same rows, as stats beside ours: `lm_eval_exact_match`.
 
-They are what the tool wrote, never computed again. Of each, a count says how many rows it scored otherwise than our
-main metric: an importer that misread a file, or two rules that differ, is seen there.
+They are what the tool wrote, never computed again. Of each, a second stat says how many rows it scored otherwise than
+our main metric: an importer that misread a file, or two rules that differ, is seen there.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,21 +17,19 @@ from helm.benchmark.metrics.statistic import Stat
 __all__ = ["DIFFERS", "count_differences", "describe_source_scores"]
 
 DIFFERS = "_differs"
-"""Ends the name of the stat that counts the rows on which a source's score and our main metric differ."""
+"""Ends the name of the stat that says on which part of the rows a source's score and our main metric differ."""
 
 _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""
 
 
 def count_differences(source: Mapping[str, Any], main_metric: str, rows: Iterable[PerInstanceStats]) -> list[Stat]:
-    """Return for each score of the source the number of rows that our main metric scores otherwise.
+    """Return for each score of the source on how many rows our main metric differs: `sum`, of `count` that have both.
 
-    `source` is `Source.to_args()`. Rows that lack one of the two are not compared; a score that no row can be compared
-    by has no such stat.
+    `source` is `Source.to_args()`. A score that no row can be compared by has no such stat.
     """
     names = {score["stat"] for score in source["scores"].values()}
-    different: Counter[MetricName] = Counter()
-    compared: dict[MetricName, None] = {}
+    compared: dict[MetricName, Stat] = {}
     for row in rows:
         ours = next((stat.mean for stat in row.stats if stat.name.name == main_metric and stat.count), None)
         if ours is None:
@@ -40,9 +37,8 @@ def count_differences(source: Mapping[str, Any], main_metric: str, rows: Iterabl
         for stat in row.stats:
             if stat.name.name in names and stat.mean is not None:
                 name = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
-                compared[name] = None
-                different[name] += abs(stat.mean - ours) > _CLOSE
-    return [Stat(name).add(different[name]) for name in compared]
+                compared.setdefault(name, Stat(name)).add(int(abs(stat.mean - ours) > _CLOSE))
+    return list(compared.values())
 
 
 def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:
@@ -59,8 +55,8 @@ def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:
             ),
             MetricMetadata(
                 name=f"{score['stat']}{DIFFERS}",
-                display_name=f"# differ: {name} ({tool})",
-                description=f"Rows that {tool}'s {name} and the main metric score differently.",
+                display_name=f"Differs: {name} ({tool})",
+                description=f"Fraction of rows that {tool}'s {name} and the main metric score differently.",
                 lower_is_better=None,
                 group="source_scores",
             ),

@@ -1,7 +1,8 @@
 import pytest
 from helm.common.object_spec import parse_object_spec
 
-from helm_ext.cli.score import _name_stats, deployment_of
+from helm_ext.cli.run_scores import name_stats
+from helm_ext.cli.score import deployment_of
 from helm_ext.cli.session import parse_arguments, require_unnamed
 from helm_ext.errors import RunEntryError
 
@@ -36,11 +37,11 @@ def test_a_file_is_named_once():
 
 
 def test_a_metric_of_several_stats_shows_them_all():
-    assert _name_stats("refusal_match") == [
+    assert name_stats("refusal_match") == [
         "refusal_match_low", "refusal_match_high", "refusal_unclear", "refusal_golds",
     ]  # fmt: skip
-    assert _name_stats("exact_match") == ["exact_match"]
-    assert _name_stats("of_another_package") == ["of_another_package"]
+    assert name_stats("exact_match") == ["exact_match"]
+    assert name_stats("of_another_package") == ["of_another_package"]
 
 
 @pytest.mark.parametrize("value", [True, None, -1, 1.5])

@@ -94,6 +94,11 @@ class ImportedFormat(Format):
             return list(error.problems) or [to_problem(error, path)], {}
         return problems, {**counts, **opened.source.counts}
 
+    def name_model(self, arguments: Mapping[str, Any]) -> str:
+        """Return the model that the source names."""
+        opened, _ = self._open({name: value for name, value in arguments.items() if name != "missing"})
+        return opened.source.model
+
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Return what is opened, and the arguments of the pipeline."""
         own = {name: value for name, value in arguments.items() if name not in _PASSED_ON or name == "by"}

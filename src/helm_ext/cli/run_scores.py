@@ -1,0 +1,150 @@
+"""What a finished run says of its scores: as a table, and as one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from helm.benchmark.run_spec import RunSpec
+
+__all__ = ["FileFacts", "find_source", "list_warnings", "make_table", "name_stats", "read_stats", "to_json"]
+
+_LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
+"""Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
+
+_COUNTS = ("unmapped", "num_instances", "num_left_out", *(f"num_{reason}" for reason in _LEFT_OUT))
+
+
+def read_stats(run_spec: RunSpec, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the run's stats by name, `{name: {mean, count, ...}}`: those of the split that the leaderboard shows."""
+    split = run_spec.scenario_spec.args.get("main_split", "test")
+    return {stat["name"]["name"]: stat for stat in _plain_stats(folder) if stat["name"].get("split") == split}
+
+
+def _plain_stats(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the stats of unperturbed rows, those of all sub-splits together."""
+    for stat in json.loads((folder / "stats.json").read_bytes()):
+        name = stat["name"]
+        if stat.get("count") and "perturbation" not in name and "sub_split" not in name:
+            yield stat
+
+
+def find_source(run_spec: RunSpec) -> Mapping[str, Any] | None:
+    """Return `Source.to_args()` of a file that another tool wrote; None for any other file."""
+    return next((spec.args["source"] for spec in run_spec.metric_specs if spec.args.get("source")), None)
+
+
+def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
+    """Return the table of a run: its main metric, the others that were asked for, the source's own, what was left
+    out.
+    """
+    stats = read_stats(run_spec, folder)
+    main = str(run_spec.scenario_spec.args["main_metric"])
+    source = find_source(run_spec)
+    theirs = [name for score in source["scores"].values() for name in _source_stats(score)] if source else []
+    shown = [*_asked(run_spec, stats), *theirs, *_COUNTS, *(sorted(stats) if show_all else [])]
+    table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")
+    table.add_column("metric")
+    table.add_column("value", justify="right")
+    for name in dict.fromkeys(shown):
+        if name in stats:
+            table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}")
+    return table
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What is known of the file that a run was planned with, when its rows are gone."""
+
+    name: str
+    """Of the dataset."""
+    warnings: tuple[str, ...]
+    counts: Mapping[str, int]
+    """What was counted while the file was read."""
+    groups: Mapping[str, int]
+    """How many rows are scored of each `ATTRIBUTE=VALUE`."""
+
+
+def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
+    """Return what a run scored, for programs.
+
+    `counts.read` rows were read, which is the sum of those scored and of those left out for each reason. `lines` is
+    what they stood in, where the format says so. A score of the source is named as in its own report, `reported` is
+    what that says, and `differs` counts the rows that our main metric scores otherwise; null where none is comparable.
+    """
+    stats = read_stats(run_spec, folder)
+    numbers: Counter[str] = Counter()
+    for stat in _plain_stats(folder):
+        if stat["name"].get("split") in ("test", "valid"):
+            numbers[stat["name"]["name"]] += round(stat["mean"])
+    rows = {"scored": numbers["num_instances"], **{reason: numbers[f"num_{reason}"] for reason in _LEFT_OUT}}
+    if not rows["too_long"]:
+        del rows["too_long"]
+    read = sum(rows.values())
+    others = {name: number for name, number in file.counts.items() if name not in ("rows", "train", "eval", "recorded")}
+    if "unmapped" in stats:
+        others["unmapped"] = round(stats["unmapped"]["mean"] * stats["unmapped"]["count"])
+    source = find_source(run_spec)
+    asked = [name for name in _asked(run_spec, stats) if name in stats]
+    return {
+        "run": run_spec.name,
+        "format": run_spec.name.partition(":")[0],
+        "dataset": file.name,
+        "model": run_spec.adapter_spec.model.removeprefix("recorded/"),
+        "main_metric": run_spec.scenario_spec.args["main_metric"],
+        "counts": {"lines": file.counts.get("lines", file.counts.get("rows", read)), **others, "read": read, **rows},
+        "metrics": {
+            name: {"mean": stats[name]["mean"], "count": file.groups.get(name.partition("@")[2], rows["scored"])}
+            for name in asked
+        },
+        "source_scores": {
+            name: _compared(stats, score) for name, score in (source["scores"] if source else {}).items()
+        },
+        "folder": str(folder),
+    }
+
+
+def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) -> dict[str, Any]:
+    mine, differs = (stats.get(name) for name in _source_stats(score))
+    return {
+        "mean": mine["mean"] if mine else None,
+        "count": differs["count"] if differs else 0,
+        "differs": round(differs["sum"]) if differs else None,
+        "reported": score["mean"],
+    }
+
+
+def _source_stats(score: Mapping[str, Any]) -> tuple[str, str]:
+    from helm_ext.scoring.source_scores import DIFFERS
+
+    return score["stat"], f"{score['stat']}{DIFFERS}"
+
+
+def _asked(run_spec: RunSpec, stats: Mapping[str, Any]) -> list[str]:
+    """Return the stats that were asked for, the main metric and its attributes first."""
+    main = str(run_spec.scenario_spec.args["main_metric"])
+    metrics = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
+    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@"))
+    asked = [stat for name in metrics for stat in name_stats(name)]
+    return list(dict.fromkeys([main, *by_attribute, *asked]))
+
+
+def name_stats(metric: str) -> list[str]:
+    """Return the stats that a metric gives: some give several."""
+    from helm_ext.scoring.registry import get_scores
+
+    score = get_scores().get(metric)
+    return [stat.name for stat in (*score.over_all, *score.stats)] if score else [metric]
+
+
+def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
+    """Return what a reader of the scores must know."""
+    main = run_spec.scenario_spec.args["main_metric"]
+    return [] if main in read_stats(run_spec, folder) else [f"warning: no row has a value for the main metric {main}"]
