@@ -93,6 +93,7 @@ class EvalSetAdapter(Adapter):
         return self._adapt_live(instances, parallelism)
 
     def _adapt_live(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
+        _require_texts(instances, self.adapter_spec)
         require_chat_client(self.adapter_spec)
         require_prompt_logprobs(self.adapter_spec.model_deployment, instances)
         prepared = [
@@ -263,6 +264,16 @@ def without_recording(instance: Instance) -> Instance:
 
 def _with_extra(instance: Instance, extra: RowExtra) -> Instance:
     return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+
+
+def _require_texts(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
+    """Refuse to ask for texts where rows are scored by the log-probabilities of their options."""
+    if any("likelihoods" in row_extra(instance) for instance in instances):
+        raise RunEntryError(
+            f"{adapter_spec.model_deployment} would be asked for texts, and these rows are scored by the "
+            "log-probabilities that were recorded of their options\n  hint: model=recorded/NAME scores those; to ask "
+            "a model, take `likelihoods` out of the rows"
+        )
 
 
 def _log_ignored_recordings(instances: Sequence[Instance]) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "Decoding",
     "EvalSet",
     "LeftOut",
+    "Likelihood",
     "Recorded",
     "RecordedState",
     "RowExtra",
@@ -50,6 +51,19 @@ class Decoding(TypedDict, total=False):
     presence_penalty: float
     num_completions: int
     """Where HELM's adapter would not ask for `AdapterSpec.num_outputs` completions: joint multiple choice."""
+
+
+class Likelihood(TypedDict):
+    """What a model made of one option: no text, but how likely it is after the question."""
+
+    text: str
+    """The option as it was scored, without what stands between question and answer."""
+    logprob: float
+    """Sum of the log-probabilities of its tokens, in nats."""
+    greedy: NotRequired[bool | None]
+    """Whether the model would have written just this."""
+    alone: NotRequired[float | None]
+    """Its log-probability without the question (`acc_mutual_info`)."""
 
 
 class RecordedState(TypedDict, total=False):
@@ -109,6 +123,8 @@ class RowExtra(TypedDict, total=False):
     """Option text to number, where options are worth a number instead of right or wrong (UltraEval)."""
     recorded: Recorded
     """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
+    likelihoods: list[Likelihood]
+    """Log-probabilities of the options, in the order of the references: the row was recorded so, and not by a text."""
     attributes: dict[str, str]
     """The row's values of `EvalSet.attributes`, the dataset's own included."""
     source_scores: dict[str, float]

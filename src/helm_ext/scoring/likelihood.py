@@ -9,7 +9,8 @@ Stats of a row, beside HELM's usual ones (tokens, time, truncation):
     ppl_accuracy | ppl_norm_accuracy | mc2    the rule's own: what the leaderboard shows
     predicted_index                           the winner, by which helm-server shows the chosen option
     acc                                       1 if the likeliest string is a right option
-    acc_norm, acc_norm_char                   likewise, by the option's log-probability per UTF-8 byte, per character
+    acc_norm, acc_bytes                       likewise, by the option's log-probability per character, per UTF-8 byte
+                                              (the names mean what they mean in `scores.likelihoods`)
     ppl_norm_undefined                        1 if an option has no tokens of its own, so that it has no mean (ppl_norm)
 """
 
@@ -41,6 +42,7 @@ from helm_ext.adaptation.likelihood_clients import (
 from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
+from helm_ext.scoring.scores.likelihoods import SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,8 +176,8 @@ def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence
     common = common_prefix(logprobs, tokens)
     alone = [-option.option_logprob(common) for option in options]
     lengths = {
-        "acc_norm": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],
-        "acc_norm_char": [len(option.text) for option in options],
+        "acc_norm": [len(option.text) for option in options],
+        "acc_bytes": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],
     }
     chosen = {"acc": argmin(whole)} | {name: argmin(_per(alone, length)) for name, length in lengths.items()}
     values.update((name, float(index is not None and right[index])) for name, index in chosen.items())
@@ -358,28 +360,16 @@ _ROW_METADATA = [
         lower_is_better=None,
         group=None,
     ),
-    MetricMetadata(
-        name="acc",
-        display_name="Accuracy",
-        short_display_name="acc",
-        description="Fraction of rows whose likeliest string ends in a right option.",
-        lower_is_better=False,
-        group="accuracy",
-    ),
-    MetricMetadata(
-        name="acc_norm",
-        display_name="Accuracy (per byte)",
-        short_display_name="acc_norm",
-        description="Likewise, by the option's log-probability divided by its length in UTF-8 bytes.",
-        lower_is_better=False,
-        group="accuracy",
-    ),
-    MetricMetadata(
-        name="acc_norm_char",
-        display_name="Accuracy (per character)",
-        short_display_name="acc_norm_char",
-        description="Likewise, by the option's log-probability divided by its length in characters.",
-        lower_is_better=False,
-        group="accuracy",
+    *(
+        MetricMetadata(
+            name=score.name,
+            display_name=score.display_name,
+            short_display_name=score.short_display_name,
+            description=score.description,
+            lower_is_better=False,
+            group=score.group,
+        )
+        for score in SCORES
+        if score.name in ("acc", "acc_norm", "acc_bytes")
     ),
 ]

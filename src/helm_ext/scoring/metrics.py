@@ -20,6 +20,7 @@ from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, Metri
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.scenarios.scenario import CORRECT_TAG
 
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
@@ -167,7 +168,9 @@ class EvalSetMetric(MetricInterface):
                 best = best_stats(score, [function(gold, predicted) for gold in question.gold_lists])
                 stats |= {**best, score.stats[0].name: 0.0} if unmatched else best
         for score in self.scores:
-            if score.row_function is not None:
+            if score.likelihood_function is not None:
+                stats |= score_likelihoods(score, question)
+            elif score.row_function is not None:
                 stats |= score.to_stats(self.score_row(score, question, answers))
             else:
                 stats |= score_texts(score, question, answers[:1])
@@ -185,6 +188,16 @@ class EvalSetMetric(MetricInterface):
         extra = row_extra(question.instance)
         golds = extra.get("gold", question.texts if len(question.texts) > 1 else question.texts[0])
         return score.row_function(extra.get("data", {}), golds, answers[0].text)
+
+
+def score_likelihoods(score: Score, question: Question) -> Mapping[str, float]:
+    """Return the stat of a score of log-probabilities; none where it is not defined for the row."""
+    function = score.likelihood_function
+    assert function is not None
+    options = row_extra(question.instance).get("likelihoods")
+    right = [CORRECT_TAG in reference.tags for reference in question.instance.references]
+    value = function(options, right) if options else None
+    return {} if value is None else {score.name: value}
 
 
 def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> Mapping[str, float]:

@@ -17,14 +17,14 @@ from types import MappingProxyType
 
 from helm_ext.errors import did_you_mean, show
 from helm_ext.scoring.score import Score
-from helm_ext.scoring.scores import chat, helm, lists, refusal, short_answers, ultraeval
+from helm_ext.scoring.scores import chat, helm, likelihoods, lists, refusal, short_answers, ultraeval
 
 __all__ = ["ENTRY_POINTS", "LIST_SCORES", "find_unnamable", "get_scores", "main_stat"]
 
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""
 
-_OURS = (helm, short_answers, lists, chat, refusal, ultraeval)
+_OURS = (helm, short_answers, lists, likelihoods, chat, refusal, ultraeval)
 """The modules with scores; each lists its own in `SCORES`."""
 
 LIST_SCORES = tuple(score.name for score in lists.SCORES)
@@ -49,18 +49,27 @@ def main_stat(name: str, output_format: str = "string") -> str:
     return score.main_stat if score else name
 
 
-def find_unnamable(name: str, output_format: str = "string", *, examples: str = _EXAMPLES) -> tuple[str, str] | None:
+def find_unnamable(
+    name: str, output_format: str = "string", *, examples: str = _EXAMPLES, has_likelihoods: bool = False
+) -> tuple[str, str] | None:
     """Return what is wrong with a metric's name in a file or run entry, and a hint; None for a name that can be had.
 
-    `examples` is the hint where no known name is near.
+    `examples` is the hint where no known name is near; `has_likelihoods`: whether the rows were asked by
+    log-probabilities.
     """
     scores = get_scores(output_format)
     if name in scores:
         refused = scores[name].refused
+        if scores[name].kind == "likelihoods" and not has_likelihoods:
+            refused = "it compares the options' log-probabilities, and the rows hold none (`likelihoods`)"
         return (f"{show(name)} cannot be measured here: {refused}", "") if refused else None
     if name in LIST_SCORES:
         return f"unknown metric {show(name)}", f'{name} is for "output_format": "list"'
-    known = sorted(known for known, score in scores.items() if not score.refused)
+    known = sorted(
+        known
+        for known, score in scores.items()
+        if not score.refused and (has_likelihoods or score.kind != "likelihoods")
+    )
     longer = [one for one in known if len(name) > 1 and one.startswith(f"{name.lower()}_")]
     hint = did_you_mean(name, known) or (f"did you mean {longer[0]!r}?" if longer else examples)
     return f"unknown metric {show(name)}", hint

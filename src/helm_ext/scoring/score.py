@@ -1,11 +1,12 @@
 """What a score is: a name, a function, and how reports present it. `registry` knows all of them.
 
-| kind   | the function gets                                                        |
-|--------|--------------------------------------------------------------------------|
-| `text` | a gold text and the prediction; the best over the accepted golds counts  |
-| `row`  | the row's own data, its golds and the prediction, all at once            |
-| `list` | a gold list of segments and the predicted one (`output_format: list`)    |
-| `helm` | nothing: HELM computes it, by its name                                   |
+| kind          | the function gets                                                        |
+|---------------|--------------------------------------------------------------------------|
+| `text`        | a gold text and the prediction; the best over the accepted golds counts  |
+| `row`         | the row's own data, its golds and the prediction, all at once            |
+| `list`        | a gold list of segments and the predicted one (`output_format: list`)    |
+| `likelihoods` | the log-probabilities of the row's options, and which of them are right  |
+| `helm`        | nothing: HELM computes it, by its name                                   |
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from helm_ext.evalset import Likelihood
 
 __all__ = ["Kind", "Score", "StatInfo", "Value"]
 
-Kind = Literal["text", "row", "list", "helm"]
+Kind = Literal["text", "row", "list", "likelihoods", "helm"]
 
 Value = float | Mapping[str, float]
 """What a function returns: a number, or for a score of several stats a number for each stat's name."""
@@ -53,6 +57,9 @@ class Score:
     (`RowExtra["gold"]`)."""
     list_function: Callable[[Sequence[str], Sequence[str]], Value] | None = None
     """(gold list, predicted list), for `output_format: list`."""
+    likelihood_function: Callable[[Sequence[Likelihood], Sequence[bool]], float | None] | None = None
+    """(options, which are right), for rows that were asked by log-probabilities (`RowExtra["likelihoods"]`). None: the
+    score is not defined for the row, which is left out of its mean."""
     short_display_name: str | None = None
     group: str = "accuracy"
     several: tuple[StatInfo, ...] = ()
@@ -71,6 +78,8 @@ class Score:
         """What the function gets."""
         if self.list_function is not None:
             return "list"
+        if self.likelihood_function is not None:
+            return "likelihoods"
         if self.row_function is not None:
             return "row"
         return "helm" if self.function is None else "text"

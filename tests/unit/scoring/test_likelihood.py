@@ -196,7 +196,7 @@ def test_nan_loses():
 
 def test_all_nan_is_worth_nothing_and_chooses_nothing():
     _, stats = evaluate(row([("yes", NAN)], [("no", NAN)]))
-    assert stats["ppl_accuracy"] == stats["acc"] == stats["acc_norm"] == 0
+    assert stats["ppl_accuracy"] == stats["acc"] == stats["acc_bytes"] == 0
     assert "predicted_index" not in stats
 
 
@@ -240,9 +240,9 @@ def test_per_byte_and_per_character():
     def right(index):
         return score_row(options, [0, 0, 0], [i == index for i in range(3)], "ppl")
 
-    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(2)[name]] == ["acc"]
-    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(1)[name]] == ["acc_norm"]
-    assert [name for name in ("acc", "acc_norm", "acc_norm_char") if right(0)[name]] == ["acc_norm_char"]
+    assert [name for name in ("acc", "acc_bytes", "acc_norm") if right(2)[name]] == ["acc"]
+    assert [name for name in ("acc", "acc_bytes", "acc_norm") if right(1)[name]] == ["acc_bytes"]
+    assert [name for name in ("acc", "acc_bytes", "acc_norm") if right(0)[name]] == ["acc_norm"]
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def test_acc_norm_of_options_of_split_characters():
     ]
     values = score_row(options, [0, 1], [False, True], "ppl_norm")
     assert values == {
-        "ppl_norm_accuracy": 1, "ppl_norm_undefined": 0, "predicted_index": 1, "acc": 1, "acc_norm": 1,
-        "acc_norm_char": 1,
+        "ppl_norm_accuracy": 1, "ppl_norm_undefined": 0, "predicted_index": 1, "acc": 1, "acc_bytes": 1,
+        "acc_norm": 1,
     }  # fmt: skip
 
 
@@ -324,7 +324,7 @@ def test_an_empty_option_has_no_value_per_byte():
     options = [make_option("Q ", "", ["Q", " "], [-1.0]), make_option("Q ", "z", ["Q", " ", "z"], [-1.0, -9.0])]
     values = score_row(options, [1, 0], [True, False], "ppl")
     assert values["acc"] == 1
-    assert values["acc_norm"] == values["acc_norm_char"] == 0
+    assert values["acc_bytes"] == values["acc_norm"] == 0
 
 
 # Deployments that give no log-probabilities
@@ -491,7 +491,7 @@ def test_an_option_that_cannot_be_told_from_its_tokens_begins_after_what_is_comm
     second = Option("èè", "à", ("\ufffd", "\ufffd"), (-6.0, -5.0), "\ufffd")
     # Per character: -2/1 beats -5/2. With the common token -8/1 would lose to -11/2.
     values = score_row([first, second], [1, 0], [True, False], "ppl")
-    assert (values["acc"], values["acc_norm"], values["acc_norm_char"]) == (1, 1, 1)
+    assert (values["acc"], values["acc_bytes"], values["acc_norm"]) == (1, 1, 1)
 
 
 def test_undefined_options_are_described_where_there_can_be_any():

@@ -55,6 +55,13 @@ LISTS = {
         {"list_repeats_found": 2, "list_predicted": 3, "list_expected": 2},
     ),
 }
+LIKELIHOODS = {  # (text, log-probability, without the question) of options of which the second is right
+    "acc": ([("cat", -3.0), ("rabbit", -2.0)], 1),
+    "acc_norm": ([("cat", -3.0), ("rabbit", -6.6)], 0),  # -1 and -1.1 a character
+    "acc_bytes": ([("cat", -3.0), ("猫", -2.7)], 1),  # -1 and -0.9 a byte
+    "acc_mutual_info": ([("cat", -3.0, -3.5), ("rabbit", -6.0, -7.0)], 1),  # 0.5 and 1 more than without the question
+    "brier_score": ([("cat", -1.0), ("dog", -1.0)], 0.5),  # (0.5 - 0)² + (0.5 - 1)²
+}
 NEEDS_AN_EXTRA = {
     name for name in get_scores() if name.startswith("chinese_") or name in {"cider", "bleu_1", "bleu_4"}
 } | {"wer_score", "mer_score", "wip_score", "cer_score"}
@@ -62,7 +69,9 @@ NEEDS_AN_EXTRA = {
 
 
 def test_every_name_is_tried_here():
-    tried = {*TEXTS, *ROWS, "refusal_match"} | {n for n, s in get_scores().items() if s.kind == "helm" or s.refused}
+    tried = {*TEXTS, *ROWS, *LIKELIHOODS, "refusal_match"} | {
+        n for n, s in get_scores().items() if s.kind == "helm" or s.refused
+    }
     assert set(get_scores()) == tried
     assert set(LIST_SCORES) == set(LISTS)
 
@@ -84,6 +93,15 @@ def test_scores_of_rows(name):
 def test_scores_of_lists(name):
     gold, predicted, value = LISTS[name]
     assert get_scores("list")[name].list_function(gold, predicted) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("name", sorted(LIKELIHOODS))
+def test_scores_of_likelihoods(name):
+    options, value = LIKELIHOODS[name]
+    given = [dict(zip(("text", "logprob", "alone"), option, strict=False)) for option in options]
+    assert get_scores()[name].likelihood_function(given, [False, True]) == pytest.approx(value)
+    assert name in find_unnamable(name)[0]  # rows without likelihoods
+    assert find_unnamable(name, has_likelihoods=True) is None
 
 
 def test_refusals():
@@ -121,7 +139,9 @@ def test_every_stat_says_what_it_is():
 
 class TestNames:
     def test_what_can_be_named_has_no_objection(self):
-        assert [name for name, score in get_scores().items() if find_unnamable(name) and not score.refused] == []
+        scores = get_scores().items()
+        unnamable = [n for n, s in scores if find_unnamable(n, has_likelihoods=True) and not s.refused]
+        assert unnamable == []
 
     def test_a_score_may_say_why_it_cannot_be_had(self):
         assert find_unnamable("pass") == ('"pass" cannot be measured here: it needs test cases', "")

@@ -117,6 +117,8 @@ class Builder:
                 extra["decoding"] = self.decoding
             if self.is_recorded and row.only != "live":
                 extra["recorded"] = self.recorded(row)
+                if row.likelihoods is not None and extra["recorded"]["status"] == "ok":
+                    extra["likelihoods"] = row.likelihoods
         if labels is not None:
             extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
         if position is not None and not is_train:
@@ -138,7 +140,9 @@ class Builder:
                 made = self._with_thought(made, thought)
         earlier = extra_data.get(EXTRA_KEY)
         if isinstance(earlier, dict):  # the file is the output of a run of ours
-            kept = {key: value for key, value in earlier.items() if key in ("id", "data", "labels", "score")}
+            kept = {
+                key: value for key, value in earlier.items() if key in ("id", "data", "labels", "score", "likelihoods")
+            }
             extra = {**kept, **extra}
         extra_data[EXTRA_KEY] = extra
         contrasts = given.get("contrast_references")

@@ -209,6 +209,20 @@ class RequestModel(TypedDict, total=False):
 
 
 @with_config(_OPEN)
+class LikelihoodModel(TypedDict, total=False):
+    """How likely one option is after the question."""
+
+    text: Required[str]
+    """The option as it was scored: the text of its reference, or its label."""
+    logprob: Required[Measured]
+    """Sum of the log-probabilities of its tokens, in nats."""
+    greedy: bool | None
+    """Whether the model would have written just this."""
+    alone: Measured | None
+    """Its log-probability without the question, for `acc_mutual_info`."""
+
+
+@with_config(_OPEN)
 class StateModel(TypedDict, total=False):
     """One element of `request_states`: a row, and what a model answered, if it was asked."""
 
@@ -218,6 +232,8 @@ class StateModel(TypedDict, total=False):
     """What was sent to a model and came back. Absent or {}: not run."""
     result: ResultModel | None
     """HELM's own place of the result."""
+    likelihoods: list[LikelihoodModel] | None
+    """Log-probabilities of the options, one for each reference and in their order, instead of a text."""
     answer_mapping: AnswerMapping | None
     """Label to option: the option's text, or its position in `references`, counted from 0."""
     output_mapping: AnswerMapping | None

@@ -16,6 +16,7 @@ from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOIN
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
 from helm_ext.formats.request_states.scoring import FileKind, make_scoring
 from helm_ext.formats.request_states.survey import Survey
+from helm_ext.scoring.scores.likelihoods import SCORES
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -82,6 +83,17 @@ class Plan:
     """The file's max_eval_instances. In HELM's own output it has been applied already."""
 
 
+def find_likelihood_scores(survey: Survey) -> tuple[str, ...]:
+    """Return the names of the scores that are defined for all rows with likelihoods; empty where there are none."""
+    if not survey.likelihoods.count:
+        return ()
+    missing = {
+        "acc_mutual_info": survey.likelihoods.count - survey.alone.count,
+        "brier_score": survey.several_right.count,
+    }
+    return tuple(score.name for score in SCORES if not missing.get(score.name))
+
+
 @dataclass(frozen=True)
 class _Method:
     name: str
@@ -102,6 +114,7 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
         is_helm=survey.is_helm_output,
         num_outputs=settings.num_outputs,
         stops=survey.stops,
+        likelihoods=find_likelihood_scores(survey),
     )
     scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):
@@ -131,6 +144,16 @@ def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
     method = settings.method or _infer_method(settings, survey, problems)
+    row = survey.likelihoods.row
+    if row is not None and method != "generation":
+        row.place.error(
+            "likelihoods",
+            message=f"rows with likelihoods are rows of method generation, and the method is {method}",
+            hint='use "method": "generation"',
+            code="likelihoods",
+            is_integrity=True,
+        )
+        return _Method("generation")
     if method not in JOINT_METHODS or survey.helm.count:
         return _Method(method)
     row = survey.thoughts.row
@@ -189,6 +212,8 @@ def _infer_method(settings: Settings, survey: Survey, problems: Problems) -> str
             code="missing-key",
         )  # fmt: skip
     row = survey.choice.row
+    if survey.likelihoods.count:
+        return "generation"
     if row is None or survey.choice.count < survey.rows or survey.few_options.count:
         return "generation"
     if survey.options_in_text.count == survey.rows:

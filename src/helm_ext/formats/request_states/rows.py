@@ -11,12 +11,13 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, show
-from helm_ext.evalset import RecordedState
+from helm_ext.evalset import Likelihood, RecordedState
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.attributes import read_attributes
 from helm_ext.formats.request_states.header import SPLITS, Context, read_split
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
+from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
 from helm_ext.formats.request_states.models import STATE, known_keys
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
@@ -76,6 +77,8 @@ class Row:
     """Keys of the state that the format does not know, if there are any."""
     is_right: bool = True
     """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
+    likelihoods: list[Likelihood] | None = None
+    """What is recorded instead of a text, in the order of the references."""
     only: Literal["live", "recorded"] | None = None
     helm_id: str = ""
     attributes: dict[str, str] | None = None
@@ -157,14 +160,19 @@ class RowReader:
             else:
                 lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
+        likelihoods = None if is_plain else read_likelihoods(value)
         labels, labels_from = None, "prefix"
         may_have_labels = (
             is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)
         )
         if self._reads_labels and may_have_labels:
             mapping = self._find_mapping(value, place)
-            labels = self._read_labels(mapping, references, tags, place, is_helm=is_helm)
+            labels = self._read_labels(
+                mapping, references, tags, place, is_helm=is_helm, by_position=likelihoods is not None
+            )
             labels_from = mapping.comes_from
+        if likelihoods is not None and self.problems.errors == errors:
+            settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
         attributes = read_attributes(value, self.context.by, place) if self.context.by else None
         return Row(
             place,
@@ -191,6 +199,7 @@ class RowReader:
             is_right=self.problems.errors == errors,
             attributes=attributes,
             source_scores=state.source_scores,
+            likelihoods=likelihoods,
         )
 
     def _check_input(self, given: Mapping[str, Any], place: Place) -> None:
@@ -236,9 +245,13 @@ class RowReader:
         place: Place,
         *,
         is_helm: bool,
+        by_position: bool,
     ) -> dict[str, int] | None:
-        """Return label to position in the references; None where completions are not read as labels."""
-        needs_labels = len(tags) > 1 and (not all(tags) or self.context.method in JOINT_METHODS)
+        """Return label to position in the references; None where completions are not read as labels.
+
+        `by_position`: options are told apart by their places, so two of them may read the same.
+        """
+        needs_labels = len(tags) > 1 and (not all(tags) or by_position or self.context.method in JOINT_METHODS)
         if mapping.labels is None and (is_helm or not needs_labels):
             return None
         options = [reference["output"]["text"] for reference in references]
@@ -250,7 +263,7 @@ class RowReader:
         except LabelError as error:
             self._report_labels(error, mapping, place)
             return None
-        is_clear = _check_options(options, tags, place)
+        is_clear = by_position or _check_options(options, tags, place)
         if (
             mapping.labels is not None
             and is_clear

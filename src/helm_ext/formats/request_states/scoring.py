@@ -10,6 +10,7 @@ from typing import Any, Literal
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
 from helm_ext.evalset import Scoring
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
+from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 from helm_ext.scoring.stops import StopCensus
 
 __all__ = ["FileKind", "check_scoring", "default_metrics", "make_scoring"]
@@ -32,6 +33,8 @@ class FileKind:
     num_outputs: int
     stops: StopCensus
     """The references of evaluated rows that hold stop sequences."""
+    likelihoods: tuple[str, ...] = ()
+    """Where rows were recorded by log-probabilities: the scores of these that are defined for all rows."""
 
 
 def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
@@ -39,6 +42,8 @@ def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
 
     Short answers: equal in the normal form; HELM's own files keep HELM's metric. Options: the option chosen is right.
     """
+    if kind.likelihoods:
+        return kind.likelihoods, "acc"
     if kind.method.startswith("multiple_choice_separate"):
         return ("exact_match",), "exact_match"
     if kind.output_format == "list":
@@ -67,12 +72,12 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
     metrics, main = default_metrics(kind)
     if "metrics" in chosen:
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
-        _check_metrics(metrics, output_format, path("metrics"), report)
+        _check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods)
         if main not in metrics and metrics:
             main = metrics[0]
     if "main_metric" in chosen:
         main = chosen["main_metric"]
-        if main not in metrics and "metrics" not in chosen and find_unnamable(main, output_format) is None:
+        if main not in metrics and "metrics" not in chosen and _is_namable(main, kind):
             metrics = (*metrics, main)
         main = _find_main_stat(main, metrics, output_format, kind.num_outputs, path("main_metric"), report)
     else:
@@ -106,7 +111,7 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
     """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
     for chosen, inside in ((overrides, ()), (given, ("scoring",))):
         if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
-            _check_metrics(chosen["metrics"], output_format, (*inside, "metrics"), report)
+            _check_metrics(chosen["metrics"], output_format, (*inside, "metrics"), report, _ANY)
         for key in _PATTERNS:
             if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
                 check_regex(chosen[key], (*inside, key), report)
@@ -141,13 +146,33 @@ def check_regex(pattern: str, path: Path, report: Problems) -> None:
         report.add(path, f"{show(pattern)} is no regular expression: {error}", code="regex")
 
 
-def _check_metrics(metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Problems) -> None:
+_ANY = tuple(score.name for score in LIKELIHOOD_SCORES)
+
+
+def _check_metrics(
+    metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Problems, likelihoods: Sequence[str]
+) -> None:
+    """Report what cannot be measured. `likelihoods`: the scores of log-probabilities that are defined for all rows."""
     if not metrics:
         report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
     for name in metrics:
-        unnamable = find_unnamable(name, output_format)
+        unnamable = find_unnamable(name, output_format, has_likelihoods=bool(likelihoods))
         if unnamable:
             report.add(path, *unnamable, code="metrics")
+        elif likelihoods and name in _ANY and name not in likelihoods:
+            report.add(path, f"{name} is not defined for all rows", _UNDEFINED[name], code="metrics")
+
+
+_UNDEFINED = {
+    "acc_mutual_info": "each likelihood needs `alone`, its log-probability without the question",
+    "brier_score": "it needs exactly one right option in each row",
+}
+
+
+def _is_namable(name: str, kind: FileKind) -> bool:
+    if name in _ANY:
+        return name in kind.likelihoods
+    return find_unnamable(name, kind.output_format, has_likelihoods=bool(kind.likelihoods)) is None
 
 
 def _find_main_stat(

@@ -66,6 +66,12 @@ class Survey:
         self.helm = First()
         self.ours = First()
         """Rows of the output of a run of ours."""
+        self.likelihoods = First()
+        """Rows that were recorded by log-probabilities of their options."""
+        self.alone = First()
+        """Those of them with log-probabilities without the question."""
+        self.several_right = First()
+        """Those of them with several right options."""
         self._thoughts, self._train_thoughts = First(), First()
         self._last_labels: dict[str, int] | None = None
         self.label_sets: dict[tuple[str, ...], Row] = {}
@@ -105,6 +111,12 @@ class Survey:
             census = self._train_stops if is_train else self.stops
             if sum(map(census.add, row.golds)):
                 (self._train_with_stop if is_train else self.with_stop).add(row)
+        if row.likelihoods is not None:
+            self.likelihoods.add(row)
+            if row.likelihoods[0].get("alone") is not None:
+                self.alone.add(row)
+            if len(row.golds) > 1:
+                self.several_right.add(row)
         if row.is_helm:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):

@@ -84,6 +84,8 @@ def _states(instance: Instance, split: str, findings: Findings) -> Iterator[dict
     state: dict[str, Any] = {"instance": made, **_nested(extra, "state")}
     if "labels" in extra:
         state["answer_mapping"] = extra["labels"]
+    if "likelihoods" in extra:
+        state["likelihoods"] = extra["likelihoods"]
     recorded = extra.get("recorded")
     if recorded is None:
         yield state

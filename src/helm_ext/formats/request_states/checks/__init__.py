@@ -9,6 +9,7 @@ from __future__ import annotations
 from helm_ext.formats.request_states.checks.completions import (
     IncompleteRecordings,
     MissingRecordings,
+    MixedRecordings,
     ReasonedAnswers,
     UnmappedCompletions,
 )
@@ -55,6 +56,7 @@ _RULES: tuple[type[Rule], ...] = (
     Ids,
     MissingRecordings,
     IncompleteRecordings,
+    MixedRecordings,
     UnmappedCompletions,
     StrayKeys,
     StopsInReferences,

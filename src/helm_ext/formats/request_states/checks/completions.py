@@ -15,7 +15,13 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.survey import First
 
-__all__ = ["IncompleteRecordings", "MissingRecordings", "ReasonedAnswers", "UnmappedCompletions"]
+__all__ = [
+    "IncompleteRecordings",
+    "MissingRecordings",
+    "MixedRecordings",
+    "ReasonedAnswers",
+    "UnmappedCompletions",
+]
 
 
 class MissingRecordings(Rule):
@@ -65,6 +71,29 @@ class IncompleteRecordings(Rule):
                 f"with log-probabilities; here {there} of {needed} are recorded",
                 hint="completions that name an option are scored with method generation or multiple_choice_joint",
                 code="incomplete-recording",
+            )
+
+
+class MixedRecordings(Rule):
+    """Rows recorded by a text beside rows recorded by log-probabilities: a score would be of a part of them."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.found = First()
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        if row.likelihoods is None and row.found[0][1] is not None and row.split != "train":
+            self.found.add(row)
+
+    def report(self, file: File) -> None:
+        if file.survey.likelihoods.count and self.found.row is not None:
+            self.found.row.place.error(
+                "likelihoods",
+                message=f"missing in {count(self.found.count, 'row', 'rows')} with a completion, and other rows have "
+                "them",
+                hint="put the rows that were asked for a text into a file of their own",
+                code="likelihoods",
+                is_integrity=True,
             )
 
 

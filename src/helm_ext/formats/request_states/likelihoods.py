@@ -1,0 +1,84 @@
+"""What a state says that was asked by log-probabilities: one sum for each option (docs/adapter_spec.md, "Likelihoods").
+
+The option that wins is the completion: its label. So such a row is recorded as any other, and reports show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helm_ext.errors import show
+from helm_ext.evalset import EXTRA_KEY, Likelihood
+from helm_ext.formats.request_states.reading import Place
+from helm_ext.formats.request_states.recorded import find_result
+from helm_ext.scoring.scores.likelihoods import find_winner
+
+__all__ = ["read_likelihoods", "settle_completion"]
+
+
+def read_likelihoods(state: Mapping[str, Any]) -> list[Likelihood] | None:
+    """Return the state's likelihoods, also those of a finished run of ours; None where it has none."""
+    found = state.get("likelihoods")
+    if found is None:
+        earlier = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY)
+        found = earlier.get("likelihoods") if isinstance(earlier, dict) else None
+    return found or None
+
+
+def settle_completion(
+    state: dict[str, Any],
+    likelihoods: Sequence[Likelihood],
+    options: Sequence[str],
+    labels: Mapping[str, int] | None,
+    place: Place,
+) -> None:
+    """Make the label of the option that wins the state's completion, where the file gives none.
+
+    `options` are the texts of the references, `labels` says where the option of each label stands among them. What
+    contradicts them is reported.
+    """
+    if labels is None or len(set(labels.values())) < len(options):
+        _report(place, message="likelihoods compare options, and not every option of the row has a label")
+        return
+    if len(likelihoods) != len(options):
+        _report(
+            place,
+            message=f"there are {len(options)} references, and likelihoods of {len(likelihoods)}",
+            hint="give one for each reference, in their order",
+        )
+        return
+    names = {position: label for label, position in labels.items()}
+    for position, (one, option) in enumerate(zip(likelihoods, options, strict=True)):
+        if one["text"].strip() not in (option.strip(), names[position].strip()):
+            _report(
+                place, position, "text",
+                message=f"{show(one['text'])} is neither the text of reference {position}, {show(option)}, nor its "
+                f"label, {show(names[position])}",
+                hint="give one for each reference, in their order",
+            )  # fmt: skip
+            return
+    if len({one.get("alone") is None for one in likelihoods}) > 1:
+        _report(place, message="`alone` is given for some options and not for others")
+        return
+    winner = names[find_winner([one["logprob"] for one in likelihoods])]
+    result = find_result(state)
+    if result is None:
+        state["request"] = {**(state.get("request") or {}), "result": {"success": True}}
+        result = state["request"]["result"]
+    if result.get("success") is False:
+        return
+    completions = result.get("completions")
+    if not completions or not completions[0].get("text"):
+        result["success"] = True
+        result["completions"] = [{**(completions[0] if completions else {}), "text": winner}]
+    elif completions[0]["text"].strip() != winner.strip():
+        _report(
+            place,
+            message=f"the likeliest option is {show(winner)}, and the completion is {show(completions[0]['text'])}",
+            hint="leave the completion out, or give the label of the first of the likeliest options",
+        )
+
+
+def _report(place: Place, *where: int | str, message: str, hint: str = "") -> None:
+    place.error("likelihoods", *where, message=message, hint=hint, code="likelihoods", is_integrity=True)

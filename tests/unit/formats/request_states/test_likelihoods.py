@@ -1,0 +1,129 @@
+"""Rows of format 1 that were asked by log-probabilities, from file to scores and back."""
+
+import json
+
+import pytest
+from request_states_files import answered, choice, errors, write
+
+from helm_ext.errors import RunEntryError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import conversion, request_states
+from helm_ext.formats.registry import get_format
+
+
+def compared(text, likelihoods, correct=0, options=None, **instance):
+    """A row whose options have these log-probabilities: `{text: logprob}`."""
+    made = [{"text": option, "logprob": logprob} for option, logprob in likelihoods.items()]
+    return {**choice(text, options or list(likelihoods), correct, **instance), "likelihoods": made}
+
+
+ROWS = [
+    compared("Which metal is liquid?", {"iron": -3.5, "mercury": -4.0}, correct=1, id="a"),
+    compared("Which metal is yellow?", {"gold": -1.0, "tin": -2.0}, id="b"),
+]
+
+
+def test_the_likeliest_option_is_the_completion(tmp_path):
+    evalset = request_states.load(write(tmp_path / "f.jsonl", ROWS))
+    assert evalset.adapter_spec.method == "generation"
+    assert evalset.scoring.metrics == ("acc", "acc_norm", "acc_bytes", "brier_score")
+    assert evalset.scoring.main_metric == "acc"
+    extras = [row_extra(instance) for instance in evalset.instances]
+    assert [e["recorded"]["states"][0]["result"]["completions"] for e in extras] == [[{"text": "A"}], [{"text": "A"}]]
+    assert extras[0]["likelihoods"] == [{"text": "iron", "logprob": -3.5}, {"text": "mercury", "logprob": -4.0}]
+    assert evalset.counts["recorded"] == 2
+
+
+def test_options_may_be_named_by_their_labels_and_read_the_same(tmp_path):
+    rows = [compared("Which?", {"A": -2.0, "B": -2.0}, correct=1, options=["tin", "tin"])]
+    evalset = request_states.load(write(tmp_path / "f.jsonl", rows))
+    result = row_extra(evalset.instances[0])["recorded"]["states"][0]["result"]
+    assert result["completions"] == [{"text": "A"}]
+
+
+def test_mutual_information_is_measured_where_all_rows_have_it(tmp_path):
+    rows = json.loads(json.dumps(ROWS))
+    for one in rows[0]["likelihoods"]:
+        one["alone"] = -1.0
+    path = write(tmp_path / "f.jsonl", rows)
+    assert "acc_mutual_info" not in request_states.load(path).scoring.metrics
+    assert any(
+        "acc_mutual_info is not defined for all rows" in one for one in errors(path, metrics=["acc_mutual_info"])
+    )
+    for one in rows[1]["likelihoods"]:
+        one["alone"] = -1.0
+    write(path, rows)
+    assert "acc_mutual_info" in request_states.load(path).scoring.metrics
+    del rows[1]["likelihoods"][0]["alone"]
+    assert any("`alone` is given for some options" in one for one in errors(write(path, rows)))
+
+
+def test_several_right_options_have_no_brier_score(tmp_path):
+    rows = json.loads(json.dumps(ROWS))
+    rows[0]["instance"]["references"][0]["tags"] = ["correct"]
+    evalset = request_states.load(write(tmp_path / "f.jsonl", rows))
+    assert evalset.scoring.metrics == ("acc", "acc_norm", "acc_bytes")
+
+
+def test_a_row_may_be_not_run_or_failed(tmp_path):
+    failed = {**ROWS[0], "request": {"result": {"success": False}}}
+    evalset = request_states.load(write(tmp_path / "f.jsonl", [failed, ROWS[1], choice("Which?", ["tin", "zinc"])]))
+    assert [row_extra(i)["recorded"]["status"] for i in evalset.instances] == ["failed", "ok", "not_run"]
+    assert [("likelihoods" in row_extra(i)) for i in evalset.instances] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"likelihoods": [{"text": "iron", "logprob": -1}]}, "there are 2 references, and likelihoods of 1"),
+        (
+            {"likelihoods": [{"text": "mercury", "logprob": -1}, {"text": "iron", "logprob": -2}]},
+            'likelihoods.0.text: "mercury" is neither the text of reference 0, "iron", nor its label, "A"',
+        ),
+        ({"request": {"result": {"completions": [{"text": "B"}]}}}, 'the likeliest option is "A", and the completion'),
+        ({"likelihoods": [{"text": "iron"}, {"text": "mercury", "logprob": -1}]}, "likelihoods.0.logprob: missing"),
+        (
+            {"likelihoods": [{"text": "iron", "logprob": "-1"}, {"text": "mercury", "logprob": -2}]},
+            "likelihoods.0.logprob",
+        ),
+        ({"answer_mapping": {"B": "mercury"}}, "not every option of the row has a label"),
+    ],
+)
+def test_what_contradicts_is_refused(tmp_path, row, message):
+    found = errors(write(tmp_path / "f.jsonl", [{**ROWS[0], **row}, ROWS[1]]))
+    assert len(found) == 1
+    assert message in found[0].replace("[0]", ".0")
+
+
+def test_another_method_is_refused(tmp_path):
+    path = write(tmp_path / "f.jsonl", ROWS, {"max_train_instances": 0, "method": "multiple_choice_joint"})
+    assert any("method generation, and the method is multiple_choice_joint" in one for one in errors(path))
+
+
+def test_texts_beside_likelihoods_are_refused(tmp_path):
+    rows = [*ROWS, answered(choice("Which?", ["tin", "zinc"], id="c"), "A")]
+    assert any("missing in 1 row with a completion" in one for one in errors(write(tmp_path / "f.jsonl", rows)))
+
+
+def test_scores_of_likelihoods_are_refused_where_there_are_none(tmp_path):
+    path = write(tmp_path / "f.jsonl", [answered(choice("Which?", ["tin", "zinc"]), "A")])
+    assert any('"acc_norm" cannot be measured here' in one for one in errors(path, metrics=["acc_norm"]))
+    assert any('"acc" is none of the metrics' in one for one in errors(path, main_metric="acc"))
+
+
+def test_likelihoods_are_written_again(tmp_path):
+    evalset = request_states.load(write(tmp_path / "f.jsonl", ROWS))
+    get_format("adapter_spec").write(evalset, tmp_path / "g.jsonl", conversion.WriteOptions(tmp_path / "f.jsonl"))
+    again = request_states.load(tmp_path / "g.jsonl")
+    assert [row_extra(i) for i in again.instances] == [row_extra(i) for i in evalset.instances]
+    assert again.scoring == evalset.scoring
+
+
+def test_a_live_run_is_refused(tmp_path):
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+
+    from helm_ext.adaptation.wrap import _require_texts
+
+    evalset = request_states.load(write(tmp_path / "f.jsonl", ROWS))
+    with pytest.raises(RunEntryError, match="would be asked for texts"):
+        _require_texts(evalset.instances, AdapterSpec(model_deployment="openai/gpt-4"))
