@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
-from typing_extensions import NotRequired
-
-from helm_ext.evalset import Source, SourceScore
+from helm_ext.evalset import Likelihood, Source, SourceScore
 
 __all__ = ["Answer", "Likelihood", "Message", "Opened", "Row", "Source", "SourceScore"]
 
@@ -23,19 +21,6 @@ class Message(TypedDict):
 
     role: str
     content: str
-
-
-class Likelihood(TypedDict):
-    """What a model made of one option: no text, but how likely it is after the question."""
-
-    text: str
-    """The option as it was scored, without what stands between question and answer."""
-    logprob: float
-    """Sum of the log-probabilities of its tokens, in nats."""
-    greedy: NotRequired[bool]
-    """Whether the model would have written just this."""
-    alone: NotRequired[float]
-    """Its log-probability without the question (lm-eval's `acc_mutual_info`)."""
 
 
 @dataclass(slots=True)
