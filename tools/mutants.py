@@ -223,8 +223,8 @@ def try_module(module: str, sample: int | None, seed: int) -> bool:
         print(f"{mutant}: {outcome}\n  - {change[1]}\n  + {change[2]}")
     share = noticed / max(noticed + missed, 1)
     print(
-        f"{module}: {len(drawn)} of {len(every)} mutants tried, {noticed} noticed ({hanging} by their time), {same} equivalent,",
-        f"{missed} not noticed; {share:.1%} of those that differ",
+        f"{module}: {len(drawn)} of {len(every)} mutants tried, {noticed} noticed ({hanging} by their time),",
+        f"{same} equivalent, {missed} not noticed; {share:.1%} of those that differ",
         flush=True,
     )
     return not missed and share >= ENOUGH
