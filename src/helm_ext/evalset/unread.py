@@ -60,11 +60,13 @@ class UnreadRows(Sequence[Instance]):
 
     def fill(self, unread: Sequence[_Unread]) -> None:
         """Read these, in one pass."""
-        waiting = sorted(unread, key=lambda instance: instance.place)
-        places = list(dict.fromkeys(instance.place for instance in waiting))
-        found = dict(zip(places, self._read(places), strict=True))
-        for instance in waiting:
-            _become(instance, found[instance.place])
+        waiting: dict[int, set[_Unread]] = {}
+        for instance in unread:
+            waiting.setdefault(instance.place, set()).add(instance)
+        places = sorted(waiting)
+        for place, found in zip(places, self._read(places), strict=True):
+            for instance in waiting[place]:
+                _become(instance, found)
 
     def fill_one(self, unread: _Unread) -> None:
         """Read one. Nobody knows which is next, so all are read, once."""
