@@ -72,8 +72,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("options", "options", "`label` and `text`, where completions are read as labels",
            _of_row(lambda row: [{"label": key, "text": text} for key, text in (row.options or {}).items()] or None)),
     Column("completion", "text", "the first completion; null where there is none", _of_first_completion("text")),
-    Column("completions", "completions", "all of them: `text`, `logprob`, `finish_reason`, `thinking`; where each option "
-           "was asked about by itself, its `reference_index` (from 0) and `request_mode`",
+    Column("completions", "completions", "all of them: `text`, `logprob`, `finish_reason`, `thinking`; where each "
+           "option was asked about by itself, its `reference_index` (from 0) and `request_mode`",
            _of_row(lambda row: row.completions)),
     Column("answer", "text", "what the completion was scored as: the option it was read as, or the extracted text; "
            "null where nothing was read in it", _of_row(lambda row: row.read.text)),

@@ -25,11 +25,11 @@ from helm_ext.analysis.every_eval_ever_samples import SampleWriter, to_line
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
-from helm_ext.errors import DatasetIntegrityError, count
+from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
-from helm_ext.formats.every_eval_ever.schema import ENUMS, VERSION
+from helm_ext.formats.every_eval_ever.schema import VERSION
 
-__all__ = ["Publisher", "Written", "write_every_eval_ever"]
+__all__ = ["Publisher", "Written", "has_scores", "write_every_eval_ever"]
 
 JSONObject = dict[str, Any]
 
@@ -70,19 +70,22 @@ def write_every_eval_ever(
     Raises DatasetIntegrityError, before anything is written, for a run none of whose stats is a score, and for files
     that exist, unless `replace`; DatasetError for broken runs.
     """
-    publisher = publisher or Publisher()
-    records = [_Record(run, publisher) for run in runs]
-    without = [record.run.name for record in records if not record.results]
-    if without:
-        raise DatasetIntegrityError(
-            f"{without[0]}: none of the stats of its rows is a score, and a record of Every Eval Ever is about scores"
-            + (f" (so it is with {count(len(without) - 1, 'more run')})" if without[1:] else "")
-            + "\n  hint: leave it out, or export it with --to parquet"
-        )
+    records = [_Record(run, publisher or Publisher()) for run in runs]
+    for record in records:
+        if not record.results:
+            raise DatasetIntegrityError(
+                f"{record.run.name}: none of the stats of its rows is a score, and a record of Every Eval Ever is "
+                "about scores\n  hint: leave it out, or export it with --to parquet"
+            )
     for record in records:
         if (target / record.path).exists() and not replace:
             raise DatasetIntegrityError(f"{target / record.path}: exists\n  hint: --replace overwrites it")
     return [record.write(target) for record in records]
+
+
+def has_scores(run: RunFiles) -> bool:
+    """Whether any stat of the run's rows is a score."""
+    return bool(find_scores(run.row_stats.names))
 
 
 class _Record:
@@ -325,10 +328,3 @@ def _to_component(text: str) -> str:
 def _to_bound(value: float) -> float | str:
     """Return a bound as the schema wants it: the words for infinite ones."""
     return value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def require_choice(option: str, field: str, value: str) -> str:
-    """Return one of the words that the schema allows. Raises ValueError."""
-    if value not in ENUMS[field]:
-        raise ValueError(f"{option} {value}: expected one of {', '.join(ENUMS[field])}")
-    return value
