@@ -5,12 +5,12 @@ The table in docs/how-to/export.md is made of `COLUMNS` (`to_table`); a test hol
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from helm_ext.analysis.lines import to_json
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.run_files import RunFiles
 
@@ -152,4 +152,4 @@ def _plain_messages(messages: Sequence[dict[str, Any]] | None) -> list[dict[str,
 
 
 def _plain(content: Any) -> str:
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return content if isinstance(content, str) else to_json(content)

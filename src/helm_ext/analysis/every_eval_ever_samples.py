@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from helm_ext.analysis.lines import to_json
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
 
-__all__ = ["SampleWriter", "to_hash", "to_line"]
+__all__ = ["SampleWriter", "to_hash"]
 
 JSONObject = dict[str, Any]
 
@@ -45,6 +46,11 @@ class SampleWriter:
         self._start = {"schema_version": VERSION, "evaluation_id": evaluation_id, "model_id": model_id}
         self._dataset = dataset
         self._results = results
+        self._places = {
+            key: _place(name.get("split"), name.get("sub_split"), name.get("perturbation")) for name, key, _ in results
+        }
+        self._knows_sub_splits = any(name.get("sub_split") is not None for name, _, _ in results)
+        """Whether stats are told apart by sub-split: HELM's are, ours are not."""
         self.scored: Counter[str] = Counter()
         """By the canonical text of a stat's full name: rows with a value."""
         self.left_out: Counter[str] = Counter()
@@ -55,16 +61,15 @@ class SampleWriter:
         shared = self._to_shared(row)
         by_key = {stat_key(stat["name"]): name for name, stat in row.stats.items()}
         scores = row.scores
-        place = _place(row.split, None, row.perturbation)
+        scored = set()
         for name, key, result_id in self._results:
-            stat = by_key.get(key)
-            value = scores.get(stat) if stat is not None else None
-            if value is not None:
+            if by_key.get(key) in scores:
+                scored.add(name["name"])
                 self.scored[key] += 1
-                yield self._to_sample(row, shared, name["name"], result_id, value, error=row.error)
-            elif place == _place(name.get("split"), None, name.get("perturbation")) and (
-                name.get("sub_split") in (None, row.sub_split)
-            ):
+                yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=row.error)
+        place = _place(row.split, row.sub_split if self._knows_sub_splits else None, row.perturbation)
+        for name, key, result_id in self._results:
+            if name["name"] not in scored and self._places[key] == place:
                 self.left_out[key] += 1
                 why = row.error or _LEFT_OUT.get(row.left_out or "", "no score was made of this row")
                 yield self._to_sample(row, shared, name["name"], result_id, 0.0, error=why)
@@ -134,7 +139,7 @@ class SampleWriter:
         if row.prompt:
             return row.prompt
         if row.messages and len(row.messages) > 1:
-            return json.dumps(row.messages, ensure_ascii=False)
+            return to_json(row.messages)
         return None
 
     def _choices(self, row: Prediction) -> list[str] | None:
@@ -188,11 +193,6 @@ def to_hash(raw: str, reference: Sequence[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def to_line(sample: JSONObject) -> bytes:
-    """Return a line of the file. Half of a surrogate pair, which no file can hold, becomes a question mark."""
-    return json.dumps(sample, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
-
-
 def _place(split: str | None, sub_split: str | None, perturbation: JSONObject | None) -> str:
     """Return what rows and stats have in common."""
     named = {key: value for key, value in (perturbation or {}).items() if key != "computed_on"}
@@ -201,7 +201,7 @@ def _place(split: str | None, sub_split: str | None, perturbation: JSONObject | 
 
 def _content(message: JSONObject) -> str:
     content = message.get("content")
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return content if isinstance(content, str) else to_json(content)
 
 
 def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str]:
@@ -218,6 +218,4 @@ def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str
     own = {**row.attributes, **{key: value for key, value in row.data.items() if key != KEPT}}
     known = {key: value for key, value in said.items() if value is not None}
     known |= {key if key not in known else f"data.{key}": value for key, value in own.items() if value is not None}
-    return {
-        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in known.items()
-    }
+    return {key: value if isinstance(value, str) else to_json(value) for key, value in known.items()}

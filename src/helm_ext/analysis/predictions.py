@@ -6,7 +6,6 @@ requests of one instance and trial are one row, in the order in which they were 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,8 +107,10 @@ def _to_prediction(
     extra: JSONObject = extra_data.get(EXTRA_KEY) or {}
     results: list[JSONObject] = [state.get("result") or {} for state in states]
     left_out = extra.get("left_out")
-    # Of a row that was left out HELM holds a stand-in for a completion.
-    answered = [] if left_out else [(s, r) for s, r in zip(states, results, strict=True) if r.get("completions")]
+    # Of a row that was left out, and of a request that failed, HELM holds a stand-in for a completion.
+    answered = [(s, r) for s, r in zip(states, results, strict=True) if r.get("success") and r.get("completions")]
+    if left_out:
+        answered = []
     completions = [
         _to_completion(completion, state, keeps_zero=keeps_zero)
         for state, result in answered
@@ -186,8 +187,3 @@ def _to_completion(completion: JSONObject, state: JSONObject, *, keeps_zero: boo
     if made["logprob"] is not None and not math.isfinite(made["logprob"]):
         made["logprob"] = None
     return made
-
-
-def to_json_text(value: Any) -> str:
-    """Return a value as JSON on one line, keys in their order."""
-    return json.dumps(value, ensure_ascii=False)

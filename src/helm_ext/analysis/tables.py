@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from helm_ext.analysis.columns import Column, Kind, find_columns, to_row
+from helm_ext.analysis.lines import to_json, to_line
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
 from helm_ext.files.writing import open_part
@@ -62,7 +63,7 @@ def write_jsonl(runs: Sequence[RunFiles], target: Path, *, replace: bool = False
     def write(file: BinaryIO) -> int:
         rows = 0
         for row in _rows(columns, runs):
-            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False).encode() + b"\n")
+            file.write(to_line(dict(zip(names, row, strict=True))))
             rows += 1
         return rows
 
@@ -123,14 +124,14 @@ _PANDAS = {"integer": "Int64", "number": "float64", "boolean": "boolean"}
 
 
 def _rows(columns: Sequence[Column], runs: Sequence[RunFiles]) -> Iterator[Row]:
-    """Yield the rows of all runs. Half of a surrogate pair, which no file can hold, becomes U+FFFD."""
+    """Yield the rows of all runs. Half of a surrogate pair, which no file can hold, becomes a question mark."""
     for run in runs:
         for prediction in run.predictions():
             row = to_row(columns, run, prediction)
             try:
-                json.dumps(row, ensure_ascii=False).encode()
+                to_json(row).encode()
             except UnicodeEncodeError:
-                row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+                row = json.loads(to_json(row).encode("utf-8", "replace"))
             yield row
 
 
@@ -153,7 +154,7 @@ def _require_place(target: Path, *, replace: bool) -> None:
 def _cell(kind: Kind, value: Any) -> Any:
     if value is None or kind in ("text", "integer", "number"):
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return to_json(value)
 
 
 def _write_batches(
@@ -177,7 +178,7 @@ def _write_batches(
 
 
 def _for_arrow(kind: Kind, value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if kind == "JSON" and value is not None else value
+    return to_json(value) if kind == "JSON" and value is not None else value
 
 
 def _to_schema(columns: Sequence[Column]) -> pa.Schema:
