@@ -28,7 +28,7 @@ from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
-from helm_ext.formats.every_eval_ever.schema import VERSION
+from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
 
 __all__ = ["Publisher", "Written", "has_scores", "write_every_eval_ever"]
 
@@ -97,7 +97,7 @@ class _Record:
         self.publisher = publisher
         self.source: JSONObject = run.metric_arguments.get("source") or {}
         """Where the completions come from (`helm_ext.evalset.Source`), for files that another tool wrote."""
-        self.original: JSONObject = (self.source.get("settings") or {}).get("every_eval_ever") or {}
+        self.original: JSONObject = (self.source.get("settings") or {}).get(KEPT) or {}
         """What the record said that the run was made of, where it was one of Every Eval Ever."""
         self.model_id = str(run.adapter_spec.get("model") or run.adapter_spec.get("model_deployment") or "unknown")
         self.facts = describe_scores(run.run_spec, find_scores(run.row_stats.names))
@@ -293,6 +293,8 @@ class _Record:
             "max_train_instances": str(spec.get("max_train_instances")),
             "stop_sequences": json.dumps(spec.get("stop_sequences") or [], ensure_ascii=False),
         }
+        if spec.get("multi_label"):
+            details["multi_label"] = "true"
         return {"generation_args": arguments, "additional_details": details}
 
     def _source_stats(self) -> dict[str, str]:

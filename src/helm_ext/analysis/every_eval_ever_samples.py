@@ -84,7 +84,7 @@ class SampleWriter:
             **self._start,
             "evaluation_name": original.get("evaluation_name") or self._dataset,
             "evaluation_result_id": result_id,
-            "sample_id": row.instance_id,
+            "sample_id": kept.get("sample_id", row.instance_id),
             **shared,
             "evaluation": {"score": value, "is_correct": value == 1.0, **shared["evaluation"]},
         }
@@ -138,6 +138,8 @@ class SampleWriter:
         """Return what the model was sent, where it is more than the bare question: a conversation as JSON."""
         if row.prompt:
             return row.prompt
+        if row.input and "raw" in (row.data.get(KEPT) or {}):
+            return row.input  # the prompt as the original record has it
         if row.messages and len(row.messages) > 1:
             return to_json(row.messages)
         return None
@@ -212,10 +214,18 @@ def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str
         "sub_split": row.sub_split,
         "perturbation": row.perturbation,
         "answer_label": row.read.label,
+        "option_labels": list(row.options) if row.options else None,
         "left_out": row.left_out,
         "other_outputs": list(other_outputs) or None,
     }
     own = {**row.attributes, **{key: value for key, value in row.data.items() if key != KEPT}}
     known = {key: value for key, value in said.items() if value is not None}
-    known |= {key if key not in known else f"data.{key}": value for key, value in own.items() if value is not None}
-    return {key: value if isinstance(value, str) else to_json(value) for key, value in known.items()}
+    texts = {key: _as_text(value) for key, value in known.items()}
+    for key, value in own.items():
+        if value is not None and texts.get(key) != _as_text(value):
+            texts[key if key not in texts else f"data.{key}"] = _as_text(value)
+    return texts
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else to_json(value)
