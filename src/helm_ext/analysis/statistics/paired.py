@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helm_ext.analysis.intervals import (
+from helm_ext.analysis.statistics.intervals import (
     Interval,
     clustered_error,
     clustered_interval,
@@ -70,7 +70,7 @@ def compare_rows(
 ) -> Comparison:
     """Compare two models' scores of the same rows, in the same order: one number a row each.
 
-    `clusters` as in `helm_ext.analysis.intervals.mean_interval`. Raises ValueError for sequences of unequal length, no
+    `clusters` as in `helm_ext.analysis.statistics.intervals.mean_interval`. Raises ValueError for sequences of unequal length, no
     rows, and numbers that are not finite.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)

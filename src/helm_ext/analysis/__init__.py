@@ -1,1 +1,0 @@
-"""Finished runs: how sure their numbers are, and which of two models is better."""
