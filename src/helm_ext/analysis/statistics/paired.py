@@ -70,8 +70,8 @@ def compare_rows(
 ) -> Comparison:
     """Compare two models' scores of the same rows, in the same order: one number a row each.
 
-    `clusters` as in `helm_ext.analysis.statistics.intervals.mean_interval`. Raises ValueError for sequences of unequal length, no
-    rows, and numbers that are not finite.
+    `clusters` as in `intervals.mean_interval`. Raises ValueError for sequences of unequal length, no rows, and numbers
+    that are not finite.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
