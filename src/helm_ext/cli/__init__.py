@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from helm_ext.cli.compare import compare, plan
 from helm_ext.cli.convert import convert
 from helm_ext.cli.export import export
 from helm_ext.cli.hub import hub_app
@@ -52,6 +53,8 @@ def _options(
 for command in (validate, preview, score, convert):
     app.command(epilog=describe_arguments())(command)
 app.command()(export)
+app.command()(compare)
+app.command()(plan)
 app.command()(schema)
 app.command("schema-path")(schema_path)
 app.add_typer(hub_app, name="hub")
