@@ -98,7 +98,6 @@ class ImportReader(Reader):
             value["request"] = {"result": {"success": False, "error": row.failed}}
         elif row.likelihoods:
             value["likelihoods"] = list(row.likelihoods)
-            value["request"] = {"result": _to_result([_likeliest(row)])}
         elif row.answers:
             value["request"] = {"result": _to_result(row.answers)}
         source = self._opened.source
@@ -138,13 +137,6 @@ def _find_same_options(row: Row) -> str:
     right = {text for text, label in zip(texts, row.options, strict=True) if label in row.gold}
     wrong = {text for text, label in zip(texts, row.options, strict=True) if label not in row.gold}
     return "two options read the same, and one of them is right" if right & wrong else ""
-
-
-def _likeliest(row: Row) -> Answer:
-    """Return the label of the likeliest option, the first of equals, as an answer."""
-    values = [one["logprob"] for one in row.likelihoods]
-    best = values.index(max(values))
-    return Answer([*(row.options or {})][best] if row.options else row.likelihoods[best]["text"])
 
 
 def _to_result(answers: Sequence[Answer]) -> dict[str, Any]:
