@@ -83,8 +83,8 @@ SCORES = (
         likelihood_function=acc,
         display_name="Accuracy (likeliest option)",
         short_display_name="acc",
-        description="Fraction of rows whose likeliest option is right; of rows with one option, of those that the model "
-        "would have written.",
+        description="Fraction of rows whose likeliest option is right; where rows have one option, fraction of rows in "
+        "which the model would have written it.",
     ),
     Score(
         "acc_norm",
