@@ -41,8 +41,10 @@ class ImportReader(Reader):
 
     is_imported = True
 
-    def __init__(self, opened: Opened, problems: Problems) -> None:
+    def __init__(self, opened: Opened, problems: Problems, *, needs_gold: bool = True) -> None:
+        """Read `opened`; `needs_gold`: whether its rows are compared with what is right."""
         super().__init__(opened.path, problems)
+        self._needs_gold = needs_gold
         self._opened = opened
         source = opened.source
         spec = {**dict.fromkeys(_NOTHING_AROUND, ""), "method": "generation", "max_train_instances": 0}
@@ -102,7 +104,10 @@ class ImportReader(Reader):
             value["request"] = {"result": _to_result(row.answers)}
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
-        return State(place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None)
+        return State(
+            place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,
+            needs_gold=self._needs_gold,
+        )  # fmt: skip
 
     def _to_input(self, row: Row) -> dict[str, Any]:
         if isinstance(row.question, str):

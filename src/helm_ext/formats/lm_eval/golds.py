@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from helm_ext.errors import show
 from helm_ext.formats.lm_eval.requests import RequestError
+from helm_ext.formats.lm_eval.samples import to_score
 
 __all__ = ["Reading", "Targets", "find_in", "read_texts_of_target"]
 
@@ -77,10 +78,10 @@ class Targets:
     """The first line that is read differently as position and as text."""
     _seen: int = 0
 
-    def see(self, sample: Mapping[str, Any], options: Sequence[str], winner: int, line: int, *, checks: bool) -> None:
-        """Take one more line; `winner` is the position of its likeliest option. `checks`: whether `acc` is ours."""
+    def see(self, sample: Mapping[str, Any], options: Sequence[str], winner: int, line: int) -> None:
+        """Take one more line; `winner` is the position of its likeliest option."""
         self._seen += 1
-        acc = sample.get("acc") if checks and "acc" in sample["metrics"] else None
+        acc = to_score(sample["acc"]) if "acc" in sample["metrics"] else None
         read: dict[Reading, list[int]] = {}
         for way in self._ways:
             if way.unread is not None:

@@ -50,7 +50,8 @@ def open_samples(
             given = Options(chosen, gold, gold_kind, index_base)
             found = survey(file.path, report, given)
     cleaner = make_cleaner(report.exact_match) if wants else None
-    maker = RowMaker(file.path, found, given, by=by, cleaner=cleaner)
+    main_score = _choose_main_score(report, found, given, file.path)
+    maker = RowMaker(file.path, found, given, by=by, cleaner=cleaner, needs_gold=not main_score)
     digest = sha256(f"{found.digest}{report.digest}".encode()).hexdigest() if report.digest else found.digest
     return Opened(
         path=str(file.path),
@@ -59,6 +60,7 @@ def open_samples(
         digest=lambda: digest,
         adapter_spec={"method": "chat"} if found.is_chat else {},
         scoring=_choose_scoring(report, found),
+        main_score=main_score,
     )
 
 
@@ -76,6 +78,18 @@ def _choose_filter(found: Survey, name: str | None, path: Path) -> str:
         hint = did_you_mean(name, filters) if name else ""
         raise _refuse(path, message, hint or f"filter=NAME chooses one: {', '.join(filters)}")
     return name
+
+
+def _choose_main_score(report: Report, found: Survey, given: Options, path: Path) -> str:
+    """Return the harness's score that is the main one, where code of the task's own says what is right; else ""."""
+    if not report.scores_itself or given.gold or given.filter:
+        return ""
+    if not found.score_names:
+        raise _refuse(
+            path, "the task's scores are made by code of its own (process_results), and none is a mean of its rows",
+            "gold=doc.KEY names what is right, and we score",
+        )  # fmt: skip
+    return found.score_names[0]
 
 
 def _choose_scoring(report: Report, found: Survey) -> dict[str, Any]:
@@ -120,8 +134,8 @@ def _notes(report: Report, found: Survey) -> Sequence[str]:
         notes.append(f"a limit: {report.effective:,} of the task's {report.original:,} rows were asked")
     if report.scores_itself:
         notes.append(
-            "the task's scores are made by code of its own (process_results): those are lm-eval's; ours compare the "
-            "answer with `target`"
+            "the task's scores are made by code of its own (process_results): they are all there is; metrics=NAME or "
+            "gold=doc.KEY scores the answers here"
         )
     notes += [
         f"filter {name} found nothing ([invalid]) in {number} of {count(rows, 'row')}"

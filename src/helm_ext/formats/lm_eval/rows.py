@@ -22,16 +22,24 @@ class RowMaker:
     """Makes the rows of one file, which was surveyed."""
 
     def __init__(
-        self, path: Path, found: Survey, options: Options, *, by: Sequence[str], cleaner: Cleaner | None
+        self,
+        path: Path,
+        found: Survey,
+        options: Options,
+        *,
+        by: Sequence[str],
+        cleaner: Cleaner | None,
+        needs_gold: bool,
     ) -> None:
         """`by`: keys of `doc` that rows keep under their own names; `cleaner`: what golds and filtered answers go
-        through.
+        through; `needs_gold`: whether a row without a gold is left out of the score.
         """
         self.path = path
         self.found = found
         self.options = options
         self.by = by
         self.cleaner = cleaner
+        self.needs_gold = needs_gold
 
     def rows(self) -> Iterator[Row]:
         """Yield one row a question, in the order of the file. Raises DatasetError."""
@@ -77,7 +85,7 @@ class RowMaker:
 
     def _add_texts(self, row: Row, sample: Mapping[str, Any], entry: Entry) -> None:
         golds = self._read_golds(sample, None) if self.found.gold_kind else read_texts_of_target(sample)
-        if golds is None or (self.found.gold_kind and not golds):
+        if not golds and self.needs_gold:
             row.unscored = "the row has no target"
         clean = self.cleaner
         row.gold = tuple(golds or ()) if clean is None else tuple(clean(gold) for gold in golds or ())
@@ -91,15 +99,15 @@ class RowMaker:
         cut = 0 if asked.has_contexts else len(self.found.delimiter)
         texts = [option[cut:] for option in asked.options]
         row.options = options = label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
-        if self.found.reading is None:
+        if self.found.gold_kind is not None:
             row.gold = self._read_golds(sample, options)
-        else:
+        elif self.found.reading is not None:
             positions = READINGS[self.found.reading](sample, texts)
             if positions is None:
                 raise RequestError("target names no option")
             labels = list(options)
             row.gold = [labels[position] for position in positions if 0 <= position < len(labels)]
-        if not row.gold:
+        if not row.gold and self.needs_gold:
             row.unscored = "the target names no option"
         row.likelihoods = [_to_likelihood(text, *found) for text, found in zip(texts, _columns(asked), strict=True)]
 

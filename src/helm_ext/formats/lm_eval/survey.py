@@ -182,8 +182,8 @@ class _Columns:
             if self.golds is not None:
                 labels = label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
                 self.golds.see(find_in(sample["doc"], self._key()), labels, number)
-            else:
-                self.targets.see(sample, texts, winner, number, checks=not self.report.scores_itself)
+            elif not self.report.scores_itself:
+                self.targets.see(sample, texts, winner, number)
 
     def _key(self) -> str:
         return (self.options.gold or "").removeprefix("doc.")
@@ -215,7 +215,7 @@ class _Columns:
         found.delimiter = self._delimiter if self.with_delimiter else ""
         if self.golds is not None:
             found.gold_kind = self.golds.decide()
-        elif found.kind == "multiple_choice":
+        elif found.kind == "multiple_choice" and not self.report.scores_itself:
             try:
                 found.reading = self._choose()
             except TargetError as wrong:
