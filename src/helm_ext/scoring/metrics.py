@@ -15,7 +15,7 @@ from typing import Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
@@ -82,7 +82,7 @@ class EvalSetMetric(MetricInterface):
             aggregated_stats=[
                 *aggregated,
                 *summarize(self.list_scores, aggregated),
-                *(count_differences(self.source, self.scoring.main_metric, rows) if self.source else ()),
+                *(self._count_differences(rows, self.source) if self.source else ()),
                 *break_down(self.scoring.main_metric, self.attributes, rows, instances),
                 *count_left_out(scenario_state),
             ],
@@ -112,6 +112,10 @@ class EvalSetMetric(MetricInterface):
             described.update((metadata.name, metadata) for metadata in describe_source_scores(self.source))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
+
+    def _count_differences(self, rows: Sequence[PerInstanceStats], source: Mapping[str, Any]) -> list[Stat]:
+        same = [score.name for score in self.scores if score.kind == "likelihoods"]  # these are the harness's by rule
+        return count_differences(source, self.scoring.main_metric, rows, same=same)
 
     def find_scores(self) -> Mapping[str, Score]:
         """Return the scores that may be named. A format's own metric may have more; this touches no file."""

@@ -1,12 +1,13 @@
 """The scores that another tool gave the same rows, as stats beside ours: `lm_eval_exact_match`.
 
 They are what the tool wrote, never computed again. Of each, a second stat says how many rows it scored otherwise than
-our main metric: an importer that misread a file, or two rules that differ, is seen there.
+our main metric (of log-probabilities: our metric of that name): an importer that misread a file, or two rules that
+differ, is seen there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,21 +24,27 @@ _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""
 
 
-def count_differences(source: Mapping[str, Any], main_metric: str, rows: Iterable[PerInstanceStats]) -> list[Stat]:
-    """Return for each score of the source on how many rows our main metric differs: `sum`, of `count` that have both.
+def count_differences(
+    source: Mapping[str, Any], main_metric: str, rows: Iterable[PerInstanceStats], *, same: Collection[str] = ()
+) -> list[Stat]:
+    """Return for each score of the source on how many rows ours differs: `sum`, of `count` that have both.
 
-    `source` is `Source.to_args()`. A score that no row can be compared by has no such stat.
+    `source` is `Source.to_args()`. Ours is the metric of the same name if it is one of `same`, else the main metric. A
+    score that no row can be compared by has no such stat.
     """
-    names = {score["stat"] for score in source["scores"].values()}
+    partners = {}
+    for name, score in source["scores"].items():
+        metric = name.partition(",")[0]  # lm-eval's names go on with the filter
+        partners[score["stat"]] = metric if metric in same else main_metric
     compared: dict[MetricName, Stat] = {}
     for row in rows:
-        ours = next((stat.mean for stat in row.stats if stat.name.name == main_metric and stat.count), None)
-        if ours is None:
-            continue
+        ours = {stat.name.name: stat.mean for stat in row.stats if stat.count}
         for stat in row.stats:
-            if stat.name.name in names and stat.mean is not None:
-                name = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
-                compared.setdefault(name, Stat(name)).add(int(abs(stat.mean - ours) > _CLOSE))
+            partner = partners.get(stat.name.name)
+            if partner is None or stat.mean is None or (mine := ours.get(partner)) is None:
+                continue
+            name = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
+            compared.setdefault(name, Stat(name)).add(int(abs(stat.mean - mine) > _CLOSE))
     return list(compared.values())
 
 

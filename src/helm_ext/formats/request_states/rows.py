@@ -152,7 +152,7 @@ class RowReader:
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         is_untagged, lack = False, None
-        if True not in tags and not is_helm and not state.unscored:
+        if True not in tags and not is_helm and not state.unscored and state.needs_gold:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
@@ -160,7 +160,7 @@ class RowReader:
             else:
                 lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
-        likelihoods = None if is_plain else read_likelihoods(value)
+        likelihoods = None if is_plain or state.unscored else read_likelihoods(value)
         labels, labels_from = None, "prefix"
         may_have_labels = (
             is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)

@@ -160,7 +160,8 @@ def _check_metrics(
         if unnamable:
             report.add(path, *unnamable, code="metrics")
         elif likelihoods and name in _ANY and name not in likelihoods:
-            report.add(path, f"{name} is not defined for all rows", _UNDEFINED[name], code="metrics")
+            hint = _UNDEFINED.get(name, "it compares the options of a row, and some rows have one alone")
+            report.add(path, f"{name} is not defined for all rows", hint, code="metrics")
 
 
 _UNDEFINED = {

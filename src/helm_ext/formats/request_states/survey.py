@@ -72,6 +72,8 @@ class Survey:
         """Those of them with log-probabilities without the question."""
         self.several_right = First()
         """Those of them with several right options."""
+        self.single = First()
+        """Those of them with one option alone."""
         self._thoughts, self._train_thoughts = First(), First()
         self._last_labels: dict[str, int] | None = None
         self.label_sets: dict[tuple[str, ...], Row] = {}
@@ -117,6 +119,8 @@ class Survey:
                 self.alone.add(row)
             if len(row.golds) > 1:
                 self.several_right.add(row)
+            if len(row.likelihoods) == 1:
+                self.single.add(row)
         if row.is_helm:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
