@@ -34,6 +34,7 @@ _OURS = {
     "adapter_spec": "helm_ext.formats.request_states.format:FORMAT",
     "ultraeval": "helm_ext.formats.ultraeval.format:FORMAT",
     "innodata": "helm_ext.formats.innodata.format:FORMAT",
+    "table": "helm_ext.formats.table.format:FORMAT",
 }
 """Name of the run entry to where the object stands. A format of ours is one line here."""
 
