@@ -146,5 +146,9 @@ def name_stats(metric: str) -> list[str]:
 
 def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
     """Return what a reader of the scores must know."""
+    stats = read_stats(run_spec, folder)
     main = run_spec.scenario_spec.args["main_metric"]
-    return [] if main in read_stats(run_spec, folder) else [f"warning: no row has a value for the main metric {main}"]
+    warnings = [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
+    if "perplexity" in stats and "ece_10_bin" not in stats:  # as in running: HELM's log is not shown here
+        warnings.append("warning: no calibration metrics: uncertainty-calibration, or scikit-learn, cannot be imported")
+    return warnings

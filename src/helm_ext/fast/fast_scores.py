@@ -3,6 +3,9 @@
 The functions restate those of helm/benchmark/metrics/evaluate_reference_metrics.py;
 tests/contract/test_runner_sources.py fails when HELM changes them.
 
+HELM's module itself is imported only for the other names: it takes one and a half seconds of CPU, for NLTK,
+scikit-learn, scipy.stats and datasets (tests/integration/test_startup.py).
+
 Plain equivalent: the functions of the same names there. Held equal by tests/unit/fast/test_fast_stats.py,
 test_normal_form and test_quasi_matches.
 """
@@ -14,9 +17,6 @@ import string
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
-
-from helm.benchmark.metrics import evaluate_reference_metrics
-from nltk.metrics.scores import f_measure
 
 __all__ = ["SCORE_NAMES", "get_score", "normalize_text"]
 
@@ -30,6 +30,14 @@ def normalize_text(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
 
 
+def _exact_match(gold: str, prediction: str | None) -> float:
+    return int(bool(prediction) and gold.strip() == (prediction or "").strip())
+
+
+def _prefix_exact_match(gold: str, prediction: str | None) -> float:
+    return int(bool(prediction) and (prediction or "").strip().startswith(gold.strip()))
+
+
 def _quasi_exact_match(gold: str, prediction: str | None) -> float:
     return int(bool(prediction) and normalize_text(gold) == normalize_text(prediction or ""))
 
@@ -39,11 +47,19 @@ def _quasi_prefix_exact_match(gold: str, prediction: str | None) -> float:
 
 
 def _f1_score(gold: str, prediction: str) -> float:
-    score = f_measure(set(normalize_text(gold).split()), set(normalize_text(prediction).split()))
-    return 0.0 if score is None else score
+    right, found = set(normalize_text(gold).split()), set(normalize_text(prediction).split())
+    if not right or not found:
+        return 0.0
+    common = len(right & found)
+    if not common:
+        return 0
+    # nltk.metrics.scores.f_measure, to the last bit and to the type.
+    return 1.0 / (0.5 / (common / len(found)) + (1 - 0.5) / (common / len(right)))
 
 
 _FASTER: dict[str, Callable[[str, str], float]] = {
+    "exact_match": _exact_match,
+    "prefix_exact_match": _prefix_exact_match,
     "quasi_exact_match": _quasi_exact_match,
     "quasi_prefix_exact_match": _quasi_prefix_exact_match,
     "f1_score": _f1_score,
@@ -56,7 +72,7 @@ _RENAMED = {
     "code_eval_acc": "code_eval",
 }
 _SAME_NAME = (  # noqa: SIM905 - a table of names reads better as words
-    "exact_match quasi_leave_articles_exact_match prefix_exact_match exact_match_indicator final_number_exact_match "
+    "quasi_leave_articles_exact_match exact_match_indicator final_number_exact_match "
     "exact_set_match iou_set_match f1_set_match cider bleu_1 bleu_4 chinese_bleu_1 cleva_math_result_match "
     "absolute_value_difference wer_score mer_score wip_score cer_score chinese_wer_score chinese_mer_score "
     "chinese_wip_score chinese_cer_score"
@@ -76,9 +92,11 @@ def get_score(name: str) -> Callable[[Any, Any], float]:
     """Return the function of a metric name. Raises NameError, as HELM does, for a name that it does not know."""
     if name in _FASTER:
         return _FASTER[name]
+    if name not in SCORE_NAMES:
+        raise NameError(f"{name} is not in the list of metric functions.")
+    from helm.benchmark.metrics import evaluate_reference_metrics
+
     if name in _ROUGE:
         maker, kind = _ROUGE[name]
         return getattr(evaluate_reference_metrics, maker)(kind)
-    if name not in SCORE_NAMES:
-        raise NameError(f"{name} is not in the list of metric functions.")
     return getattr(evaluate_reference_metrics, _RENAMED.get(name, name))

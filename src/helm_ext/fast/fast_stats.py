@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy
 from helm.benchmark.adaptation.adapter_spec import (
     ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED,
     ADAPT_MULTIPLE_CHOICE_SEPARATE_ORIGINAL,
@@ -24,18 +23,15 @@ from helm.benchmark.adaptation.adapter_spec import (
     AdapterSpec,
 )
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.metrics import evaluate_reference_metrics
-from helm.benchmark.metrics.basic_metrics import (
-    BasicGenerationMetric,
-    BasicReferenceMetric,
-    compute_calibration_metrics,
-    compute_perplexity_metrics,
-)
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
+from helm.benchmark.metrics.metric import get_unique_stat_by_name
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import singleton
-from helm.common.hierarchical_logger import hlog
+from helm.common.hierarchical_logger import hlog, hwarn
+from scipy.special import softmax
 
 from helm_ext.fast.fast_scores import get_score
 from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
@@ -44,9 +40,7 @@ from helm_ext.fast.request_stats import RequestValues, Values, language_modeling
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import MetricMetadata
-    from helm.benchmark.metrics.metric_name import MetricName
     from helm.benchmark.metrics.metric_service import MetricService
-    from helm.benchmark.metrics.statistic import Stat
 
 __all__ = ["FastGenerationMetric", "FastReferenceMetric", "Reading"]
 
@@ -87,6 +81,8 @@ class FastGenerationMetric(OnePassMetric):
         return f"BasicMetric({','.join(self.names)})"  # HELM's log says the same
 
     def get_metadata(self) -> list[MetricMetadata]:
+        from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric  # slow: see fast_scores
+
         return BasicGenerationMetric(self.names).get_metadata()
 
     def select(self, scenario_state: ScenarioState, trial: int, instance: Instance) -> list[RequestState]:
@@ -122,14 +118,35 @@ class FastGenerationMetric(OnePassMetric):
         return compute_row
 
     def derive(self, stats: dict[MetricName, Stat]) -> list[Stat]:
-        return compute_perplexity_metrics(stats)
+        return _derive_perplexity(stats)
 
     def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Stats]) -> list[Stat]:
         lowest = next((stat.min for name, stat in stats.items() if name.name == "logprob"), None)
         if lowest is None or lowest >= 0:
             hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
             return []
+        try:
+            from helm.benchmark.metrics.basic_metrics import compute_calibration_metrics
+        except ImportError as error:
+            hwarn(f"no calibration metrics: HELM computes them with modules that cannot be imported here: {error}")
+            return []
         return compute_calibration_metrics(rows)
+
+
+def _derive_perplexity(stats: Mapping[MetricName, Stat]) -> list[Stat]:
+    """Restate `compute_perplexity_metrics`."""
+    logprob, tokens, size = (
+        get_unique_stat_by_name(stats.values(), name) for name in ("logprob", "num_perplexity_tokens", "num_bytes")
+    )
+    derived: list[Stat] = []
+    if logprob is None:
+        return derived
+    if tokens is not None and tokens.sum > 0:
+        derived.append(Stat(MetricName("perplexity")).add(math.e ** (-logprob.sum / tokens.sum)))
+    if size is not None and size.sum > 0:
+        derived.append(Stat(MetricName("bits_per_byte")).add(-logprob.sum / size.sum / math.log(2)))
+        derived.append(Stat(MetricName("logprob_per_byte")).add(logprob.sum / size.sum))
+    return derived
 
 
 def _max_prob(logprob: float, context: Context) -> Stats:
@@ -155,6 +172,8 @@ def read_as_helm(state: RequestState, adapter_spec: AdapterSpec) -> Reading:
     if state.output_mapping is not None:
         pattern = adapter_spec.output_mapping_pattern
         if pattern:
+            from helm.benchmark.metrics import evaluate_reference_metrics
+
             apply = evaluate_reference_metrics._apply_output_mapping_pattern  # noqa: SLF001
             predictions = [apply(pattern, prediction) for prediction in predictions]
         predictions = [state.output_mapping.get(prediction) for prediction in predictions]
@@ -177,6 +196,8 @@ def _score(
             texts = [(r.output.text, r.test_cases) for r in state.instance.references if CORRECT_TAG in r.tags]
         best_of_all: float | None = None
         if name == "pass":  # HumanEval: pass@k
+            from helm.benchmark.metrics import evaluate_reference_metrics
+
             results = [score(text, prediction) for text in texts for prediction in predictions]
             n, passed = len(results), int(sum(results))
             best = evaluate_reference_metrics.pass_at_k_estimator(n, passed, 1)
@@ -210,6 +231,8 @@ class FastReferenceMetric(OnePassMetric):
         return "BasicReferenceMetric"
 
     def get_metadata(self) -> list[MetricMetadata]:
+        from helm.benchmark.metrics.basic_metrics import BasicReferenceMetric
+
         return BasicReferenceMetric().get_metadata()
 
     def select(self, scenario_state: ScenarioState, trial: int, instance: Instance) -> list[RequestState]:
@@ -261,7 +284,7 @@ def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Ca
     best = [index for index, score in enumerate(scores) if score >= highest]
     right = sum(CORRECT_TAG in references[index].tags for index in best)
     return [
-        ("max_prob", float(np.max(scipy.special.softmax(scores)))),
+        ("max_prob", float(np.max(softmax(scores)))),
         ("exact_match", right / len(best)),
         ("predicted_index", best[0]),
     ]

@@ -10,10 +10,10 @@ of a recorded run. Held equal by tests/unit/fast/test_fast_stats.py, test_genera
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm.benchmark.metrics import efficiency_metrics
-from helm.benchmark.metrics.basic_metrics import get_num_bytes
 from helm.common.hierarchical_logger import hwarn
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.window_services.window_service import WindowService
+    from helm.common.request import Token
 
     from helm_ext.fast.one_pass import Context, Parts
 
@@ -185,8 +186,14 @@ def language_modeling_parts(state: RequestState, context: Context) -> Parts:
         if tokens[0].text == "":
             tokens = tokens[1:]
         tokens = tokens[skipped:]
-    counts = (len(tokens), get_num_bytes(tokens)) if tokens else (0, 0)
+    counts = (len(tokens), _count_bytes(tokens)) if tokens else (0, 0)
     shared = context.once("tokens", counts, lambda: context.stats(zip(_TOKENS, counts, strict=True)))
     if "logprob" in context.left_out:
         return [shared]
     return [[context.single("logprob", sum([token.logprob for token in tokens]))], shared]
+
+
+def _count_bytes(tokens: Sequence[Token]) -> int:
+    """Restate `get_num_bytes`: tokens that are bytes are written as such, in hexadecimal digits."""
+    texts = [token.text for token in tokens]
+    return sum([text.count("\\x") if text.startswith("bytes:") else len(text.encode()) for text in texts])

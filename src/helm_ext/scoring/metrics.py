@@ -15,7 +15,6 @@ from typing import Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric, InstancesPerSplitMetric
 from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
@@ -24,6 +23,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG
 
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
+from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options
 from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
 from helm_ext.scoring.completeness import REPORT_METADATA, count_left_out, find_unmeasured, take_scored
@@ -70,7 +70,7 @@ class EvalSetMetric(MetricInterface):
         state = take_scored(scenario_state)
         scored = state.request_states
         unmeasured = find_unmeasured(state.adapter_spec, scored)
-        metrics: list[MetricInterface] = [InstancesPerSplitMetric()]
+        metrics: list[MetricInterface] = [InstanceCountMetric()]
         if any(s.reference_index is None for s in scored):
             metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, self._get_reader(state.adapter_spec)))
         if any(s.reference_index is not None for s in scored):
@@ -91,12 +91,14 @@ class EvalSetMetric(MetricInterface):
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
+        from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric  # slow
+
         described = {
             metadata.name: metadata
             for metric in (
                 BasicGenerationMetric(names=self.helm_metrics),
                 BasicReferenceMetric(),
-                InstancesPerSplitMetric(),
+                InstanceCountMetric(),
             )
             for metadata in metric.get_metadata()
         }

@@ -423,3 +423,27 @@ def test_memory_is_bounded_where_no_request_is_like_another(monkeypatch):
     assert {len(made) for context in contexts for made in context._remembered.values()} <= {1, 2, 3, 4, 5}
     helms = evaluate(BasicGenerationMetric(["exact_match"]), state)
     assert [row.stats for row in ours.per_instance_stats] == [row.stats for row in helms.per_instance_stats]
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_instances_are_counted_as_by_helm(trials):
+    from helm.benchmark.metrics.basic_metrics import InstancesPerSplitMetric
+
+    from helm_ext.fast.instance_counts import InstanceCountMetric
+
+    request = Request(model="m", model_deployment="m", prompt="")
+    states = [
+        RequestState(
+            instance=Instance(Input(f"{n}"), [], "test" if n % 3 else "valid", sub_split="hard" if n % 2 else None, id=f"{n}"),
+            reference_index=None, request_mode=None, train_trial_index=trial, output_mapping=None, request=request,
+            result=None, num_train_instances=0, prompt_truncated=False,
+        )
+        for trial in range(trials)
+        for n in range(7 - trial)
+    ]  # fmt: skip
+    state = ScenarioState(AdapterSpec(num_train_trials=trials), states)
+    ours, helms = (metric.evaluate(state, None, "", 1) for metric in (InstanceCountMetric(), InstancesPerSplitMetric()))
+    assert [asdict_without_nones(stat) for stat in ours.aggregated_stats] == [
+        asdict_without_nones(stat) for stat in helms.aggregated_stats
+    ]
+    assert InstanceCountMetric().get_metadata() == InstancesPerSplitMetric().get_metadata()

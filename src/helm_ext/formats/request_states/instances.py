@@ -1,17 +1,18 @@
-"""Rows become HELM Instances: ids, what each carries for adapter and metrics, and the digest of the questions."""
+"""Rows become HELM Instances: ids, and what each carries for adapter and metrics.
+
+Imported where instances are made, not where files are only checked: HELM's classes take half a second to import.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY, quick
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
+from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import CORRECT, Row
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
 
-__all__ = ["Builder", "assign_ids", "digest_question", "digest_questions", "to_perturbation"]
+__all__ = ["Builder", "assign_ids"]
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
@@ -195,37 +196,3 @@ def _input(given: dict[str, Any]) -> Input:
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
     )
-
-
-def to_perturbation(given: Mapping[str, Any] | None) -> Any:
-    """Return HELM's description of a perturbation; None where there is none.
-
-    Raises ValueError if HELM knows none such.
-    """
-    if not given:
-        return None
-    # Slow to import, and only perturbed rows need it.
-    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-    from helm.common.codec import from_json
-
-    try:
-        return from_json(json.dumps(given), PerturbationDescription)
-    except Exception as error:  # whatever the codec raises, the file is what is wrong
-        raise ValueError(f"HELM knows no such perturbation: {show(given)}") from error
-
-
-def digest_question(row: Row) -> int:
-    """Return a number for what a row asks and what is right."""
-    content = canonical_json([row.instance, row.labels if row.labels_from != "prefix" else None])
-    return int.from_bytes(blake2b(content, digest_size=32).digest(), "big")
-
-
-def digest_questions(header: Mapping[str, Any], rows: int) -> str:
-    """Return the digest of a file without its completions and without whose they are: `EvalSet.question_digest`.
-
-    It says which runs are comparable. Files that hold the completions of several models agree in it; the order of the
-    rows (`rows` is the sum of their numbers) does not count. The header does, for it makes the prompts and the scores.
-    """
-    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
-    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
-    return sha256(content).hexdigest()

@@ -19,7 +19,6 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.header_models import FileModel
-from helm_ext.formats.request_states.instances import Builder, assign_ids, digest_question, digest_questions
 from helm_ext.formats.request_states.plan import (
     Plan,
     assign_splits,
@@ -27,6 +26,7 @@ from helm_ext.formats.request_states.plan import (
     make_plan,
     request_decoding,
 )
+from helm_ext.formats.request_states.questions import digest_question, digest_questions
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
@@ -230,6 +230,8 @@ def _count(plan: Plan, survey: Survey) -> dict[str, int]:
 
 def _build(content: _Content, file: File, options: Options) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
+    from helm_ext.formats.request_states.instances import Builder, assign_ids
+
     plan, survey, header = file.plan, file.survey, content.header.keys
     spec = make_adapter_spec(plan, survey)
     builder = Builder(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, did_you_mean, show
+from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.table.layouts import Layout, find_layout
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.table import Cells, Table
@@ -229,9 +230,9 @@ def _position(mark: str) -> int:
     return int(mark) if mark.isdecimal() else ord(mark.casefold()) - ord("a")
 
 
-def option_labels(columns: Sequence[str]) -> list[str] | None:
-    """Return the labels that columns of options are called by (`A`, `option_b`); None where they are no letters."""
+def option_labels(columns: Sequence[str]) -> list[str]:
+    """Return the labels that columns of options are called by (`A`, `option_b`); A, B, ... where they are no letters."""
     marks = [match[2] for column in columns if (match := _GROUP.fullmatch(column.strip())) is not None]
-    if len(marks) != len(columns) or any(mark.isdecimal() for mark in marks):
-        return None
+    if len(marks) != len(columns) or any(mark.isdecimal() for mark in marks) or len(set(marks)) < len(marks):
+        return list(to_options(columns))
     return [mark.upper() for mark in marks]

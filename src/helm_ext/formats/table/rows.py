@@ -73,7 +73,7 @@ class RowReader:
         self._options = options
         self._adapt = roles.layout.adapt if roles.layout is not None and _uses_adapted(roles) else None
         self._is_live = not roles.output and not roles.likelihoods
-        self._labels = option_labels(roles.options) if len(roles.options) > 1 else None
+        self._labels = option_labels(roles.options) if len(roles.options) > 1 else []
         names = table.class_labels.get(roles.gold)
         self._class_names = to_options(names) if names and not roles.options else None
         self._shuffles = self._is_live and roles.layout is not None and roles.layout.shuffles
@@ -302,6 +302,8 @@ class RowReader:
                 return None if columns[0].startswith("\0") else read_options(value)
             return read_options(value)
         texts = [look_up(cells, column) for column in columns]
+        if all(type(text) is str and text for text in texts):
+            return dict(zip(self._labels, texts, strict=True))
         while texts and texts[-1] in (None, ""):
             texts.pop()
         for column, text in zip(columns, texts, strict=False):
@@ -309,7 +311,7 @@ class RowReader:
                 raise CellError(f"the option {column} is empty, and a later one is not")
         if len(texts) < 2:
             raise CellError(f"expected two or more options, got {len(texts)}")
-        return label_options([to_text(text) for text in texts], self._labels and self._labels[: len(texts)])
+        return label_options([to_text(text) for text in texts], self._labels[: len(texts)])
 
     def _answers(self, cells: Cells, survey: Survey | None) -> list[Answer] | None:
         """Return what the model answered; None where the row was not run. `survey`: the outputs are positions."""

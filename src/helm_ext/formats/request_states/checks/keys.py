@@ -10,7 +10,7 @@ from helm_ext.errors import Path, count, format_path, show
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks.rule import ALL_ROWS, HASH_MASK, MOST_KEPT, File, Rule
 from helm_ext.formats.request_states.header import Header
-from helm_ext.formats.request_states.instances import to_perturbation
+from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.survey import First

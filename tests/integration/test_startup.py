@@ -1,0 +1,69 @@
+"""`helm-ext score` of a recorded file needs none of the large libraries that HELM's other metrics are built on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+LARGE = ("torch", "transformers", "spacy", "sklearn", "nltk", "datasets", "pandas", "scipy.stats")
+
+SCORE = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name in {large!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+sys.argv = ["helm-ext", "score", "rows.json", "--model", "m", "--json", *sys.argv[1:]]
+from helm_ext.cli import main
+main()
+"""
+
+
+def write_rows(folder, **completion):
+    states = [
+        {
+            "instance": {
+                "input": {"text": f"{n} + 1?"},
+                "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
+            },
+            "request": {"result": {"success": True, "completions": [{"text": str(n + n % 2), **completion}]}},
+        }
+        for n in range(40)
+    ]
+    spec = {"method": "generation", "max_train_instances": 0}
+    (folder / "rows.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+
+
+def score(folder, *large):
+    return subprocess.run(
+        [sys.executable, "-c", SCORE.format(large=large)], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("large", [LARGE])
+def test_texts_are_scored_without_large_libraries(tmp_path, large):
+    write_rows(tmp_path)
+    done = score(tmp_path, *large)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["metrics"]["exact_match"] == {"mean": 0.5, "count": 40}
+    assert found["metrics"]["f1_score"]["mean"] == 0.5
+
+
+def test_calibration_is_left_out_where_its_library_is_missing_and_said_so(tmp_path):
+    write_rows(tmp_path, logprob=-0.5, tokens=[{"text": "1", "logprob": -0.5}])
+    done = score(tmp_path, *LARGE)
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "benchmark_output/runs/score").glob("*/stats.json")
+    stats = json.loads(path.read_text())
+    names = {stat["name"]["name"] for stat in stats}
+    assert {"perplexity", "logprob"} <= names
+    assert "ece_10_bin" not in names
+    assert "no calibration metrics" in done.stderr
