@@ -81,7 +81,7 @@ def check_file(
     named |= format_.parse(arguments)
     try:
         for task in format_.tasks(named):
-            found, counted = format_.check(execute=not no_exec, **named, **task)
+            found, counted = format_.check(execute=not no_exec, **{**named, **task})
             problems = list(dict.fromkeys([*problems, *found]))
             counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
         if not any(problem.severity == "error" for problem in problems):

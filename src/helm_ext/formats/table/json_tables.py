@@ -32,7 +32,8 @@ def open_json(path: str) -> Table:
     if not newline and len(start) >= _PEEK_BYTES:  # a first line too long to look at
         is_lines = plain_suffix(path) in _LINES
     else:
-        is_lines = _is_object(first) and (bool(rest.strip()) or not _is_document(first))
+        is_alone = not rest.strip()
+        is_lines = _is_object(first) and not (is_alone and _is_document(first, plain_suffix(path) in _LINES))
     return JsonLinesTable(path) if is_lines else JsonObjectTable(path)
 
 
@@ -57,9 +58,11 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _is_document(line: bytes) -> bool:
-    """Whether the only line of a file, an object, holds rows and is none."""
-    return _find_rows(json.loads(line)) is not None
+def _is_document(line: bytes, is_called_lines: bool) -> bool:
+    """Whether the only line of a file, an object, holds rows, or columns, and is no row."""
+    value = json.loads(line)
+    holds_columns = bool(value) and all(isinstance(held, dict | list) for held in value.values())
+    return _find_rows(value) is not None or (holds_columns and not is_called_lines)
 
 
 class _JsonTable(Table):
@@ -276,7 +279,7 @@ def _find_rows(value: Any) -> list[Any] | None:
             return list(value[key])
     if value and all(key.isdecimal() and isinstance(row, dict) for key, row in value.items()):
         is_prediction = all("prediction" in row or "origin_prompt" in row for row in value.values())
-        return list(value.values()) if is_prediction else None
+        return [{"idx": key, **row} for key, row in value.items()] if is_prediction else None
     return None
 
 

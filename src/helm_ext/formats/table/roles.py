@@ -32,6 +32,9 @@ CANDIDATES: Mapping[str, Sequence[str]] = {
 OUTPUT_NAMES = frozenset(CANDIDATES["output"])
 """A column of another name is called after its model."""
 
+MOST_OPTIONS = 26
+"""There are letters for so many."""
+
 _GROUP = re.compile(r"(?:(option|opt|choice|ending|answer|sol)[ _-]?)?([a-z]|\d\d?)", re.IGNORECASE)
 """A column that holds one option: `A`, `option_a`, `choice1`."""
 
@@ -141,6 +144,8 @@ class _Chooser:
     def _options(self, gold: str) -> tuple[str, ...]:
         given = self._given.options
         if given is not None:
+            if len(given) > MOST_OPTIONS:
+                raise self._error(f"options= names {len(given)} columns", f"at most {MOST_OPTIONS}", "options")
             return tuple(self._known("options", column) for column in given)
         if found := self._of_layout("options"):
             return (found,)
@@ -178,7 +183,8 @@ class _Chooser:
                 columns = [group[mark] for mark in marks]
                 hint = f"name them: options={'+'.join(columns)}"
                 raise self._error(f"the columns of options have a gap: {', '.join(columns)}", hint, "options-gap")
-            groups.append([group[mark] for mark in marks])
+            if len(marks) <= MOST_OPTIONS:
+                groups.append([group[mark] for mark in marks])
         return groups
 
     def _of_headerless(self) -> Roles:
