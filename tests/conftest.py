@@ -13,7 +13,8 @@ hypothesis.settings.register_profile("same", derandomize=True)
 hypothesis.settings.register_profile("search", derandomize=False, max_examples=1_000)
 hypothesis.settings.load_profile("same")
 # For `make check` and `make mutants`: few examples, the same ones every time. Tests that say how many they need get them.
-hypothesis.settings.register_profile("check", max_examples=20, derandomize=True)
+# No deadline: on a busy machine a slow example would look like a change of the code that a test noticed.
+hypothesis.settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)
 
 
 @pytest.fixture(scope="session")

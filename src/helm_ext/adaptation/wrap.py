@@ -30,6 +30,7 @@ from helm_ext.adaptation.row_order import in_file_order
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, garbage, row_extra
 from helm_ext.evalset.copying import copy_with, make_template
+from helm_ext.evalset.unread import read_unread
 
 if TYPE_CHECKING:
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
@@ -80,6 +81,7 @@ class EvalSetAdapter(Adapter):
         Raises RecordedError when a recorded deployment meets rows without a usable recording, and RunEntryError when
         no row is left to evaluate.
         """
+        read_unread(instances)
         is_recorded = recorded.is_recorded(self.adapter_spec.model_deployment)
         if not any(EXTRA_KEY in (instance.extra_data or {}) for instance in instances):
             if is_recorded and instances:

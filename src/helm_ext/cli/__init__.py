@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from helm_ext.cli.convert import convert
+from helm_ext.cli.export import export
 from helm_ext.cli.hub import hub_app
 from helm_ext.cli.preview import preview
 from helm_ext.cli.schema import schema, schema_path
@@ -50,6 +51,7 @@ def _options(
 
 for command in (validate, preview, score, convert):
     app.command(epilog=describe_arguments())(command)
+app.command()(export)
 app.command()(schema)
 app.command("schema-path")(schema_path)
 app.add_typer(hub_app, name="hub")

@@ -232,6 +232,21 @@ class EvalSet:
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""
 
+    def splits(self) -> set[str | None]:
+        """Return the splits that there are."""
+        from helm_ext.evalset.unread import UnreadRows
+
+        if isinstance(self.instances, UnreadRows):
+            return {self.instances.split}
+        return {instance.split for instance in self.instances}
+
+    def has_options(self) -> bool:
+        """Whether there is a row whose completion is read as one of its options."""
+        from helm_ext.evalset.unread import UnreadRows
+
+        unread = isinstance(self.instances, UnreadRows)
+        return not unread and any("labels" in row_extra(instance) for instance in self.instances)
+
     @property
     def short_digest(self) -> str:
         """The first digits: what stands in run names and scenario arguments."""

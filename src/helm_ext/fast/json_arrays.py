@@ -17,8 +17,12 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
-__all__ = ["read_array"]
+__all__ = ["Place", "read_array", "read_element", "read_elements"]
+
+Place = tuple[int, int]
+"""Where an element stands in its file: its first byte, and how many there are."""
 
 CHUNK = 4 << 20
 _DIGITS = bytes(ord("0") if ord("0") <= byte <= ord("9") else ord(" ") for byte in range(256))
@@ -31,6 +35,12 @@ def read_array(path: Path, key: str | None = None) -> Iterator[Any]:
 
     Raises ValueError where the file is not JSON, and KeyError where the object has no such key.
     """
+    for _, element in read_elements(path, key):
+        yield element
+
+
+def read_elements(path: Path, key: str | None = None) -> Iterator[tuple[Place | None, Any]]:
+    """Yield what `read_array` yields, and where it stands, for `read_element`; None in files of another layout."""
     indent = b"  " if key is None else b"    "
     opening = b"[\n  {" if key is None else b'\n  "' + key.encode() + b'": [\n    {'
     with path.open("rb") as file:
@@ -41,8 +51,10 @@ def read_array(path: Path, key: str | None = None) -> Iterator[Any]:
             found = buffer.find(opening)
         if found < 0 or not buffer.startswith(opening if key is None else b"{\n"):
             document = json.loads(buffer + file.read())
-            yield from document if key is None else document[key]
+            yield from ((None, element) for element in (document if key is None else document[key]))
             return
+        start = 0
+        """Where the buffer begins in the file."""
         position = found + len(opening) - 1
         closing = b"\n" + indent + b"}"
         while True:
@@ -51,12 +63,19 @@ def read_array(path: Path, key: str | None = None) -> Iterator[Any]:
                 more = file.read(CHUNK)
                 if not more:
                     raise ValueError(f"{path}: the file ends in the middle of an array: it is not complete")
+                start += position
                 buffer, position = buffer[position:] + more, 0
                 continue
-            yield parse(buffer[position:last])
+            yield (start + position, last - position), parse(buffer[position:last])
             if buffer[last : last + 1] != b",":
                 return
             position = last + 1
+
+
+def read_element(file: BinaryIO, place: Place) -> Any:
+    """Return the element at a place that `read_elements` gave."""
+    file.seek(place[0])
+    return parse(file.read(place[1]))
 
 
 def parse(data: bytes) -> Any:

@@ -35,6 +35,7 @@ _OURS = {
     "ultraeval": "helm_ext.formats.ultraeval.format:FORMAT",
     "innodata": "helm_ext.formats.innodata.format:FORMAT",
     "table": "helm_ext.formats.table.format:FORMAT",
+    "every_eval_ever": "helm_ext.formats.every_eval_ever.format:FORMAT",
 }
 """Name of the run entry to where the object stands. A format of ours is one line here."""
 

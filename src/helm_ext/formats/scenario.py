@@ -29,6 +29,7 @@ from helm_ext.adaptation.row_order import order_for_sampling
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.copying import copy_with
+from helm_ext.evalset.unread import UnreadRows
 from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.format import Format
 
@@ -146,6 +147,8 @@ class EvalSetScenario(Scenario):
         garbage.relax()
         self.description = evalset.description or evalset.display_name or self.description
         self.tags = list(evalset.tags)
+        if isinstance(evalset.instances, UnreadRows):
+            return evalset.instances.hand_out()  # they have no recordings
         instances = order_for_sampling(evalset.instances, evalset.adapter_spec.eval_splits or EVAL_SPLITS)
         skips = self.arguments.get("missing", "skip" if self.skips_missing else "error") == "skip"
         return [skip_missing(i) for i in instances] if skips else instances

@@ -10,9 +10,10 @@ import hashlib
 import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
@@ -41,6 +42,7 @@ __all__ = [
     "check_ids",
     "check_records",
     "check_split",
+    "iter_checked",
     "open_bundle",
     "read_archive",
     "sha256_of",
@@ -84,18 +86,28 @@ class Bundle:
         """
         problems = Problems()
         counted = SplitCheck()
-        yield from self.stream(split, problems, counted, limit)
+        yield from self.stream(split, problems, counted, _first(limit))
         compare_with_meta(self, split, counted, problems)
         raise_for(problems.finish())
 
+    def pick(self, split: Split, places: Iterable[int]) -> Iterator[Record]:
+        """Yield the records at these places, counted from 0, of a split that was found sound; parse no others.
+
+        Raises DatasetError if it is not sound after all.
+        """
+        problems = Problems()
+        wanted = places if isinstance(places, range) else frozenset(places)
+        yield from islice(self.stream(split, problems, SplitCheck(), wanted), len(wanted))
+        raise_for(problems.finish())
+
     def stream(
-        self, split: Split, problems: Problems, counted: SplitCheck, limit: int | None = None
+        self, split: Split, problems: Problems, counted: SplitCheck, wanted: Container[int] | None = None
     ) -> Iterator[Record]:
         """Yield the sound records of a split and note what is wrong with the others; as `check_split`."""
         path = f"{self.path}/{MEMBERS[split]}"
         try:
             with self.open_split(split) as file:
-                yield from check_split(cast("BinaryIO", file), path, problems, counted, limit)
+                yield from check_split(cast("BinaryIO", file), path, problems, counted, wanted)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
             counted.unreadable = True
             problems.add(
@@ -116,17 +128,22 @@ class SplitCheck:
     unreadable: bool = False
 
 
+def _first(limit: int | None) -> Container[int] | None:
+    """Return the places of the first records; None for all."""
+    return None if limit is None else range(limit)
+
+
 def check_split(
-    file: BinaryIO, path: str, problems: Problems, counted: SplitCheck, limit: int | None = None
+    file: BinaryIO, path: str, problems: Problems, counted: SplitCheck, wanted: Container[int] | None = None
 ) -> Iterator[Record]:
     """Yield the sound records of a JSON Lines file, note what is wrong, and fill `counted` when all is read.
 
-    Lines after the first `limit` ones are counted and hashed; that they are records is not checked.
+    `wanted`: their places, from 0. Other lines are counted and hashed; that they are records is not checked.
     """
     hashes = hashlib.sha256()
     for number, line in read_rows(file, path, problems, hashes):
         counted.lines += 1
-        if line is None or (limit is not None and counted.lines > limit):
+        if line is None or (wanted is not None and counted.lines - 1 not in wanted):
             continue
         record = parse_record(line, Location(path, number), problems)
         if record is not None:
@@ -280,15 +297,21 @@ def check_records(
     With `limit` these are the first ones, and of all others only sizes and digests are checked: neither their rules,
     nor whether an id occurs again.
     """
+    return list(iter_checked(bundle, problems, counts, keep, limit))
+
+
+def iter_checked(
+    bundle: Bundle, problems: Problems, counts: dict[str, int], keep: Split | None = None, limit: int | None = None
+) -> Iterator[Record]:
+    """Do as `check_records`, and yield the records as they are read. All is checked when the last one was taken."""
     ids = array("q")
-    kept: list[Record] = []
     for split in MEMBERS:
         counted = SplitCheck()
         of_split = limit if limit is None or split == keep else 0
-        for record in bundle.stream(split, problems, counted, of_split):
+        for record in bundle.stream(split, problems, counted, _first(of_split)):
             ids.append(hash(record.id))
             if split == keep:
-                kept.append(record)
+                yield record
         compare_with_meta(bundle, split, counted, problems)
         counts[split] = counted.lines
     counts["rows"] = sum(counts.values())
@@ -299,7 +322,6 @@ def check_records(
                 yield f"{bundle.path}/{name}", record
 
     check_ids(ids, reread, problems)
-    return kept
 
 
 def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]], problems: Problems) -> None:

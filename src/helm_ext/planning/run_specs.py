@@ -16,7 +16,7 @@ from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, ScenarioSpec
 from helm.common.hierarchical_logger import hlog, hwarn
 from helm.common.object_spec import get_class_by_name
 
-from helm_ext.evalset import DIGEST_LENGTH, EvalSet, row_extra
+from helm_ext.evalset import DIGEST_LENGTH, EvalSet
 from helm_ext.formats import planned
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.format import Format, Plan
@@ -59,8 +59,7 @@ def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
         arguments["questions"] = evalset.question_digest[:DIGEST_LENGTH]
     if evalset.display_name and evalset.display_name != evalset.name:
         arguments["display_name"] = evalset.display_name
-    splits = {instance.split for instance in evalset.instances if instance.split != TRAIN_SPLIT}
-    if splits == {"valid"}:
+    if evalset.splits() - {TRAIN_SPLIT} == {"valid"}:
         arguments["main_split"] = "valid"
     if evalset.scored_rows is not None:
         arguments["live_rows"] = f"{evalset.scored_rows.live} of {evalset.scored_rows.recorded}"
@@ -95,7 +94,7 @@ def _metric_spec(evalset: EvalSet) -> MetricSpec:
 
 def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:
     """Multiple choice: show in helm-server which option a completion was read as, also for "The answer is (B)."."""
-    if not any("labels" in row_extra(instance) for instance in evalset.instances):
+    if not evalset.has_options():
         return None
     args = evalset.scoring.to_args()
     if evalset.adapter_spec.output_mapping_pattern:

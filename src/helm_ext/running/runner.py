@@ -49,6 +49,7 @@ from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext.adaptation import recorded
 from helm_ext.evalset import garbage
+from helm_ext.evalset.unread import read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import consume, dumps, write_array, write_object
 from helm_ext.fast.serialise_stats import StatRenderer
@@ -91,10 +92,11 @@ class StreamingRunner(Runner):
         ensure_directory_exists(run_path)
         with garbage.relaxed():
             scenario = create_scenario(run_spec.scenario_spec)
-            instances = self._get_instances(run_spec, scenario)
             if self.cache_instances_only:
+                self._get_instances(run_spec, scenario)
                 return
-            instances = self._select_instances(run_spec, instances)
+            # No name for all of them: those that are not chosen are freed.
+            instances = self._select_instances(run_spec, self._get_instances(run_spec, scenario))
             token_counts: TokenCounts = {}
             scenario_state = self._execute(run_spec, instances, token_counts)
             del instances
@@ -122,6 +124,7 @@ class StreamingRunner(Runner):
                 instances = scenario.get_instances(scenario_output_path)
         if self.cache_instances and not path.exists():
             ensure_directory_exists(str(folder))
+            read_unread(instances)
             with staged(folder) as files, files.open("input_instances.json") as output:
                 write_array(output, instances)
         return instances
@@ -133,6 +136,7 @@ class StreamingRunner(Runner):
         eval_splits = run_spec.adapter_spec.eval_splits or EVAL_SPLITS
         if max_eval_instances is not None:
             instances = downsample_eval_instances(instances, max_eval_instances, eval_splits)
+        read_unread(instances)
         return DataPreprocessor(run_spec.data_augmenter_spec).preprocess(
             instances, self.executor.execution_spec.parallelism
         )

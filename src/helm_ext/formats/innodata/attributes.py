@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from helm_ext.hub.records import Record
 
-__all__ = ["MAX_ATTRIBUTES", "find_attributes", "short_attributes"]
+__all__ = ["MAX_ATTRIBUTES", "AttributeValues", "short_attributes"]
 
 MAX_ATTRIBUTES = 100
 """Reports are grouped by this many, the first ones by name: each row carries its values, and each has columns."""
@@ -19,38 +19,46 @@ _NOT_GROUPED = ("description", "display_name", "license", "source", "url", "auth
 """Attributes that describe a dataset and do not divide it."""
 
 
-def find_attributes(meta_attributes: Mapping[str, Any], records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
-    """Return what reports can be grouped by: each attribute and the values that occur, sorted.
+class AttributeValues:
+    """What reports can be grouped by, noted while records are read: each attribute and the values that occur.
 
     An attribute is a key of `meta.json` or an extra key of records, short itself, whose values are all short strings,
     whole numbers or true/false, with at most 20 different ones. A record's own value goes before the dataset's; with
     null or "" a record has none.
     """
-    values: dict[str, set[str]] = {}
-    unfit: set[str] = set()
 
-    def add(key: str, value: Any) -> None:
-        if _is_empty(value):
+    def __init__(self) -> None:
+        self._records = 0
+        self._own: dict[str, int] = {}
+        """How many records have the key."""
+        self._values: dict[str, set[str]] = {}
+        self._unfit: set[str] = set()
+
+    def add(self, record: Record) -> None:
+        """Note the values of a record."""
+        self._records += 1
+        for key, value in record.extra.items():
+            self._own[key] = self._own.get(key, 0) + 1
+            self._note(key, value)
+
+    def finish(self, meta_attributes: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+        """Return the attributes by name, the values of each sorted, with those that the dataset has of its own."""
+        for key, value in meta_attributes.items():
+            if self._own.get(key, 0) < self._records:  # else every record has a value of its own
+                self._note(key, value)
+        return {key: tuple(sorted(self._values[key])) for key in sorted(self._values) if key not in self._unfit}
+
+    def _note(self, key: str, value: Any) -> None:
+        if key in self._unfit or _is_empty(value):
             return
         text = _as_value(key, value)
         if text is None:
-            unfit.add(key)
-        else:
-            values.setdefault(key, set()).add(text)
-
-    own: dict[str, int] = {}
-    for record in records:
-        for key, value in record.extra.items():
-            add(key, value)
-            own[key] = own.get(key, 0) + 1
-    for key, value in meta_attributes.items():
-        if own.get(key, 0) < len(records):  # else every record has a value of its own
-            add(key, value)
-    return {
-        key: tuple(sorted(values[key]))
-        for key in sorted(values)
-        if key not in unfit and len(values[key]) <= _MAX_VALUES
-    }
+            self._unfit.add(key)
+            return
+        values = self._values.setdefault(key, set())
+        values.add(text)
+        if len(values) > _MAX_VALUES:
+            self._unfit.add(key)
 
 
 def short_attributes(values: Mapping[str, Any]) -> dict[str, str]:

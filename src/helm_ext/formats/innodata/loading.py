@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import (
+    DatasetChangedError,
     DatasetError,
     DatasetIntegrityError,
     HelmExtError,
@@ -16,11 +19,13 @@ from helm_ext.errors import (
     raise_for,
     to_problem,
 )
-from helm_ext.formats.innodata.lowering import Content, to_evalset
+from helm_ext.evalset import DIGEST_LENGTH
+from helm_ext.formats.innodata.attributes import AttributeValues
+from helm_ext.formats.innodata.lowering import Content, UnreadRecords, to_evalset
 from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.hub import open_bundle, open_version, resolve
-from helm_ext.hub.bundle import Bundle, check_records
+from helm_ext.hub.bundle import Bundle, check_records, iter_checked
 from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import Meta, Split
 from helm_ext.hub.records import Record
@@ -32,79 +37,145 @@ if TYPE_CHECKING:
 __all__ = ["check", "load"]
 
 
+UNREAD = 10_000
+"""With more records than so many, what is handed out is read again when it is asked for, and not kept in memory."""
+
+
 def load(**arguments: Any) -> EvalSet:
     """Return the records of one split, ready for HELM. The arguments are those of `Options`.
 
-    With `limit` only the first records are parsed and their rules checked; sizes and digests are checked always. With
-    `replies` the EvalSet's digest covers both files, and all records are read, because replies to records beyond the
-    limit are errors.
+    All records are parsed and checked; those of a large file (`UNREAD`) are read again when they are asked for, and
+    then raise DatasetChangedError where the file is no longer the same. With `limit` only the first records are parsed
+    and their rules checked; sizes and digests are checked always. With `replies` the EvalSet's digest covers both
+    files, and all records are read, because replies to records beyond the limit are errors.
 
     Raises DatasetError with all problems, HubError, RunEntryError.
     """
     options = Options(**arguments)
     options.require_sense()
     options.to_scoring()
-    content = _read(options)
-    if not content.records:
+    content, ids = _read(options)
+    if not ids:
         raise DatasetIntegrityError(f"{options.dataset or options.path}: the {options.split} split is empty")
+    eval_count = len(ids[: options.limit])
     if options.replies is not None:
-        ids = [record.id for record in content.records]
-        content.records = content.records[: options.limit]
         title = _title(options.split, content.meta)
-        content.replies, content.digest = read_replies(
-            Path(options.replies), ids, len(content.records), title, content.digest
-        )
+        content.replies, content.digest = read_replies(Path(options.replies), ids, eval_count, title, content.digest)
         content.counts["recorded"] = len(content.replies)
-        content.counts["not_run"] = len(content.records) - len(content.replies)
-    content.counts["eval"] = len(content.records)
-    if "refusal_match" in (*(options.metrics or ()), options.main_metric):
-        content.warnings.extend(_find_missing_refusals(content.records, str(options.dataset or options.path)))
+        content.counts["not_run"] = eval_count - len(content.replies)
+    content.counts["eval"] = eval_count
     return to_evalset(content, options)
 
 
-def _find_missing_refusals(records: Sequence[Record], place: str) -> Iterator[Problem]:
-    """Yield a warning if nothing in the data is a refusal, and one for keys `refusal` that say neither true nor false.
+class _Survey:
+    """What must be known of all records that are evaluated, noted while they are read."""
 
-    For runs that ask for `refusal_match`: they would measure nothing but how seldom the model refuses.
+    def __init__(self, options: Options, count: int) -> None:
+        """`count`: how many records will be evaluated, as far as is known before they are read."""
+        self.ids: list[str] = []
+        """Of all records that were read, those beyond the limit included."""
+        self.kept: list[Record] | None = [] if count <= UNREAD or options.replies is not None else None
+        self.attributes = AttributeValues()
+        self.refusals = _Refusals() if "refusal_match" in (*(options.metrics or ()), options.main_metric) else None
+
+    def add(self, record: Record) -> None:
+        self.attributes.add(record)
+        if self.kept is not None:
+            self.kept.append(record)
+        if self.refusals is not None:
+            self.refusals.add(record)
+
+
+class _Refusals:
+    """Whether the data can show that a model refuses. For runs that ask for `refusal_match`.
+
+    Where nothing in the data is a refusal they would measure nothing but how seldom the model refuses.
     """
-    from helm_ext.scoring.scores.refusal import GOLD_KEY, gold_refuses
 
-    where = Location(place)
-    unusable = sum(not isinstance(record.extra.get(GOLD_KEY, False), bool) for record in records)
-    if unusable:
-        message = f"{unusable} of {len(records)} records have a key {GOLD_KEY!r} that is neither true nor false"
-        hint = "it is not used; what `expected` says counts"
-        yield Problem(message, where, hint, "warning", BundleCode.REFUSAL_KEY)
-    if not any(gold_refuses(record.extra, record.expected) for record in records):
-        message = f"refusal_match: none of the {len(records)} expected texts is recognised as a refusal"
-        hint = f'say it in the records: "{GOLD_KEY}": true, or give phrases of your own (HELM_EXT_REFUSALS=FILE)'
-        yield Problem(message, where, hint, "warning", BundleCode.NO_REFUSALS)
+    def __init__(self) -> None:
+        self.records = 0
+        self.unusable = 0
+        """Records whose key `refusal` says neither true nor false."""
+        self.there_are = False
+
+    def add(self, record: Record) -> None:
+        from helm_ext.scoring.scores.refusal import GOLD_KEY, gold_refuses
+
+        self.records += 1
+        self.unusable += not isinstance(record.extra.get(GOLD_KEY, False), bool)
+        self.there_are = self.there_are or gold_refuses(record.extra, record.expected)
+
+    def warn(self, place: str) -> Iterator[Problem]:
+        from helm_ext.scoring.scores.refusal import GOLD_KEY
+
+        where = Location(place)
+        if self.unusable:
+            message = (
+                f"{self.unusable} of {self.records} records have a key {GOLD_KEY!r} that is neither true nor false"
+            )
+            hint = "it is not used; what `expected` says counts"
+            yield Problem(message, where, hint, "warning", BundleCode.REFUSAL_KEY)
+        if not self.there_are:
+            message = f"refusal_match: none of the {self.records} expected texts is recognised as a refusal"
+            hint = f'say it in the records: "{GOLD_KEY}": true, or give phrases of your own (HELM_EXT_REFUSALS=FILE)'
+            yield Problem(message, where, hint, "warning", BundleCode.NO_REFUSALS)
 
 
-def _read(options: Options) -> Content:
-    """Read the records: of the hub, which has checked the bundle when it was uploaded, or of a file, checked now."""
+def _read(options: Options) -> tuple[Content, list[str]]:
+    """Read the records: of the hub, which has checked the bundle when it was uploaded, or of a file, checked now.
+
+    Also returns the ids of all records, with `replies` also of those beyond the limit.
+    """
     limit = options.limit if options.replies is None else None
-    if options.dataset is not None:
-        resolved = resolve(options.dataset, options.version, options.hub)
-        warnings = []
-        if resolved.notice:
-            where = Location(f"{options.dataset}@{resolved.version}")
-            warnings.append(Problem(resolved.notice, where, severity="warning", code=BundleCode.NEWER_VERSION))
-        with open_version(resolved, options.hub) as bundle:
-            return _to_content(bundle, options, list(bundle.records(options.split, limit)), resolved.version, warnings)
-    assert options.path is not None  # `require_sense`
-    with open_bundle(options.path) as bundle:
-        problems = Problems()
-        records = check_records(bundle, problems, {}, keep=options.split, limit=limit)
+    problems = Problems()
+    version, warnings = None, []
+    with ExitStack() as stack:
+        if options.dataset is not None:
+            resolved = resolve(options.dataset, options.version, options.hub)
+            version = resolved.version
+            reopen = partial(open_version, resolved, options.hub)
+            bundle = stack.enter_context(reopen())
+            records = bundle.records(options.split, limit)
+            if resolved.notice:
+                where = Location(f"{options.dataset}@{resolved.version}")
+                warnings.append(Problem(resolved.notice, where, severity="warning", code=BundleCode.NEWER_VERSION))
+        else:
+            assert options.path is not None  # `require_sense`
+            reopen = partial(open_bundle, options.path)
+            bundle = stack.enter_context(reopen())
+            records = iter_checked(bundle, problems, {}, keep=options.split, limit=limit)
+            warnings.extend(bundle.warnings)
+        count = bundle.meta.sizes[options.split]  # which is how many there are: that is checked
+        survey = _Survey(options, count if options.limit is None else min(count, options.limit))
+        for record in records:
+            survey.ids.append(record.id)
+            if options.limit is None or len(survey.ids) <= options.limit:
+                survey.add(record)
         raise_for(problems.finish())
-        return _to_content(bundle, options, records, None, list(bundle.warnings))
+    if survey.refusals is not None and survey.ids:
+        warnings.extend(survey.refusals.warn(str(options.dataset or options.path)))
+    kept: Sequence[Record] | UnreadRecords
+    if survey.kept is not None:
+        kept = survey.kept
+    else:
+        kept = UnreadRecords(survey.ids, partial(_pick, reopen, bundle.digest, options.split))
+    content = Content(
+        bundle.meta, version, bundle.digest, bundle.digest, kept, survey.attributes, {"rows": count}, warnings
+    )
+    return content, survey.ids
 
 
-def _to_content(
-    bundle: Bundle, options: Options, records: list[Record], version: int | None, warnings: list[Problem]
-) -> Content:
-    counts = {"rows": bundle.meta.sizes[options.split]}  # which is how many there are: that has been checked
-    return Content(bundle.meta, version, bundle.digest, bundle.digest, records, counts, warnings)
+def _pick(
+    reopen: Callable[[], AbstractContextManager[Bundle]], digest: str, split: Split, places: Sequence[int]
+) -> Iterator[Record]:
+    """Yield the records at these places of a bundle that was read before."""
+    with reopen() as bundle:
+        if bundle.digest != digest:
+            raise DatasetChangedError(
+                f"{bundle.path}: the file changed while it was in use: SHA-256 {bundle.digest[:DIGEST_LENGTH]}, it was "
+                f"{digest[:DIGEST_LENGTH]}\n  hint: start again; a run's name carries the digest of its data"
+            )
+        yield from bundle.pick(split, places)
 
 
 def check(

@@ -6,14 +6,14 @@ text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import Location, Problem
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra
-from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, find_attributes, short_attributes
+from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, AttributeValues, short_attributes
 from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import Message, Record
 
@@ -21,15 +21,25 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.scenarios.scenario import Instance
 
+    from helm_ext.evalset.unread import UnreadRows
     from helm_ext.formats.innodata.options import Options
     from helm_ext.hub.meta import Meta
 
-__all__ = ["Content", "render_text", "to_evalset"]
+__all__ = ["Content", "UnreadRecords", "render_text", "to_evalset"]
 
 TEXT_STOP = "\n\nUser:"
 """With `render="text"` a model that goes on to write the user's next turn is stopped there."""
 
 _ROLE_TITLES = {"system": "System", "user": "User", "assistant": "Assistant"}
+
+
+@dataclass
+class UnreadRecords:
+    """The records of a large file, which are read when they are asked for."""
+
+    ids: Sequence[str]
+    pick: Callable[[Sequence[int]], Iterable[Record]]
+    """Yields the records at these places, which ascend. Raises DatasetError, HubError."""
 
 
 @dataclass
@@ -42,7 +52,9 @@ class Content:
     bundle_digest: str
     digest: str
     """Of the bundle, with `replies` of both files."""
-    records: Sequence[Record]
+    records: Sequence[Record] | UnreadRecords
+    attributes: AttributeValues
+    """Of these records."""
     counts: dict[str, int]
     warnings: list[Problem] = field(default_factory=list)
     replies: Mapping[str, Recorded] | None = None
@@ -55,7 +67,7 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
     label = meta.name if version is None else f"{meta.name} v{version}"
     shown, description = meta.attributes.get("display_name"), meta.attributes.get("description")
     own_attributes = short_attributes(meta.attributes)
-    attributes = find_attributes(meta.attributes, content.records)
+    attributes = content.attributes.finish(meta.attributes)
     warnings = [*content.warnings]
     if len(attributes) > MAX_ATTRIBUTES:
         message = f"{len(attributes)} attributes: reports are grouped by the first {MAX_ATTRIBUTES} of their names"
@@ -63,15 +75,19 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         warnings.append(Problem(message, where, severity="warning", code=BundleCode.MANY_ATTRIBUTES))
         attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
         own_attributes = {key: own_attributes[key] for key in attributes if key in own_attributes}
+
+    def to_instances(records: Iterable[Record]) -> Iterator[Instance]:
+        for record in records:
+            yield _to_instance(record, own_attributes, attributes, options.render, content.replies)
+
     return EvalSet(
         name=meta.name,
         format="innodata",
         digest=content.digest,
         question_digest=content.bundle_digest,  # whoever's replies: one column
-        instances=[
-            _to_instance(record, own_attributes, attributes, options.render, content.replies)
-            for record in content.records
-        ],
+        instances=_read_later(content.records, to_instances)
+        if isinstance(content.records, UnreadRecords)
+        else list(to_instances(content.records)),
         adapter_spec=_to_adapter_spec(options),
         scoring=options.to_scoring(),
         display_name=(f"{shown} v{version}" if version else shown) if isinstance(shown, str) else label,
@@ -81,6 +97,14 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         counts=content.counts,
         attributes=attributes,
     )
+
+
+def _read_later(records: UnreadRecords, to_instances: Callable[[Iterable[Record]], Iterator[Instance]]) -> UnreadRows:
+    from helm.benchmark.scenarios.scenario import TEST_SPLIT
+
+    from helm_ext.evalset.unread import UnreadRows
+
+    return UnreadRows(records.ids, TEST_SPLIT, lambda places: to_instances(records.pick(places)))
 
 
 def _to_adapter_spec(options: Options) -> AdapterSpec:

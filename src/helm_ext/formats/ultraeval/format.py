@@ -83,8 +83,9 @@ class _UltraEval(Format):
     def claims(self, seen: Seen) -> Claim:
         """A script, a folder with scripts or in upstream's layout, a config, rows, or a log."""
         if seen.is_folder:
-            in_layout = any((seen.path / name).is_dir() for name in ("data", "config"))
-            return Claim.SURE if in_layout or any(seen.path.rglob("*.py")) else Claim.NO
+            if (seen.path / "config").is_dir() or any(seen.path.rglob("*.py")):
+                return Claim.SURE
+            return Claim.MAYBE if (seen.path / "data").is_dir() else Claim.NO  # others have a folder of this name too
         return Claim.SURE if seen.suffix == ".py" or seen.keys & _KEYS else Claim.NO
 
     def name_file(self, path: str | Path) -> dict[str, str]:

@@ -1,0 +1,333 @@
+"""Finished runs as Every Eval Ever 0.3.0: an aggregate file and a file of samples for each run.
+
+    OUT/data/COLLECTION/DEVELOPER/MODEL/UUID.json              one result for each score of the run
+    OUT/data/COLLECTION/DEVELOPER/MODEL/UUID_samples.jsonl     one line for each row and score
+
+Rules: docs/how-to/export.md, and upstream's validator (every_eval_ever/validator/validation_core.py). The same run
+gives the same UUID and the same files, times of retrieval aside: exporting twice does not make two records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from helm_ext.analysis.every_eval_ever_samples import SampleWriter
+from helm_ext.analysis.lines import to_line
+from helm_ext.analysis.row_stats import stat_key
+from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
+from helm_ext.errors import DatasetIntegrityError
+from helm_ext.files.writing import open_part
+from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
+
+__all__ = ["Publisher", "Written", "has_scores", "write_every_eval_ever"]
+
+JSONObject = dict[str, Any]
+
+_UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+_RESERVED = frozenset({"CON", "PRN", "AUX", "NUL", *(f"{name}{n}" for name in ("COM", "LPT") for n in range(1, 10))})
+_LONGEST = 120
+"""Characters of one part of a path; file systems take 255 bytes."""
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Who publishes the record, which no run says."""
+
+    organization: str = "unknown"
+    """The one that ran the evaluation."""
+    relationship: str = "other"
+    """Of that organization to the model's developer."""
+    deployment_type: str = "unknown"
+    model_availability: str = "unknown"
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of one run."""
+
+    aggregate: Path
+    samples: Path
+    lines: int
+    notes: tuple[str, ...] = ()
+    """What could not be told, in words."""
+
+
+def write_every_eval_ever(
+    runs: Sequence[RunFiles], target: Path, publisher: Publisher | None = None, *, replace: bool = False
+) -> list[Written]:
+    """Write the files of each run below `target/data`, and return them.
+
+    Raises DatasetIntegrityError, before anything is written, for a run none of whose stats is a score, and for files
+    that exist, unless `replace`; DatasetError for broken runs.
+    """
+    records = [_Record(run, publisher or Publisher()) for run in runs]
+    for record in records:
+        if not record.results:
+            raise DatasetIntegrityError(
+                f"{record.run.name}: none of the stats of its rows is a score, and a record of Every Eval Ever is "
+                "about scores\n  hint: leave it out, or export it with --to parquet"
+            )
+    for record in records:
+        if (target / record.path).exists() and not replace:
+            raise DatasetIntegrityError(f"{target / record.path}: exists\n  hint: --replace overwrites it")
+    return [record.write(target) for record in records]
+
+
+def has_scores(run: RunFiles) -> bool:
+    """Whether any stat of the run's rows is a score."""
+    return bool(find_scores(run.row_stats.names))
+
+
+class _Record:
+    """What of a run stands in its files."""
+
+    def __init__(self, run: RunFiles, publisher: Publisher) -> None:
+        self.run = run
+        self.publisher = publisher
+        self.source: JSONObject = run.metric_arguments.get("source") or {}
+        """Where the completions come from (`helm_ext.evalset.Source`), for files that another tool wrote."""
+        self.original: JSONObject = (self.source.get("settings") or {}).get(KEPT) or {}
+        """What the record said that the run was made of, where it was one of Every Eval Ever."""
+        self.model_id = str(run.adapter_spec.get("model") or run.adapter_spec.get("model_deployment") or "unknown")
+        self.facts = describe_scores(run.run_spec, find_scores(run.row_stats.names))
+        self.means = {stat_key(stat["name"]): stat for stat in run.stats if stat.get("mean") is not None}
+        self.results = list(self._name_results())
+        """Full name of a stat, its canonical text, and the id of its result."""
+        digest = hashlib.sha256((run.folder / "run_spec.json").read_bytes()).hexdigest()
+        self.dataset = self._original_results_dataset() or run.scenario_name
+        self.digest = digest
+        identity = hashlib.sha256(f"every_eval_ever\0{run.name}\0{digest}".encode()).digest()
+        self.uuid = uuid.UUID(bytes=identity[:16], version=4)
+        developer, _, model = self.model_id.partition("/")
+        if not model:
+            developer, model = "unknown", developer
+        parts = [_to_component(part) for part in (self.dataset, developer, model)]
+        self.folder = "/".join(["data", *parts])
+        self.path = f"{self.folder}/{self.uuid}.json"
+        self.samples_path = f"{self.folder}/{self.uuid}_samples.jsonl"
+
+    def write(self, target: Path) -> Written:
+        """Write both files: the samples aside, for their digest is in the aggregate, which comes last."""
+        samples, aggregate = target / self.samples_path, target / self.path
+        samples.parent.mkdir(parents=True, exist_ok=True)
+        first: int | None = None
+        digest, lines = hashlib.sha256(), 0
+        with open_part(samples) as part:
+            evaluation_id = self.evaluation_id()
+            writer = SampleWriter(self.run, self.results, self.source, evaluation_id, self.model_id, self.dataset)
+            for prediction in self.run.predictions():
+                if prediction.request_datetime is not None:
+                    first = min(first or math.inf, prediction.request_datetime)  # type: ignore[assignment]
+                for sample in writer.to_samples(prediction):
+                    line = to_line(sample)
+                    digest.update(line)
+                    part.file.write(line)
+                    lines += 1
+            made = self._to_aggregate(evaluation_id, first, writer, digest.hexdigest(), lines)
+            with open_part(aggregate) as other:
+                other.file.write(json.dumps(made, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n")
+                part.replace()
+                other.replace()
+        return Written(aggregate, samples, lines, tuple(self._notes()))
+
+    def evaluation_id(self) -> str:
+        """Return an id that the same run always gets."""
+        return f"{self.dataset}/{self.model_id.replace('/', '_')}/{self.digest[:12]}"
+
+    def _to_aggregate(
+        self, evaluation_id: str, first: int | None, writer: SampleWriter, checksum: str, lines: int
+    ) -> JSONObject:
+        started = {} if first is None else {"evaluation_timestamp": str(int(first))}
+        return {
+            "schema_version": VERSION,
+            "evaluation_id": evaluation_id,
+            **started,
+            "retrieved_timestamp": str(int(time.time())),
+            "source_metadata": self._source_metadata(),
+            "eval_library": {
+                "name": "helm",
+                "version": version("crfm-helm"),
+                "additional_details": {"helm_ext_version": version("helm-ext"), "run": self.run.name},
+            },
+            "model_info": self._model_info(),
+            "evaluation_results": [
+                self._to_result(name, key, result_id, writer) for name, key, result_id in self.results
+            ],
+            "detailed_evaluation_results": {
+                "format": "jsonl",
+                "file_path": self.samples_path,
+                "hash_algorithm": "sha256",
+                "checksum": checksum,
+                "total_rows": lines,
+            },
+        }
+
+    def _source_metadata(self) -> JSONObject:
+        given = self.original.get("source_metadata") or {}
+        said = {
+            "source_name": "HELM",
+            "source_type": "evaluation_run",
+            "source_organization_name": self.publisher.organization,
+            "evaluator_relationship": self.publisher.relationship,
+        }
+        if self.publisher.organization == Publisher.organization:  # who published the original published these outputs
+            said |= {key: value for key, value in given.items() if isinstance(value, str)}
+        details = self._provenance()
+        return {**said, **({"additional_details": details} if details else {})}
+
+    def _provenance(self) -> dict[str, str]:
+        """Return where the completions come from, where another tool made them."""
+        if not self.source:
+            return {}
+        details = {"outputs_of": self.source["tool"], "outputs_of_version": self.source.get("version") or "unknown"}
+        for key in ("evaluation_id", "retrieved_timestamp", "schema_version"):
+            if key in self.original:
+                details[f"original_{key}"] = str(self.original[key])
+        library = self.original.get("eval_library") or {}
+        details |= {f"original_eval_library_{key}": str(library[key]) for key in ("name", "version") if key in library}
+        return details
+
+    def _model_info(self) -> JSONObject:
+        given = self.original.get("model_info") or {}
+        if given.get("id") == self.model_id:
+            return dict(given)
+        details = {
+            "deployment_type": self.publisher.deployment_type,
+            "model_availability": self.publisher.model_availability,
+            "helm_model_deployment": str(self.run.adapter_spec.get("model_deployment") or ""),
+        }
+        developer, _, model = self.model_id.partition("/")
+        named = {"developer": developer} if model else {}
+        return {"name": self.model_id, "id": self.model_id, **named, "additional_details": details}
+
+    def _name_results(self) -> Iterator[tuple[JSONObject, str, str]]:
+        """Yield each stat that is a score of rows: one for each split and perturbation."""
+        taken: set[str] = set()
+        scores = {*self.facts}
+        for key, name in self.run.row_stats.kinds.items():
+            if name["name"] not in scores or key not in self.means or not math.isfinite(self.means[key]["mean"]):
+                continue
+            parts = [
+                name["name"],
+                name.get("split"),
+                name.get("sub_split"),
+                (name.get("perturbation") or {}).get("name"),
+            ]
+            result_id = ":".join(filter(None, parts))
+            if result_id in taken:  # perturbations of one name, with other settings
+                result_id += ":" + hashlib.sha256(key.encode()).hexdigest()[:8]
+            taken.add(result_id)
+            yield name, key, result_id
+
+    def _to_result(self, name: JSONObject, key: str, result_id: str, writer: SampleWriter) -> JSONObject:
+        stat, facts = self.means[key], self.facts[name["name"]]
+        score = float(stat["mean"])
+        original = self._find_original(name["name"])
+        details = {k: str(v) for k, v in (("split", name.get("split")), ("sub_split", name.get("sub_split"))) if v}
+        if name.get("perturbation"):
+            details["perturbation"] = json.dumps(name["perturbation"])
+        if writer.left_out[key]:
+            details["rows_left_out"] = str(writer.left_out[key])
+        scored = writer.scored[key]
+        return {
+            "evaluation_result_id": result_id,
+            "evaluation_name": original.get("evaluation_name") or self.dataset,
+            "source_data": original.get("source_data") or self._source_data(),
+            "metric_config": original.get("metric_config") or self._metric_config(name["name"], facts, score),
+            "score_details": {
+                "score": score,
+                **({"details": details} if details else {}),
+                "uncertainty": {"num_samples": scored},
+            },
+            "generation_config": original.get("generation_config") or self._generation_config(),
+        }
+
+    def _metric_config(self, name: str, facts: ScoreFacts, score: float) -> JSONObject:
+        low, high = facts.lowest, facts.highest
+        if not low <= score <= high:
+            low, high = -math.inf, math.inf
+        computed_by = (
+            self.source["tool"] if name in self._source_stats() else "helm_ext" if self.run.is_ours else "helm"
+        )
+        details = {"computed_by": computed_by}
+        if facts.lower_is_better is None:
+            details["lower_is_better"] = "not known"
+        return {
+            "metric_id": name,
+            "metric_name": facts.display_name,
+            "evaluation_description": facts.description or facts.display_name,
+            "lower_is_better": bool(facts.lower_is_better),
+            "score_type": "continuous",
+            "min_score": _to_bound(low),
+            "max_score": _to_bound(high),
+            "additional_details": details,
+        }
+
+    def _source_data(self) -> JSONObject:
+        arguments = self.run.run_spec["scenario_spec"].get("args") or {}
+        details = {"scenario_class": self.run.run_spec["scenario_spec"]["class_name"]}
+        details |= {key: str(arguments[key]) for key in ("digest", "questions") if key in arguments}
+        return {"dataset_name": self.dataset, "source_type": "other", "additional_details": details}
+
+    def _generation_config(self) -> JSONObject:
+        spec = self.run.adapter_spec
+        arguments: JSONObject = {}
+        if isinstance(spec.get("temperature"), (int, float)):
+            arguments["temperature"] = spec["temperature"]
+        if isinstance(spec.get("max_tokens"), int) and spec["max_tokens"] >= 1:
+            arguments["max_tokens"] = spec["max_tokens"]
+        details = {
+            "method": str(spec.get("method")),
+            "num_outputs": str(spec.get("num_outputs")),
+            "max_train_instances": str(spec.get("max_train_instances")),
+            "stop_sequences": json.dumps(spec.get("stop_sequences") or [], ensure_ascii=False),
+        }
+        if spec.get("multi_label"):
+            details["multi_label"] = "true"
+        return {"generation_args": arguments, "additional_details": details}
+
+    def _source_stats(self) -> dict[str, str]:
+        """Return the source's scores by the names of their stats."""
+        return {score["stat"]: name for name, score in (self.source.get("scores") or {}).items()}
+
+    def _find_original(self, stat: str) -> JSONObject:
+        """Return the original result of a score that came along, {} for a score of ours."""
+        name = self._source_stats().get(stat)
+        found: JSONObject = (self.original.get("results") or {}).get(name) or {}
+        return found
+
+    def _original_results_dataset(self) -> str | None:
+        results = list((self.original.get("results") or {}).values())
+        return results[0]["source_data"]["dataset_name"] if results else None
+
+    def _notes(self) -> Iterator[str]:
+        unknown = [name for name, facts in self.facts.items() if facts.lower_is_better is None]
+        if unknown:
+            yield f"whether lower is better is not known of {', '.join(unknown)}: written as false"
+
+
+def _to_component(text: str) -> str:
+    """Return a text as one part of a path, as the validator takes it."""
+    safe = _UNSAFE.sub("_", text)
+    if len(safe) > _LONGEST or len(safe.encode()) > _LONGEST:
+        safe = (
+            f"{safe.encode()[: _LONGEST - 9].decode(errors='ignore')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        )
+    safe = safe.rstrip(". ") or "unknown"
+    return f"_{safe}" if safe == "data" or safe.split(".", 1)[0].upper() in _RESERVED else safe
+
+
+def _to_bound(value: float) -> float | str:
+    """Return a bound as the schema wants it: the words for infinite ones."""
+    return value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"

@@ -1,0 +1,118 @@
+"""The files of one finished run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from helm_ext.analysis.answers import make_reader
+from helm_ext.analysis.predictions import Prediction, read_predictions
+from helm_ext.analysis.row_stats import RowStats
+from helm_ext.errors import DatasetSyntaxError, Location, Problem
+
+__all__ = ["RUN_FILES", "RunFiles"]
+
+RUN_FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
+"""A run is finished when all of them are there (helm.benchmark.runner.Runner._is_run_completed)."""
+
+JSONObject = dict[str, Any]
+
+
+class RunFiles:
+    """A finished run of any HELM scenario. Its rows are read when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def name(self) -> str:
+        """The run's name, as HELM gave it: that of its folder."""
+        return str(self.run_spec["name"])
+
+    @property
+    def suite(self) -> str:
+        """The suite: the folder that the run's folder is in."""
+        return self.folder.resolve().parent.name
+
+    @cached_property
+    def run_spec(self) -> JSONObject:
+        """HELM's `run_spec.json`."""
+        spec = self._load("run_spec.json")
+        needed = ("name", "scenario_spec", "adapter_spec", "metric_specs")
+        missing = [key for key in needed if not isinstance(spec, dict) or key not in spec]
+        if missing:
+            raise self._broken("run_spec.json", f"no run spec of HELM's: without {', '.join(missing)}")
+        return spec
+
+    @cached_property
+    def scenario(self) -> JSONObject:
+        """HELM's `scenario.json`."""
+        return self._load("scenario.json")
+
+    @cached_property
+    def stats(self) -> list[JSONObject]:
+        """HELM's `stats.json`: what the rows add up to."""
+        return self._load("stats.json")
+
+    @cached_property
+    def row_stats(self) -> RowStats:
+        """The stats of each row. The file is read once, for an index of it."""
+        try:
+            return RowStats(self.folder / "per_instance_stats.json")
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise self._broken("per_instance_stats.json", _say(error)) from error
+
+    @property
+    def adapter_spec(self) -> JSONObject:
+        """HELM's AdapterSpec."""
+        spec: JSONObject = self.run_spec["adapter_spec"]
+        return spec
+
+    @property
+    def scenario_name(self) -> str:
+        """The scenario's name; that of its class where it has none."""
+        return str(self.scenario.get("name") or self.run_spec["scenario_spec"]["class_name"].rpartition(".")[2])
+
+    @property
+    def metric_arguments(self) -> JSONObject:
+        """The arguments of our metric, `helm_ext.scoring.metrics.EvalSetMetric`; {} in a run of HELM's own."""
+        ours = [m for m in self.run_spec["metric_specs"] if m["class_name"].startswith("helm_ext.")]
+        return dict(next((m["args"] for m in ours if "metrics" in (m.get("args") or {})), {}))
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the run is of a dataset that helm-ext read."""
+        return bool(self.metric_arguments)
+
+    def predictions(self) -> Iterator[Prediction]:
+        """Yield the rows, in the order of `scenario_state.json`. Raises DatasetError for files that are broken."""
+        reader = make_reader(self.run_spec)
+        rows = read_predictions(self.folder / "scenario_state.json", self.row_stats, reader, keeps_zero=self.is_ours)
+        try:
+            yield from rows
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise self._broken("scenario_state.json", _say(error)) from error
+        finally:
+            self.row_stats.close()
+
+    def _load(self, name: str) -> Any:
+        try:
+            return json.loads((self.folder / name).read_bytes())
+        except (ValueError, OSError) as error:
+            raise self._broken(name, _say(error)) from error
+
+    def _broken(self, name: str, message: str) -> DatasetSyntaxError:
+        path = str(self.folder / name)
+        problem = Problem(message, Location(path), "run it again", code="broken-run", kind=DatasetSyntaxError)
+        return DatasetSyntaxError([problem])
+
+
+def _say(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror}"
+    if isinstance(error, KeyError):
+        return f"not as HELM writes it: without {error}"
+    return f"not as HELM writes it: {str(error)[:80]}"

@@ -1,0 +1,69 @@
+"""Finished runs in folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from helm_ext.analysis.run_files import RUN_FILES, RunFiles
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FinishedRun", "find_runs", "read_run"]
+
+
+class FinishedRun(RunFiles):
+    """A finished run of any HELM scenario, ours and HELM's own. Its rows are read when they are asked for."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame with the columns of docs/how-to/export.md. All of them are in memory."""
+        from helm_ext.analysis.tables import to_pandas
+
+        return to_pandas([self])
+
+
+def read_run(path: str | Path) -> FinishedRun:
+    """Return the finished run of a folder, `benchmark_output/runs/SUITE/NAME`.
+
+    Raises DatasetNotFoundError where there is none, DatasetIntegrityError where the run is not finished.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise DatasetNotFoundError(
+            f"{folder}: no such folder\n  hint: a run's folder is benchmark_output/runs/SUITE/RUN"
+        )
+    missing = [name for name in RUN_FILES if not (folder / name).is_file()]
+    if len(missing) == len(RUN_FILES):
+        raise DatasetNotFoundError(f"{folder}: no run: none of HELM's files is in it ({', '.join(RUN_FILES)})")
+    if missing:
+        raise DatasetIntegrityError(f"{folder}: the run is not finished: no {', '.join(missing)}")
+    return FinishedRun(folder)
+
+
+def find_runs(paths: Iterable[str | Path]) -> tuple[list[FinishedRun], list[Path]]:
+    """Return the finished runs in these folders, and the folders of runs that are not finished.
+
+    A path is a run's folder, or one with runs somewhere below: a suite, `benchmark_output`. Raises
+    DatasetNotFoundError for a path without a finished run, and as `read_run` for a run's own folder.
+    """
+    runs: dict[Path, FinishedRun] = {}
+    unfinished: dict[Path, None] = {}
+    for path in map(Path, paths):
+        if not path.is_dir() or any((path / name).is_file() for name in RUN_FILES):
+            run = read_run(path)
+            runs.setdefault(run.folder.resolve(), run)
+            continue
+        found = [Path(folder) for folder, _, files in os.walk(path) if not {*RUN_FILES}.isdisjoint(files)]
+        finished = [folder for folder in sorted(found) if all((folder / name).is_file() for name in RUN_FILES)]
+        if not finished:
+            raise DatasetNotFoundError(
+                f"{path}: no finished run is in this folder\n  hint: benchmark_output/runs/SUITE"
+            )
+        unfinished.update(dict.fromkeys(folder for folder in found if folder not in finished))
+        for folder in finished:
+            runs.setdefault(folder.resolve(), FinishedRun(folder))
+    return list(runs.values()), list(unfinished)

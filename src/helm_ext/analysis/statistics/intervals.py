@@ -1,0 +1,184 @@
+"""How sure a mean is: 95 % confidence intervals of a score over rows.
+
+| rows                                    | interval                                                                   |
+|-----------------------------------------|----------------------------------------------------------------------------|
+| 0 or 1 each                             | Wilson's score interval (Wilson 1927)                                      |
+| any numbers                             | Student's t                                                                |
+| in clusters, 40 or more                 | cluster-robust standard error (CR1), t with G - 1 degrees of freedom       |
+| in clusters, fewer than 40              | CR2 and the degrees of freedom of Bell and McCaffrey (2002)                |
+
+Rows are clustered where one draw of chance made several of them: questions about one passage, turns of a conversation,
+perturbations of one row, trials. Leaving that out makes an interval too short. What is not known from the rows
+(a standard error where all of them are equal) is said by `Interval.method`, never made up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "FEW_CLUSTERS",
+    "Interval",
+    "clustered_error",
+    "clustered_interval",
+    "mean_interval",
+    "number_clusters",
+    "t_interval",
+    "wilson_interval",
+]
+
+FEW_CLUSTERS = 40
+"""Below this number the usual cluster-robust standard error is too small (Cameron and Miller 2015, section VI)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and what it may be as well. In the unit of the score."""
+
+    mean: float
+    low: float
+    high: float
+    count: int
+    """Rows."""
+    method: str
+    """`wilson`, `t`, `clusters`, `few clusters`; `none` where the rows do not tell (one row, or one cluster)."""
+    clusters: int | None = None
+    """Groups of rows, where they count instead of the rows."""
+    level: float = 0.95
+
+    @property
+    def half_width(self) -> float:
+        """Half the distance between both ends."""
+        return (self.high - self.low) / 2
+
+
+def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
+    """Return the interval of the mean of `values` (one number a row), by the rule of this module's table.
+
+    `clusters`: of each row, what it belongs to; rows of one cluster are not independent. Clusters of one row each are
+    none. Raises ValueError for no rows, for numbers that are not finite, and for clusters of another length.
+    """
+    array = _to_array(values)
+    if clusters is not None:
+        groups = number_clusters(clusters)
+        if len(groups) != len(array):
+            raise ValueError(f"{len(array)} values, and clusters of {len(groups)}")
+        if groups.max() + 1 < len(array):
+            return clustered_interval(array, groups, level=level)
+    if _is_binary(array):
+        return wilson_interval(int(array.sum()), len(array), level=level)
+    return t_interval(array, level=level)
+
+
+def wilson_interval(successes: int, count: int, *, level: float = 0.95) -> Interval:
+    """Return Wilson's score interval of a share. Defined for 0 and for all successes too. Raises ValueError."""
+    if not 0 <= successes <= count or count < 1:
+        raise ValueError(f"{successes} of {count}: expected a part of at least one row")
+    z = _normal_quantile(level)
+    share = successes / count
+    squared = z * z / count
+    middle = (share + squared / 2) / (1 + squared)
+    half = z / (1 + squared) * math.sqrt(share * (1 - share) / count + squared / (4 * count))
+    # Rounding must not move an end off its boundary.
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    high = 1.0 if successes == count else min(1.0, middle + half)
+    return Interval(share, low, high, count, "wilson", level=level)
+
+
+def t_interval(values: ArrayLike, *, level: float = 0.95) -> Interval:
+    """Return Student's t interval of a mean. Of one row nothing is known: its ends are infinite."""
+    array = _to_array(values)
+    count, mean = len(array), float(array.mean())
+    if count < 2:
+        return Interval(mean, -math.inf, math.inf, count, "none", level=level)
+    half = _t_quantile(level, count - 1) * float(array.std(ddof=1)) / math.sqrt(count)
+    return Interval(mean, mean - half, mean + half, count, "t", level=level)
+
+
+def clustered_interval(
+    values: ArrayLike, clusters: Sequence[Hashable] | NDArray[Any], *, level: float = 0.95
+) -> Interval:
+    """Return the interval of a mean of rows that come in clusters; the mean is that over rows.
+
+    Of 0 and 1 it stays between them. Where all rows are equal, there is nothing to estimate a deviation from: then
+    Wilson's interval counts each cluster as one row.
+    """
+    array, groups = _to_array(values), number_clusters(clusters)
+    number, count = int(groups.max()) + 1, len(array)
+    mean = float(array.mean())
+    if number < 2:
+        return Interval(mean, -math.inf, math.inf, count, "none", number, level)
+    binary = _is_binary(array)
+    if binary and mean in (0.0, 1.0):
+        safe = wilson_interval(round(mean * number), number, level=level)
+        return Interval(mean, safe.low, safe.high, count, _name(number), number, level)
+    error, freedom = clustered_error(array, groups)
+    half = _t_quantile(level, freedom) * error
+    low, high = mean - half, mean + half
+    if binary:
+        low, high = max(0.0, low), min(1.0, high)
+    return Interval(mean, low, high, count, _name(number), number, level)
+
+
+def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tuple[float, float]:
+    """Return the standard error of the mean of clustered rows, and its degrees of freedom.
+
+    `groups` numbers the clusters from 0. A regression on a constant alone, so sums over each cluster are enough.
+    CR1: factor G / (G - 1), as in statsmodels (`cov_type="cluster"`) and Stata. CR2: each cluster's residual is divided
+    by sqrt(1 - n_g / N); Bell and McCaffrey's degrees of freedom, for equal and independent errors.
+    """
+    count, number = len(values), int(groups.max()) + 1
+    sums = np.bincount(groups, weights=values - values.mean())
+    if number >= FEW_CLUSTERS:
+        variance = number / (number - 1) * float((sums**2).sum()) / count**2
+        return math.sqrt(variance), number - 1
+    sizes = np.bincount(groups).astype(float)
+    weights = 1 / (1 - sizes / count)
+    variance = float((weights * sums**2).sum()) / count**2
+    squares = weights * sizes**2
+    cross = float(squares.sum() ** 2 - (squares**2).sum())
+    freedom = 1 / (float((sizes**2).sum()) / count**2 + cross / count**4)
+    return math.sqrt(variance), freedom
+
+
+def _name(clusters: int) -> str:
+    return "clusters" if clusters >= FEW_CLUSTERS else "few clusters"
+
+
+def _to_array(values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array):
+        raise ValueError(f"expected one number a row and at least one row, got the shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("a value is NaN or infinite: rows without a score are no part of a mean")
+    return array
+
+
+def number_clusters(clusters: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.intp]:
+    """Return the clusters as numbers from 0, in the order in which they first occur."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
+
+
+def _is_binary(array: NDArray[np.float64]) -> bool:
+    return bool(((array == 0) | (array == 1)).all())
+
+
+def _normal_quantile(level: float) -> float:
+    from scipy.special import ndtri  # scipy.stats takes half a second to import
+
+    return float(ndtri((1 + level) / 2))
+
+
+def _t_quantile(level: float, freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))

@@ -1,0 +1,146 @@
+"""`helm-ext export`: finished runs as files for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from helm_ext.cli.session import without_output
+from helm_ext.errors import HelmExtError, RunEntryError, count
+from helm_ext.formats.every_eval_ever.schema import ENUMS
+
+if TYPE_CHECKING:
+    from helm_ext.analysis import FinishedRun
+    from helm_ext.analysis.every_eval_ever import Publisher
+
+__all__ = ["export"]
+
+
+@dataclass
+class _Said:
+    """What is printed when all is written."""
+
+    lines: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+Write = Callable[["Sequence[FinishedRun]", Path, "Publisher", bool], _Said]
+"""(runs, path, publisher, replace). Raises HelmExtError."""
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What `--to` names."""
+
+    default: str
+    """Where it is written unless `--out` says otherwise."""
+    write: Write
+
+
+def _table(writer: str) -> Write:
+    def write(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, replace: bool) -> _Said:
+        from helm_ext.analysis import tables
+        from helm_ext.analysis.every_eval_ever import Publisher
+
+        if publisher != Publisher():
+            raise RunEntryError("--organization and the like are for records of Every Eval Ever: --to every_eval_ever")
+        rows = getattr(tables, writer)(runs, target, replace=replace)
+        return _Said([f"{target}: {count(rows, 'prediction')} of {count(len(runs), 'run')}"])
+
+    return write
+
+
+def _record(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, replace: bool) -> _Said:
+    from helm_ext.analysis.every_eval_ever import has_scores, write_every_eval_ever
+
+    scored = [run for run in runs if has_scores(run)]
+    without = [] if not scored else [run for run in runs if run not in scored]
+    said = _Said(notes=[f"left out: {run.folder}: none of the stats of its rows is a score" for run in without])
+    for written in write_every_eval_ever(scored or runs, target, publisher, replace=replace):
+        said.lines.append(f"{written.aggregate}: {count(written.lines, 'sample')}")
+        said.notes += [f"note: {written.aggregate}: {note}" for note in written.notes]
+    return said
+
+
+_TARGETS = {
+    "csv": _Target("predictions.csv", _table("write_csv")),
+    "every_eval_ever": _Target("every_eval_ever", _record),
+    "hf": _Target("predictions", _table("write_hf")),
+    "jsonl": _Target("predictions.jsonl", _table("write_jsonl")),
+    "parquet": _Target("predictions.parquet", _table("write_parquet")),
+}
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        if value not in choices:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(map(repr, choices))}.")
+        return value
+
+    return parse
+
+
+def _choice(path: str, description: str) -> typer.models.OptionInfo:
+    words = ENUMS[path]
+    option: typer.models.OptionInfo = typer.Option(
+        parser=_one_of(*words), metavar=f"[{'|'.join(words)}]", help=f"EEE: {description}"
+    )
+    return option
+
+
+def export(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
+    ],
+    to: Annotated[
+        str, typer.Option(parser=_one_of(*_TARGETS), metavar=f"[{'|'.join(_TARGETS)}]", help="What to write.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file, or for hf and every_eval_ever the folder. Default: predictions.*, every_eval_ever."
+        ),
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
+    organization: Annotated[str, typer.Option(help="EEE: who ran the evaluation.")] = "unknown",
+    relationship: Annotated[
+        str, _choice("source_metadata.evaluator_relationship", "of the organization to the model's developer.")
+    ] = "other",
+    deployment_type: Annotated[
+        str, _choice("model_info.additional_details.deployment_type", "who ran the model.")
+    ] = "unknown",
+    model_availability: Annotated[
+        str, _choice("model_info.additional_details.model_availability", "of the model's weights.")
+    ] = "unknown",
+) -> None:
+    """Write the predictions of finished runs, of any HELM scenario: one row each with prompt, answer and scores.
+
+    csv, jsonl, parquet: one file of all runs. hf: a folder for datasets.load_from_disk. every_eval_ever (EEE): a record
+    for each run, https://evalevalai.com. Columns and rules: docs/how-to/export.md.
+    """
+    from helm_ext.analysis import find_runs
+    from helm_ext.analysis.every_eval_ever import Publisher
+
+    if not organization.strip():
+        raise RunEntryError("--organization: expected a name")
+    publisher = Publisher(organization, relationship, deployment_type, model_availability)
+    target = _TARGETS[to]
+    path = out or Path(target.default)
+    found, unfinished = find_runs(runs)
+    for folder in unfinished:
+        typer.echo(f"left out: {folder}: the run is not finished", err=True)
+    try:
+        with Console(stderr=True).status("exporting"), without_output():
+            said = target.write(found, path, publisher, replace)
+    except OSError as error:
+        raise HelmExtError(f"{path}: cannot be written: {error.strerror}") from error
+    for note in said.notes:
+        typer.echo(note, err=True)
+    for line in said.lines:
+        typer.echo(line)

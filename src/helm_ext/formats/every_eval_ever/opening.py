@@ -1,0 +1,160 @@
+"""One evaluation of one record, ready to be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, Problems, did_you_mean
+from helm_ext.evalset import Source
+from helm_ext.formats.every_eval_ever.folder import Record, choose, find_records
+from helm_ext.formats.every_eval_ever.record import Aggregate, read_aggregate
+from helm_ext.formats.every_eval_ever.rows import RowMaker
+from helm_ext.formats.every_eval_ever.samples import SampleFile
+from helm_ext.formats.every_eval_ever.schema import KEPT
+from helm_ext.formats.every_eval_ever.survey import Golds, Survey, survey
+from helm_ext.formats.imported.row import Opened
+
+__all__ = ["find_tasks", "open_samples", "read_model"]
+
+_CLOSE = 1e-9
+
+
+def find_tasks(path: Path, record: str | None, evaluation: str | None) -> list[dict[str, str]]:
+    """Return what chooses each evaluation of each record that a path names. Raises DatasetError."""
+    records = [choose(path, record)] if record is not None else find_records(path)
+    tasks = []
+    for each in records:
+        chosen = {"record": each.name} if len(records) > 1 else {}
+        names = [None] if evaluation is not None else _list_evaluations(each)
+        tasks += [chosen | ({"evaluation": name} if name is not None else {}) for name in names]
+    return tasks or [{}]
+
+
+def _list_evaluations(record: Record) -> list[str | None]:
+    """Return the tasks of a record; [None] where there is one, or where opening it will say what is wrong."""
+    try:
+        aggregate = read_aggregate(record.aggregate) if record.aggregate else None
+        if record.samples is None or (aggregate and len({one.evaluation for one in aggregate.results}) == 1):
+            return [None]
+        tasks = list(survey(record.samples, aggregate, Golds()).tasks)
+    except DatasetError:
+        return [None]
+    return [None] if len(tasks) == 1 else [*tasks]
+
+
+def read_model(path: Path, record: str | None) -> str:
+    """Return the model of a record. Raises DatasetError."""
+    chosen = choose(path, record)
+    if chosen.aggregate is not None:
+        return read_aggregate(chosen.aggregate).model
+    assert chosen.samples is not None  # one of the two is there
+    first = next(iter(SampleFile(chosen.samples, None, Problems(str(chosen.samples)))), None)
+    return str(first.value["model_id"]) if first else ""
+
+
+def open_samples(
+    path: Path,
+    *,
+    record: str | None = None,
+    evaluation: str | None = None,
+    gold_kind: Any = None,
+    index_base: int | None = None,
+) -> Opened:
+    """Open one evaluation; the arguments are those of the run entry. Raises DatasetError."""
+    chosen = choose(path, record)
+    aggregate = read_aggregate(chosen.aggregate) if chosen.aggregate else None
+    if chosen.samples is None:
+        raise _no_samples(chosen, aggregate)
+    given = Golds(gold_kind, index_base)
+    found = survey(chosen.samples, aggregate, given)
+    task = _choose_task(chosen.samples, found, evaluation)
+    names = found.tasks[task]
+    of_task = [found.evaluations[name] for name in names]
+    are_lists = gold_kind == "list" or (
+        gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval and all(e.are_lists for e in of_task)
+    )
+    counts: Counter[str] = Counter()
+    golds = found.decide(task)
+    source = Source(
+        tool="every_eval_ever",
+        version=aggregate.version if aggregate else found.version,
+        model=aggregate.model if aggregate else found.model,
+        task=task,
+        settings={KEPT: aggregate.kept} if aggregate else {},
+        scores=found.scores(task, aggregate),
+        counts=counts,
+        notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
+    )
+    maker = RowMaker(chosen.samples, aggregate, names, found.lines_of(task), golds, are_lists=are_lists, counts=counts)
+    both = f"{aggregate.digest if aggregate else ''}{found.digest}"
+    spec: dict[str, Any] = {"method": "chat"} if any(each.is_chat for each in of_task) else {}
+    if golds is not None and _is_multi_label(aggregate):
+        spec["multi_label"] = True
+    return Opened(
+        path=str(chosen.samples),
+        source=source,
+        rows=maker.rows,
+        digest=lambda: sha256(both.encode()).hexdigest(),
+        adapter_spec=spec,
+    )
+
+
+def _no_samples(record: Record, aggregate: Aggregate | None) -> DatasetIntegrityError:
+    if aggregate is not None and aggregate.declares_samples:
+        message = f"the samples that it names are not beside it: {record.name}_samples.jsonl"
+        hint = "put both files into one folder"
+    else:
+        message, hint = "an aggregate without samples: there is no answer to score", ""
+    place = Location(str(record.aggregate))
+    return DatasetIntegrityError([Problem(message, place, hint, code="no-samples", kind=DatasetIntegrityError)])
+
+
+def _choose_task(path: Path, found: Survey, evaluation: str | None) -> str:
+    for task, names in found.tasks.items():
+        if evaluation == task or evaluation in names or (evaluation is None and len(found.tasks) == 1):
+            return task
+    shown = ", ".join(found.tasks)
+    hint = (did_you_mean(evaluation, found.tasks) if evaluation else "") or f"evaluation= one of {shown}"
+    message = f"no evaluation {evaluation}" if evaluation else f"{len(found.tasks)} evaluations are in this file"
+    raise DatasetIntegrityError(
+        [Problem(message, Location(str(path)), hint, code="evaluation", kind=DatasetIntegrityError)]
+    )
+
+
+def _is_multi_label(aggregate: Aggregate | None) -> bool:
+    """Whether our export says that all right options together are the answer."""
+    results = aggregate.kept["results"].values() if aggregate else ()
+    details = [((one.get("generation_config") or {}).get("additional_details") or {}) for one in results]
+    return any(one.get("multi_label") == "true" for one in details)
+
+
+def _notes(found: Survey, task: str, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
+    """Yield what a reader of the score must know, in words."""
+    of_task = [found.evaluations[name] for name in found.tasks[task]]
+    if aggregate is None:
+        yield "no aggregate file beside the samples: what the record reports, and of whom, is not known"
+        return
+    lines = sum(each.lines_of.total() for each in found.evaluations.values())
+    if aggregate.total_rows is not None and aggregate.total_rows != lines:
+        yield f"{lines:,} of {aggregate.total_rows:,} samples are in the file: its scores are not those of the record"
+    elif aggregate.checksum is not None and aggregate.checksum != found.digest:
+        yield "the samples were changed after the record was made: their SHA-256 is another one"
+    if len(found.tasks[task]) > 1:
+        yield f"evaluations of the same answers, read as one: {', '.join(found.tasks[task])}"
+    if are_lists:
+        yield "references are Python lists, as lm-eval's converter writes several: any of their texts is right"
+    unnamed = sum(each.unnamed for each in of_task)
+    if unnamed:
+        yield f"{unnamed:,} samples do not say which of several results their score is: it has the evaluation's name"
+    if any(each.perturbed for each in of_task):
+        yield "questions that HELM changed (perturbations) are rows of their own, and part of the score"
+    reported = {result.name: result.score for result in aggregate.results}
+    for each in of_task:
+        for name, (total, sound, all_lines, sound_lines) in each.sums.items():
+            means = [total / all_lines, *([sound / sound_lines] if sound_lines else [])]
+            if name in reported and not any(abs(mean - reported[name]) <= _CLOSE for mean in means):
+                yield f"{name}: the record reports {reported[name]:.6g}, the mean of its samples is {means[0]:.6g}"

@@ -1,0 +1,196 @@
+"""The second reading of samples: lines of one question become one row, with all its scores and repeats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import DatasetIntegrityError, Location, Problem, Problems
+from helm_ext.formats.every_eval_ever.record import Aggregate
+from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
+from helm_ext.formats.every_eval_ever.schema import KEPT
+from helm_ext.formats.every_eval_ever.survey import name_scores, read_conversation, read_list, read_options
+from helm_ext.formats.imported.gold import GoldKind
+from helm_ext.formats.imported.row import Answer, Message, Row
+
+__all__ = ["RowMaker"]
+
+JSONObject = dict[str, Any]
+
+_ROLES = ("system", "user", "assistant")
+_REFUSED = "content_filter"
+"""inspect_ai's `stop_reason` of a model that refused; its converter keeps it in `metadata`."""
+
+
+class RowMaker:
+    """Yields the rows of one task. A question's lines are held until its last one was read."""
+
+    def __init__(
+        self,
+        path: Path,
+        aggregate: Aggregate | None,
+        names: Sequence[str],
+        lines_of: Mapping[str, int],
+        golds: GoldKind | None,
+        *,
+        are_lists: bool,
+        counts: Counter[str],
+    ) -> None:
+        self._path = path
+        self._aggregate = aggregate
+        self._names = {*names}
+        self._lines_of = lines_of
+        self._golds = golds
+        self._are_lists = are_lists
+        self._counts = counts
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows, in the order in which their last lines come. Raises DatasetError."""
+        waiting: dict[str, list[Sample]] = {}
+        for sample in SampleFile(self._path, self._aggregate, Problems(str(self._path))):
+            if sample.evaluation not in self._names:
+                continue
+            self._counts["lines"] += 1
+            if self._lines_of[sample.id] == 1:
+                yield self._to_row([[sample]], sample.id)
+                continue
+            lines = waiting.setdefault(sample.id, [])
+            lines.append(sample)
+            if len(lines) == self._lines_of[sample.id]:
+                yield from self._to_rows(waiting.pop(sample.id))
+
+    def _to_rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
+        """Yield a row for each way in which the question of one id was asked."""
+        by_question: dict[bytes, list[Sample]] = {}
+        for sample in lines:
+            by_question.setdefault(sample.asked, []).append(sample)
+        for number, same in enumerate(by_question.values()):
+            name = same[0].id if not number else f"{same[0].id}~{number + 1}"
+            yield self._to_row(self._find_repeats(same), name)
+
+    def _find_repeats(self, lines: Sequence[Sample]) -> list[list[Sample]]:
+        """Return the lines of each time that the question was asked: one for each score."""
+        repeats: dict[str | bytes, dict[str, Sample]] = {}
+        for sample in lines:
+            content = sample.content
+            scored = repeats.setdefault(sample.repeat if sample.repeat is not None else content, {})
+            result = sample.result_id or sample.evaluation
+            known = scored.setdefault(result, sample)
+            if known is sample:
+                continue
+            if known.content != content or known.value["evaluation"] != sample.value["evaluation"]:
+                message = f"line {known.line} says something else of the same sample and result"
+                place = Location(str(self._path), sample.line, "sample_id")
+                raise DatasetIntegrityError([Problem(message, place, code="conflict", kind=DatasetIntegrityError)])
+            self._counts["duplicates"] += 1
+        return [list(scored.values()) for scored in repeats.values()]
+
+    def _to_row(self, repeats: Sequence[Sequence[Sample]], name: str) -> Row:
+        first = repeats[0][0]
+        question, answers = self._read(first)
+        for lines in repeats[1:]:
+            more = self._read(lines[0])[1]
+            answers = [*(answers or []), *more] if more is not None else answers
+        failed, unscored = _why_not(first, answers)
+        options = read_options(first)
+        gold = self._read_gold(first, options)
+        scores, kept = self._read_scores(repeats)
+        kept |= {"raw": first.value["input"]["raw"]} if first.value["input"].get("formatted") is not None else {}
+        if name != first.id:
+            kept["sample_id"] = first.id
+        return Row(
+            line=first.line,
+            id=name,
+            question=question,
+            options=options,
+            gold=gold,
+            split="valid" if first.metadata.get("split") == "valid" else "test",
+            answers=None if failed else answers,
+            failed=failed,
+            unscored=unscored or ("" if gold else "no reference says what is right"),
+            source_scores=scores,
+            data={**first.metadata, KEPT: kept},
+        )
+
+    def _read_gold(self, sample: Sample, options: Mapping[str, str] | None) -> Sequence[str]:
+        references = sample.value["input"]["reference"]
+        if options is None:
+            read = read_list(references[0]) if self._are_lists and references else None
+            return read if read is not None else references
+        assert self._golds is not None  # decided where a row has choices
+        return self._golds.read(references[0] if len(references) == 1 else references, options)
+
+    def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:
+        """Return the mean over the repeats of each score, and what an export of the run restores of the lines."""
+        values: dict[str, list[float]] = {}
+        kept: JSONObject = {}
+        for lines in repeats:
+            for sample in lines:
+                for score, value in name_scores(sample, self._aggregate)[0].items():
+                    values.setdefault(score, []).append(value)
+                    said = {
+                        "evaluation_name": sample.evaluation,
+                        "answer_attribution": sample.value["answer_attribution"],
+                    }
+                    kept.setdefault(score, {**said, "is_correct": sample.value["evaluation"]["is_correct"]})
+        return {score: sum(found) / len(found) for score, found in values.items()}, {"scores": kept}
+
+    def _read(self, sample: Sample) -> tuple[str | list[Message], list[Answer] | None]:
+        """Return what was asked, and what came back."""
+        value = sample.value
+        given = value["input"]
+        messages = value.get("messages")
+        if messages is None:
+            return read_conversation(given.get("formatted")) or _text_of(given), _answers(sample)
+        if messages and messages[-1]["role"] == "assistant" and all(map(_is_plain, messages)):
+            turns: list[Message] = [{"role": m["role"], "content": m["content"]} for m in messages[:-1]]
+            return turns, [_answer(sample, messages[-1]["content"], messages[-1].get("reasoning_trace"))]
+        # Tools were used: what was said between question and answer is no prompt that could be sent again.
+        self._counts["agentic"] += 1
+        last = next((m for m in reversed(messages) if m["role"] == "assistant" and m.get("content") is not None), None)
+        answers = None if last is None else [_answer(sample, last["content"], last.get("reasoning_trace"))]
+        return _text_of(given), answers
+
+
+def _text_of(given: Mapping[str, Any]) -> str:
+    """Return the prompt, where the record has it, else the bare question."""
+    return str(given.get("formatted") or given["raw"])
+
+
+def _is_plain(message: Mapping[str, Any]) -> bool:
+    return (
+        message["role"] in _ROLES
+        and isinstance(message.get("content"), str)
+        and not message.get("tool_calls")
+        and not message.get("tool_call_id")
+    )
+
+
+def _answers(sample: Sample) -> list[Answer] | None:
+    output = sample.value["output"]
+    thoughts = output.get("reasoning_trace") or []
+    texts = output["raw"]
+    if len(thoughts) != len(texts):
+        thoughts = ["\n".join(map(str, thoughts)) if thoughts else None, *[None] * len(texts)]
+    return [_answer(sample, text, thought) for text, thought in zip(texts, thoughts, strict=False)] or None
+
+
+def _answer(sample: Sample, text: str, thinking: Any) -> Answer:
+    reason = sample.metadata.get("stop_reason") or ""
+    return Answer(
+        text,
+        finish_reason=str(reason),
+        thinking=thinking if isinstance(thinking, str) else None,
+        is_refusal=reason == _REFUSED,
+    )
+
+
+def _why_not(sample: Sample, answers: Sequence[Answer] | None) -> tuple[str, str]:
+    """Return why there is no answer, and why it is not scored, as the line says it: its error, our export's words."""
+    error = sample.value.get("error")
+    reason = sample.metadata.get("left_out")
+    if error is None or (reason == "not_run" and answers is None):
+        return "", ""
+    return ("", str(error)) if reason == "unscored" else (str(error) or "failed", "")

@@ -1,0 +1,156 @@
+"""A line of samples: what it must have, and what of it tells rows, repeats and scores apart."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import DatasetSchemaError, Problems, show
+from helm_ext.files import LineSource, canonical_json, iter_json_lines
+from helm_ext.formats.every_eval_ever.record import Aggregate, require_version
+from helm_ext.formats.every_eval_ever.schema import ENUMS, REQUIRED_OF_INSTANCE, find_missing
+
+__all__ = ["Sample", "SampleFile"]
+
+JSONObject = dict[str, Any]
+
+_REPEAT_KEYS = ("epoch", "trial")
+"""Keys of `metadata` that number the times a question was asked: inspect's converter, and our export."""
+
+
+@dataclass(slots=True)
+class Sample:
+    """A line that has the right shape."""
+
+    line: int
+    value: JSONObject
+
+    @property
+    def id(self) -> str:
+        """The id of its question."""
+        return str(self.value["sample_id"])
+
+    @property
+    def evaluation(self) -> str:
+        """What it is a sample of."""
+        return str(self.value["evaluation_name"])
+
+    @property
+    def result_id(self) -> str | None:
+        """The result that its score belongs to."""
+        return self.value.get("evaluation_result_id")
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What else is said of it."""
+        return self.value.get("metadata") or {}
+
+    @property
+    def repeat(self) -> str | None:
+        """Which time the question was asked, where the line says it."""
+        return next((str(self.metadata[key]) for key in _REPEAT_KEYS if key in self.metadata), None)
+
+    @property
+    def asked(self) -> bytes:
+        """A digest of the question as it was asked."""
+        return _digest([self.value["input"], (self.value.get("messages") or [])[:-1]])
+
+    @property
+    def content(self) -> bytes:
+        """A digest of the question and of what came back."""
+        return _digest([self.value["input"], self.value.get("output"), self.value.get("messages")])
+
+
+class SampleFile:
+    """A file of samples; iterate once. `digest` is complete after the last line."""
+
+    def __init__(self, path: Path, aggregate: Aggregate | None, problems: Problems) -> None:
+        self._path = path
+        self._aggregate = aggregate
+        self._problems = problems
+        self.digest = ""
+        """SHA-256 of the bytes on disk."""
+
+    def __iter__(self) -> Iterator[Sample]:
+        """Yield the lines that have the right shape; what is wrong with others goes to the problems.
+
+        Raises DatasetError for a file that cannot be read, and for a version that is not known.
+        """
+        with LineSource(self._path) as lines:
+            for number, value in iter_json_lines(lines, str(self._path), self._problems):
+                if _check(number, value, self._aggregate, self._problems):
+                    require_version(value["schema_version"], str(self._path), number)
+                    yield Sample(number, value)
+            self.digest = lines.digest
+
+
+def _check(line: int, value: Any, aggregate: Aggregate | None, problems: Problems) -> bool:
+    """Report what is wrong with a line, and return whether nothing is."""
+    if not isinstance(value, dict):
+        problems.add((), f"expected an object, got {show(value)}", line=line, code="shape", kind=DatasetSchemaError)
+        return False
+    missing = find_missing(value, REQUIRED_OF_INSTANCE)
+    if missing:
+        message = f"no sample of Every Eval Ever: without {', '.join(missing)}"
+        problems.add((), message, line=line, code="shape", kind=DatasetSchemaError)
+        return False
+    before = problems.errors
+    for where, expected, holds in _rules(value):
+        if not holds:
+            found: Any = value
+            for key in where:
+                found = found.get(key) if isinstance(found, dict) else None
+            message = f"expected {expected}, got {show(found)}"
+            problems.add(where, message, line=line, code="shape", kind=DatasetSchemaError)
+    if aggregate is not None:
+        for key, right in (("evaluation_id", aggregate.evaluation_id), ("model_id", aggregate.model)):
+            if value[key] != right:
+                message = f"{show(value[key])} is not that of the aggregate, {show(right)}"
+                problems.add((key,), message, line=line, code="other-record", kind=DatasetSchemaError)
+    return problems.errors == before
+
+
+def _rules(value: JSONObject) -> Iterator[tuple[tuple[str, ...], str, bool]]:
+    """Yield (field, what it must be, whether it is)."""
+    given, output, messages = value["input"], value.get("output"), value.get("messages")
+    kinds = ENUMS["interaction_type"]
+    yield ("interaction_type",), f"one of {', '.join(kinds)}", value["interaction_type"] in kinds
+    yield ("sample_id",), "text", isinstance(value["sample_id"], str)
+    yield ("evaluation_name",), "text", isinstance(value["evaluation_name"], str)
+    yield ("evaluation_result_id",), "text", isinstance(value.get("evaluation_result_id"), str | None)
+    yield ("input", "raw"), "text", isinstance(given["raw"], str)
+    yield ("input", "formatted"), "text", isinstance(given.get("formatted"), str | None)
+    yield ("input", "reference"), "a list of texts", _are_texts(given["reference"])
+    choices = given.get("choices")
+    yield ("input", "choices"), "a list of texts", choices is None or _are_texts(choices)
+    yield ("error",), "text", isinstance(value.get("error"), str | None)
+    yield ("metadata",), "an object", isinstance(value.get("metadata"), dict | None)
+    yield ("answer_attribution",), "a list", isinstance(value["answer_attribution"], list)
+    score = value["evaluation"]["score"]
+    yield ("evaluation", "score"), "a number", isinstance(score, int | float) and not isinstance(score, bool)
+    yield ("evaluation", "is_correct"), "true or false", isinstance(value["evaluation"]["is_correct"], bool)
+    if value["interaction_type"] == "single_turn":
+        raw = output.get("raw") if isinstance(output, dict) else None
+        yield ("output",), "an object with raw, a list of texts", _are_texts(raw)
+        yield ("messages",), "null, as single_turn has it", messages is None
+    else:
+        yield ("output",), "null, as conversations have it", output is None
+        yield ("messages",), "a list of objects with role", _are_messages(messages)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _are_messages(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("role"), str) and isinstance(one.get("content"), str | None)
+        for one in value
+    )
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.blake2b(canonical_json(value), digest_size=12).digest()

@@ -1,0 +1,14 @@
+"""HELM's scenario of `every_eval_ever:` entries. Its class path stands in run_spec.json: public API."""
+
+from __future__ import annotations
+
+from helm_ext.formats.every_eval_ever.format import FORMAT
+from helm_ext.formats.imported.scenario import ImportedScenario
+
+__all__ = ["EveryEvalEverScenario"]
+
+
+class EveryEvalEverScenario(ImportedScenario):
+    """An evaluation that Every Eval Ever has a record of."""
+
+    format = FORMAT

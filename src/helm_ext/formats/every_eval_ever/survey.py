@@ -1,0 +1,229 @@
+"""The first reading of samples: which evaluations there are, what golds mean, which scores came along."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import Problems, raise_for
+from helm_ext.evalset import SourceScore
+from helm_ext.formats.every_eval_ever.record import Aggregate
+from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
+from helm_ext.formats.imported.gold import GoldColumn, GoldKind, to_options
+from helm_ext.formats.imported.row import Message
+
+__all__ = [
+    "Evaluation",
+    "Golds",
+    "Survey",
+    "name_scores",
+    "read_conversation",
+    "read_list",
+    "read_options",
+    "survey",
+]
+
+LABELS = "option_labels"
+"""The key of `metadata` under which our export keeps the labels of options, as a JSON list."""
+_LM_EVAL_METRICS = "lm_eval_metrics"
+"""The key of `metadata` under which upstream's converter keeps lm-eval's scores of a sample, as a JSON object."""
+
+
+@dataclass(frozen=True)
+class Golds:
+    """What the user says of references."""
+
+    gold_kind: Any = None
+    index_base: int | None = None
+
+
+@dataclass
+class Evaluation:
+    """What the samples of one `evaluation_name` have in common."""
+
+    name: str
+    column: GoldColumn
+    lines_of: Counter[str] = field(default_factory=Counter)
+    """By sample id."""
+    contents: dict[str, bytes] = field(default_factory=dict)
+    """By sample id, where there are several evaluations: a digest of question and answer."""
+    has_choices: bool = False
+    is_chat: bool = False
+    are_lists: bool = True
+    """Whether the only reference of every row is the text of a Python list of texts."""
+    sums: dict[str, tuple[float, float, int, int]] = field(default_factory=dict)
+    """By name of score: sums over all lines and over those without an error, and how many there are of each."""
+    unnamed: int = 0
+    """Lines of which it cannot be told which of several results their score is."""
+    perturbed: int = 0
+
+
+@dataclass
+class Survey:
+    """What the first reading found."""
+
+    digest: str
+    version: str
+    model: str
+    tasks: dict[str, list[str]]
+    """Name of a task to those of its evaluations: more than one where they score the same answers."""
+    evaluations: dict[str, Evaluation]
+
+    def lines_of(self, task: str) -> Counter[str]:
+        """Return how many lines of a task each sample id has."""
+        return sum((self.evaluations[name].lines_of for name in self.tasks[task]), Counter())
+
+    def decide(self, task: str) -> GoldKind | None:
+        """Return how references of rows with choices are read; None where no row has any. Raises DatasetError."""
+        first = self.evaluations[self.tasks[task][0]]
+        return first.column.decide() if first.has_choices else None
+
+    def scores(self, task: str, aggregate: Aggregate | None) -> dict[str, SourceScore]:
+        """Return what the record reports of each score that occurs in the samples of a task."""
+        known = {result.name: result for result in aggregate.results} if aggregate else {}
+        names = dict.fromkeys(name for each in self.tasks[task] for name in self.evaluations[each].sums)
+        return {
+            name: SourceScore(known[name].score, known[name].lower_is_better) if name in known else SourceScore()
+            for name in names
+        }
+
+
+def survey(path: Path, aggregate: Aggregate | None, given: Golds) -> Survey:
+    """Read all lines once. Raises DatasetError with all that is wrong with them."""
+    problems = Problems(str(path))
+    evaluations: dict[str, Evaluation] = {}
+    several = aggregate is None or len({result.evaluation for result in aggregate.results}) > 1
+    version, model = "", ""
+    file = SampleFile(path, aggregate, problems)
+    for sample in file:
+        version, model = version or str(sample.value["schema_version"]), model or str(sample.value["model_id"])
+        found = evaluations.get(sample.evaluation)
+        if found is None:
+            column = _column(path, aggregate, given)
+            found = evaluations[sample.evaluation] = Evaluation(sample.evaluation, column)
+        _see(found, sample, aggregate)
+        if several:
+            found.contents[sample.id] = sample.content
+    if not evaluations and not problems.errors:
+        problems.add((), "there are no samples", code="no-rows")
+    raise_for(problems.finish())
+    return Survey(file.digest, version, model, _join(evaluations), evaluations)
+
+
+def read_options(sample: Sample) -> dict[str, str] | None:
+    """Return the options of a sample, by label: its own labels where it has some, else A, B, C, ..."""
+    choices = sample.value["input"].get("choices")
+    if not choices:
+        return None
+    labels = _read_json(sample.metadata.get(LABELS))
+    if isinstance(labels, list) and len(labels) == len(choices) == len({*map(str, labels)}):
+        return dict(zip(map(str, labels), choices, strict=True))
+    if len(choices) > 26:
+        return {str(number): text for number, text in enumerate(choices, 1)}
+    return to_options(choices)
+
+
+def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, float], bool]:
+    """Return the scores of a sample by the names of their results, and whether its result can be told."""
+    score = float(sample.value["evaluation"]["score"])
+    own = sample.result_id or sample.evaluation
+    results = aggregate.find(sample.result_id, sample.evaluation) if aggregate else []
+    if len(results) == 1:
+        return {results[0].name: score}, True
+    metrics = _read_json(sample.metadata.get(_LM_EVAL_METRICS))
+    if isinstance(metrics, dict):
+        by_name = {
+            result.name: float(value)
+            for result in results
+            for metric, value in metrics.items()
+            if isinstance(value, int | float)
+            and (result.described == metric or result.described.startswith(f"{metric} ("))
+        }
+        if by_name:
+            return by_name, True
+    return {own: score}, not results
+
+
+def read_list(text: str) -> list[str] | None:
+    """Return the texts of a Python list of texts, None for any other text. No code is run."""
+    if not text.startswith("["):
+        return None
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, list) and value and all(isinstance(one, str) for one in value) else None
+
+
+def _column(path: Path, aggregate: Aggregate | None, given: Golds) -> GoldColumn:
+    base = given.index_base
+    if base is None and given.gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval:
+        base = 0
+    return GoldColumn(
+        gold_kind=given.gold_kind, index_base=base, allow_hidden=True, path=str(path), name="input.reference"
+    )
+
+
+def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None:
+    value = sample.value
+    found.lines_of[sample.id] += 1
+    options, references = read_options(sample), value["input"]["reference"]
+    if options is not None:
+        found.has_choices = True
+        found.column.see(references[0] if len(references) == 1 else references, options, sample.line)
+    elif len(references) != 1 or read_list(references[0]) is None:
+        found.are_lists = False
+    found.is_chat = found.is_chat or value["interaction_type"] != "single_turn" or _is_conversation(value)
+    found.perturbed += "perturbation" in sample.metadata
+    scores, is_told = name_scores(sample, aggregate)
+    found.unnamed += not is_told
+    failed = value.get("error") is not None
+    for name, score in scores.items():
+        total, sound, lines, sound_lines = found.sums.get(name, (0.0, 0.0, 0, 0))
+        kept = 0.0 if failed or not math.isfinite(score) else score
+        found.sums[name] = (total + score, sound + kept, lines + 1, sound_lines + (not failed))
+
+
+def _is_conversation(value: dict[str, Any]) -> bool:
+    return read_conversation(value["input"].get("formatted")) is not None
+
+
+def read_conversation(formatted: str | None) -> list[Message] | None:
+    """Return the messages of a prompt that is written as a JSON list of them; None for any other prompt."""
+    if not formatted or not formatted.startswith('[{"role": '):
+        return None
+    turns = _read_json(formatted)
+    if not isinstance(turns, list):
+        return None
+    fits = all(isinstance(t, dict) and t.keys() == {"role", "content"} and isinstance(t["content"], str) for t in turns)
+    return turns if fits else None
+
+
+def _read_json(text: Any) -> Any:
+    """Return the value of a JSON text; None for what is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _join(evaluations: dict[str, Evaluation]) -> dict[str, list[str]]:
+    """Return the tasks: evaluations that score the same answers to the same questions are one."""
+    tasks: dict[str, list[str]] = {}
+    for name, evaluation in evaluations.items():
+        task = next((task for task in tasks if _is_same(evaluations[task], evaluation)), name)
+        tasks.setdefault(task, []).append(name)
+    return tasks
+
+
+def _is_same(one: Evaluation, other: Evaluation) -> bool:
+    shared: Sequence[str] = [sample for sample in other.contents if sample in one.contents]
+    return bool(shared) and all(one.contents[sample] == other.contents[sample] for sample in shared)

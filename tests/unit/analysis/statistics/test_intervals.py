@@ -1,0 +1,121 @@
+"""Intervals are those of statsmodels where it has the same estimator, and cover the truth as often as they say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.weightstats import DescrStatsW
+
+from helm_ext.analysis.statistics.intervals import clustered_interval, mean_interval, t_interval, wilson_interval
+
+RUNS = 20_000
+
+
+@pytest.mark.parametrize(("successes", "count"), [(0, 1), (1, 1), (0, 30), (3, 30), (15, 30), (30, 30), (776, 1000)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_wilson_is_that_of_statsmodels(successes, count, level):
+    low, high = proportion_confint(successes, count, alpha=1 - level, method="wilson")
+    found = wilson_interval(successes, count, level=level)
+    assert found.low == pytest.approx(low, abs=1e-9)
+    assert found.high == pytest.approx(high, abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [2, 3, 40])
+def test_t_is_that_of_statsmodels(count):
+    values = np.random.default_rng(count).normal(size=count)
+    low, high = DescrStatsW(values).tconfint_mean()
+    found = t_interval(values)
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
+
+
+def test_forty_clusters_are_those_of_statsmodels():
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 60, 400)
+    values = generator.normal(size=400) + generator.normal(size=60)[groups]
+    fitted = OLS(values, np.ones(400)).fit(
+        cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False}, use_t=True
+    )
+    number = len(set(groups))
+    error = fitted.bse[0] * math.sqrt(number / (number - 1))
+    found = clustered_interval(values, groups)
+    assert found.method == "clusters"
+    assert found.half_width == pytest.approx(error * 2.000_995_378, rel=1e-6)  # t of 59 degrees of freedom, 97.5 %
+
+
+def test_few_clusters_of_one_size_are_means_of_clusters():
+    """With equal clusters CR2 and its degrees of freedom are Student's t of the clusters' means."""
+    generator = np.random.default_rng(1)
+    values = generator.normal(size=(12, 5)) + generator.normal(size=(12, 1))
+    found = clustered_interval(values.ravel(), np.repeat(np.arange(12), 5))
+    plain = t_interval(values.mean(axis=1))
+    assert found.method == "few clusters"
+    assert (found.low, found.high) == (pytest.approx(plain.low), pytest.approx(plain.high))
+
+
+@pytest.mark.parametrize("count", [30, 100, 1000])
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.98])
+def test_wilson_covers_as_exactly_computed(count, share):
+    """20,000 runs cover the share as often as the sum of the probabilities of those counts whose interval does."""
+    covered = np.array([_covers(wilson_interval(k, count), share) for k in range(count + 1)])
+    exact = float(binom.pmf(np.arange(count + 1), count, share)[covered].sum())
+    drawn = np.random.default_rng(7).binomial(count, share, RUNS)
+    assert abs(covered[drawn].mean() - exact) < 0.005
+    if (count, share) == (30, 0.02):
+        assert exact == pytest.approx(0.978, abs=0.001)
+
+
+@pytest.mark.parametrize(("count", "share"), [(100, 0.5), (1000, 0.02), (1000, 0.5), (1000, 0.98)])
+def test_t_covers_graded_scores(count, share):
+    """Scores of 0, 0.5 and 1, of 20,000 runs; n p (1 - p) is 19.6 or more."""
+    generator = np.random.default_rng(11)
+    hit = sum(
+        _covers(t_interval(row), share)
+        for size in [RUNS // 20] * 20
+        for row in generator.binomial(2, share, (size, count)) / 2
+    )
+    assert 0.94 < hit / RUNS < 0.96
+
+
+@pytest.mark.parametrize("number", [12, 40, 100])
+def test_clusters_cover(number):
+    """Clusters of 1 to 9 rows that agree within: 4,000 runs."""
+    generator = np.random.default_rng(number)
+    sizes = np.arange(number) % 9 + 1
+    groups = np.repeat(np.arange(number), sizes)
+    hit = plain = 0
+    for _ in range(4_000):
+        values = generator.normal(size=len(groups)) + generator.normal(size=number)[groups]
+        hit += _covers(clustered_interval(values, groups), 0.0)
+        plain += _covers(t_interval(values), 0.0)
+    assert 0.935 < hit / 4_000 < 0.965
+    assert plain / 4_000 < 0.85  # what is said if the clusters are not
+
+
+def test_the_rule_is_chosen_by_the_rows():
+    assert mean_interval([0, 1, 1]).method == "wilson"
+    assert mean_interval([0, 0.5, 1]).method == "t"
+    assert mean_interval([0.5]).method == "none"
+    assert mean_interval([0, 1, 1], ["a", "b", "c"]).method == "wilson"
+    assert mean_interval([0, 1, 1], ["a", "b", "b"]).method == "few clusters"
+    assert mean_interval([1, 1, 1], ["a", "a", "a"]).method == "none"
+
+
+def test_rows_that_are_all_right_are_not_sure():
+    alone = wilson_interval(3, 3)
+    found = mean_interval([1.0] * 9, ["a"] * 3 + ["b"] * 3 + ["c"] * 3)
+    assert (found.low, found.high, found.clusters) == (alone.low, 1.0, 3)
+
+
+@pytest.mark.parametrize(("values", "clusters"), [([], None), ([1.0, math.nan], None), ([1.0, 0.0], ["a"])])
+def test_what_has_no_mean_is_refused(values, clusters):
+    with pytest.raises(ValueError, match="."):
+        mean_interval(values, clusters)
+
+
+def _covers(interval, truth):
+    return interval.low <= truth <= interval.high

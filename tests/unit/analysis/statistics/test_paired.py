@@ -1,0 +1,98 @@
+"""Two models on the same rows: p-values counted by hand, and 5 % false alarms where both are alike."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from helm_ext.analysis.statistics.paired import compare_rows, holm, mcnemar
+from helm_ext.analysis.statistics.sample_size import discordant_share, rows_needed
+
+
+@pytest.mark.parametrize(("greater", "less"), [(90, 75), (0, 0), (5, 0), (1, 1), (12, 30)])
+def test_mcnemar_is_that_of_statsmodels(greater, less):
+    expected = reference_mcnemar([[0, greater], [less, 0]], exact=True).pvalue if greater + less else 1.0
+    assert mcnemar(greater, less) == pytest.approx(expected, abs=1e-9)
+
+
+def test_165_of_500_rows_differ_and_nothing_is_shown():
+    first = np.array([0] * 90 + [1] * 75 + [1] * 335)
+    second = np.array([1] * 90 + [0] * 75 + [1] * 335)
+    found = compare_rows(first, second)
+    assert (found.greater, found.less, found.test) == (90, 75, "mcnemar")
+    assert found.p == pytest.approx(0.276, abs=5e-4)
+    assert found.difference.mean == pytest.approx(0.03)
+    assert found.difference.low < 0 < found.difference.high
+
+
+def test_swapping_the_models_swaps_the_sign_alone():
+    generator = np.random.default_rng(3)
+    first, second = generator.random(40), generator.random(40)
+    one, other = compare_rows(first, second), compare_rows(second, first)
+    assert one.p == other.p
+    assert one.difference.low == pytest.approx(-other.difference.high)
+
+
+def test_few_graded_rows_are_counted_in_all_ways():
+    differences = np.array([0.5, 0.25, -0.125, 1.0])
+    sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in product((1, -1), repeat=4)]
+    expected = sum(one >= 1.625 for one in sums) / 16
+    assert compare_rows(np.zeros(4), differences).p == expected
+
+
+@pytest.mark.parametrize("rows", [30, 150, 3000])
+def test_models_that_are_alike_are_told_apart_by_chance_alone(rows):
+    """5 % of 400 pairs, of graded scores; within three standard deviations."""
+    generator = np.random.default_rng(rows)
+    found = [compare_rows(*generator.integers(0, 4, (2, rows)) / 3).p < 0.05 for _ in range(400)]
+    assert 0.05 - 0.033 < np.mean(found) < 0.05 + 0.033
+
+
+def test_clusters_that_agree_make_a_difference_less_sure():
+    first = np.repeat([0, 0, 0, 1, 1, 0, 0, 0], 20)
+    second = np.repeat([1, 1, 1, 0, 0, 1, 0, 0], 20)
+    groups = np.repeat(np.arange(8), 20)
+    assert compare_rows(first, second).p < 0.001
+    found = compare_rows(first, second, list(groups))
+    assert found.test == "sign flips"
+    assert found.p == 44 / 64  # six clusters differ, 4 to 2: as uneven or more in 44 of 64 ways
+    assert found.difference.clusters == 8
+
+
+def test_no_difference_is_no_evidence():
+    found = compare_rows([1, 0, 1], [1, 0, 1])
+    assert (found.p, found.greater, found.less) == (1.0, 0, 0)
+
+
+@pytest.mark.parametrize("values", [[0.01, 0.04, 0.03], [0.5], [], [1.0, 1.0], [0.001, 0.2, 0.2, 0.04]])
+def test_holm_is_that_of_statsmodels(values):
+    expected = multipletests(values, method="holm")[1] if values else []
+    assert holm(values) == pytest.approx(list(expected))
+
+
+def test_unequal_rows_are_refused():
+    with pytest.raises(ValueError, match="the rows must be the same"):
+        compare_rows([1], [1, 0])
+    with pytest.raises(ValueError, match="2 rows, and clusters of 1"):
+        compare_rows([1, 0], [1, 1], ["a"])
+
+
+@pytest.mark.parametrize(("difference", "discordant"), [(0.05, 0.3), (0.1, 0.2), (0.03, 0.33)])
+def test_as_many_rows_as_needed_tell_the_difference_in_80_of_100_runs(difference, discordant):
+    count = rows_needed(difference, discordant)
+    generator = np.random.default_rng(5)
+    shares = [(discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant]
+    told = [mcnemar(up, down) < 0.05 for up, down, _ in generator.multinomial(count, shares, 4_000)]
+    assert 0.77 < np.mean(told) < 0.83
+
+
+def test_models_that_err_independently():
+    assert discordant_share(0.8, 0.1) == pytest.approx(0.8 * 0.1 + 0.9 * 0.2)
+    with pytest.raises(ValueError, match="both models' shares"):
+        discordant_share(0.95, 0.1)
+    with pytest.raises(ValueError, match="expected"):
+        rows_needed(0.3, 0.1)
