@@ -20,20 +20,20 @@ def with_paths(*folders: Path) -> dict[str, str]:
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "capitals.csv").write_text(
+    (tmp_path / "capitals.qa").write_text(
         "question,answer,reply\nCapital of France?,Paris,Paris\nCapital of Italy?,Rome,Milan\n"
     )
-    (tmp_path / "sums.csv").write_text("question,answer\n2+2?,4\n")
+    (tmp_path / "sums.qa").write_text("question,answer\n2+2?,4\n")
     return tmp_path
 
 
 def test_helm_run_and_helm_summarize(folder):
     env = with_paths(FOURTH)
-    entries = ("qa_csv:path=capitals.csv,model=recorded/m", "qa_csv:path=sums.csv,max_tokens=3,model=simple/model1")
+    entries = ("qa_csv:path=capitals.qa,model=recorded/m", "qa_csv:path=sums.qa,max_tokens=3,model=simple/model1")
     helm_run(folder, *entries, env=env)
     runs = run_folders(folder)
-    recorded = next(path for name, path in runs.items() if name.startswith("qa_csv:path=capitals.csv,digest="))
-    live = next(path for name, path in runs.items() if "path=sums.csv,max_tokens=3,digest=" in name)
+    recorded = next(path for name, path in runs.items() if name.startswith("qa_csv:path=capitals.qa,digest="))
+    live = next(path for name, path in runs.items() if "path=sums.qa,max_tokens=3,digest=" in name)
     assert stat_means(recorded)["exact_match"] == 0.5
     assert load(recorded / "run_spec.json")["scenario_spec"]["class_name"] == "qa_csv_format.scenario.QaCsvScenario"
     (state,) = load(live / "scenario_state.json")["request_states"]
@@ -47,21 +47,21 @@ def test_helm_run_and_helm_summarize(folder):
 
 def test_the_command(folder):
     env = with_paths(FOURTH)
-    done = command(folder, "helm-ext", "validate", "capitals.csv", "sums.csv", env=env)
-    assert "capitals.csv: qa_csv: 0 errors, 0 warnings; 2 rows, 2 eval" in done.stdout
-    (folder / "wrong.csv").write_text("frage,antwort\n1,2\n")
-    wrong = command(folder, "helm-ext", "validate", "wrong.csv", check=False, env=env)
+    done = command(folder, "helm-ext", "validate", "capitals.qa", "sums.qa", env=env)
+    assert "capitals.qa: qa_csv: 0 errors, 0 warnings; 2 rows, 2 eval" in done.stdout
+    (folder / "wrong.qa").write_text("frage,antwort\n1,2\n")
+    wrong = command(folder, "helm-ext", "validate", "wrong.qa", check=False, env=env)
     assert wrong.returncode == 1
-    assert "error: wrong.csv:2: expected the columns ['question', 'answer'], got ['frage', 'antwort']" in wrong.stdout
-    done = command(folder, "helm-ext", "preview", "sums.csv", "--arg", "max_tokens=3", env=env)
+    assert "error: wrong.qa:2: expected the columns ['question', 'answer'], got ['frage', 'antwort']" in wrong.stdout
+    done = command(folder, "helm-ext", "preview", "sums.qa", "--arg", "max_tokens=3", env=env)
     assert "Q: 2+2?\nA:\n──── end of prompt" in done.stdout
     assert "max_tokens=3" in done.stdout
-    wrong = command(folder, "helm-ext", "preview", "sums.csv", "--arg", "max_token=3", check=False, env=env)
+    wrong = command(folder, "helm-ext", "preview", "sums.qa", "--arg", "max_token=3", check=False, env=env)
     assert wrong.returncode == 2
     assert "qa_csv: unknown argument 'max_token'\n  hint: did you mean 'max_tokens'?" in wrong.stderr
-    done = command(folder, "helm-ext", "score", "capitals.csv", "--model", "m", env=env)
+    done = command(folder, "helm-ext", "score", "capitals.qa", "--model", "m", env=env)
     assert "exact_match (main) │   0.5" in done.stdout
-    done = command(folder, "helm-ext", "convert", "capitals.csv", "capitals.jsonl", env=env)
+    done = command(folder, "helm-ext", "convert", "capitals.qa", "capitals.jsonl", env=env)
     assert done.stdout == "capitals.jsonl: 2 rows\n"
     wrong = command(folder, "helm-ext", "schema", "qa_csv", check=False, env=env)
     assert wrong.returncode == 2

@@ -12,6 +12,7 @@ from rich.console import Console
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
+    describe_file,
     helm_output_to_stderr,
     make_run_spec,
     parse_arguments,
@@ -44,13 +45,20 @@ def preview(
     kind: FormatOption = None,
     local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
 ) -> None:
-    """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer."""
+    """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer.
+
+    First, what was inferred from the file, and why.
+    """
     with Console(stderr=True).status("starting HELM"), helm_output_to_stderr():
         start_helm(local_path, verbose=False)
         _register_preview_deployment()
         format_ = choose_format(kind, file)
-        run_spec = make_run_spec(format_, file, {"model": model}, parse_arguments(arg or []))
+        arguments = parse_arguments(arg or [])
+        said = describe_file(format_, file, arguments)
+        run_spec = make_run_spec(format_, file, {"model": model}, arguments)
         states = adapt(run_spec, count)
+    for line in said:
+        typer.echo(line)
     typer.echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")
     for state in states:
         typer.echo(render(state))

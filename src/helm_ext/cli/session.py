@@ -24,6 +24,7 @@ __all__ = [
     "FormatOption",
     "choose_format",
     "describe_arguments",
+    "describe_file",
     "find_file",
     "find_tasks",
     "load_arguments",
@@ -164,6 +165,11 @@ def find_tasks(format_: Format, file: Path, arguments: Mapping[str, Any]) -> lis
     if find_file(file) != file:
         return [{}]
     return format_.tasks(load_arguments(format_, file, arguments))
+
+
+def describe_file(format_: Format, file: Path, arguments: Mapping[str, Any]) -> list[str]:
+    """Return what a format infers from a file, and why; [] for a dataset that is named. Raises HelmExtError."""
+    return [] if find_file(file) != file else format_.describe(load_arguments(format_, file, arguments))
 
 
 def load_arguments(format_: Format, file: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:

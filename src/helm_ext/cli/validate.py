@@ -62,9 +62,10 @@ def validate(
 def check_file(
     file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False
 ) -> dict[str, Any]:
-    """Return `{file, format, problems, counts}` for one file. Raises RunEntryError for unknown arguments."""
+    """Return `{file, format, problems, counts}`, and `inferred` where something was, for one file. Raises RunEntryError for unknown arguments."""
     problems: list[Problem] = []
     counts: dict[str, int] = {}
+    inferred: list[str] = []
     file = find_file(file)
     try:
         format_ = format_ or detect(file)
@@ -80,16 +81,19 @@ def check_file(
     named |= format_.parse(arguments)
     try:
         for task in format_.tasks(named):
-            found, counted = format_.check(execute=not no_exec, **named, **task)
+            found, counted = format_.check(execute=not no_exec, **{**named, **task})
             problems = list(dict.fromkeys([*problems, *found]))
             counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
+        if not any(problem.severity == "error" for problem in problems):
+            inferred = format_.describe(named)
     except DatasetError as error:
         problems += error.problems or [to_problem(error, str(file))]
     except (HelmExtError, OSError) as error:
         problems.append(to_problem(error, str(file)))
     if named.get("missing") == "skip":  # what these warnings propose
         problems = [problem for problem in problems if problem.code not in ("not-run", "failed")]
-    return {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
+    report = {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
+    return report | ({"inferred": inferred} if inferred else {})
 
 
 def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
@@ -112,6 +116,8 @@ SHOWN_PROBLEMS = 20
 
 
 def _print_text(report: Mapping[str, Any]) -> None:
+    for line in report.get("inferred", ()):
+        typer.echo(line)
     problems: list[Problem] = report["problems"]
     seen: Counter[tuple[str, ...]] = Counter()
     last = [problem for problem in problems if problem.number > 1]

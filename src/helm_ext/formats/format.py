@@ -109,6 +109,13 @@ class Format(ABC):
         """Return the arguments that choose each task of the file: [{}] where it holds one, or one is chosen already."""
         return [{}]
 
+    def describe(self, arguments: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - most say what they are
+        """Return what was inferred from a file, and why, in lines for people: [] where nothing is guessed.
+
+        The arguments are those of the run entry. Raises HelmExtError for a file that cannot be read.
+        """
+        return []
+
     def name_model(self, arguments: Mapping[str, Any]) -> str:  # noqa: ARG002 - most files do not say
         """Return whose completions a task of a file holds, as the file spells it; "" where it does not say."""
         return ""

@@ -34,6 +34,7 @@ _OURS = {
     "adapter_spec": "helm_ext.formats.request_states.format:FORMAT",
     "ultraeval": "helm_ext.formats.ultraeval.format:FORMAT",
     "innodata": "helm_ext.formats.innodata.format:FORMAT",
+    "table": "helm_ext.formats.table.format:FORMAT",
     "every_eval_ever": "helm_ext.formats.every_eval_ever.format:FORMAT",
     "lm_eval": "helm_ext.formats.lm_eval.format:FORMAT",
 }

@@ -60,16 +60,16 @@ def test_one_line_in_the_table(fresh, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(FOURTH)
     monkeypatch.setattr(registry, "_others", list)
     monkeypatch.setitem(registry._OURS, "qa_csv", "qa_csv_format.format:FORMAT")
-    (tmp_path / "capitals.csv").write_text(ROWS)
-    found = detect(tmp_path / "capitals.csv")
+    (tmp_path / "capitals.qa").write_text(ROWS)
+    found = detect(tmp_path / "capitals.qa")
     assert found.name == "qa_csv"
-    evalset = found.load(path=str(tmp_path / "capitals.csv"))
+    evalset = found.load(path=str(tmp_path / "capitals.qa"))
     assert [instance.references[0].output.text for instance in evalset.instances] == ["Paris", "Rome"]
 
 
 def test_an_entry_point_of_another_distribution(fresh, monkeypatch):
     monkeypatch.syspath_prepend(FOURTH)
-    assert registry.format_names() == ["adapter_spec", "ultraeval", "innodata", "qa_csv"]
+    assert registry.format_names() == [*registry._OURS, "qa_csv"]
     assert registry.get_format("qa_csv").title == "CSV of questions and answers"
     assert not registry.is_ours("qa_csv")
 
@@ -106,7 +106,7 @@ def test_a_broken_one_is_one_warning_and_an_error_where_it_is_used(fresh, monkey
     (tmp_path / "half_a_format.py").write_text(HALF)
     monkeypatch.syspath_prepend(FOURTH)
     monkeypatch.syspath_prepend(tmp_path)
-    wanted = ["adapter_spec", "ultraeval", "innodata", "qa_csv"]
+    wanted = [*registry._OURS, "qa_csv"]
     for _ in range(2):
         assert [format_.name for format_ in registry.all_formats()] == wanted
     message = f"the format '{name}' of the distribution 'broken-formats' cannot be loaded: {reason}"

@@ -91,6 +91,8 @@ class ImportReader(Reader):
         instance: dict[str, Any] = {"input": self._to_input(row), "references": references, "split": row.split}
         if row.id is not None:
             instance["id"] = row.id
+        if row.chain_of_thought and row.split == "train":
+            instance["chain_of_thought"] = row.chain_of_thought
         if row.data:
             instance["extra_data"] = dict(row.data)
         value: dict[str, Any] = {"instance": instance}

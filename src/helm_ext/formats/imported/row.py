@@ -62,6 +62,8 @@ class Row:
     """Why no score can be made of an answer that is there: left out of every score, and counted."""
     source_scores: Mapping[str, float | None] = field(default_factory=dict)
     """The source's own score of this row, by the name that its report has. None: it made none of this row."""
+    chain_of_thought: str = ""
+    """The reasoning that leads to the right answer: shown where the row is a demonstration."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """What else of the row is kept: the keys that `by=` names, at least."""
 

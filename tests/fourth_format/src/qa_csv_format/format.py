@@ -19,7 +19,7 @@ class QaCsv(Format):
     name = "qa_csv"
     title = "CSV of questions and answers"
     dataset_title = "CSV file"
-    expects = "a file NAME.csv with the columns question and answer"
+    expects = "a file NAME.qa with the columns question and answer"
     usage = "qa_csv:path=FILE,model=..."
     scenario_class = "qa_csv_format.scenario.QaCsvScenario"
     arguments = (
@@ -29,7 +29,7 @@ class QaCsv(Format):
     )
 
     def claims(self, seen: Seen) -> Claim:
-        return Claim.SURE if seen.suffix == ".csv" else Claim.NO
+        return Claim.SURE if seen.suffix == ".qa" else Claim.NO
 
     def load(self, path: str, max_tokens: int = 20) -> EvalSet:
         from helm.benchmark.adaptation.adapter_spec import AdapterSpec

@@ -1,0 +1,15 @@
+"""Tables of questions and answers: CSV, JSON, Parquet, saved datasets (docs/table.md).
+
+options.py        what a run entry, or a mapping file, says of a table
+mapping_file.py   NAME.table.json
+table.py          what every kind of table is to the rest ...
+delimited.py      ... CSV and TSV
+json_tables.py    ... JSON Lines, lists of objects, objects that hold rows
+parquet.py        ... Parquet
+saved.py          ... folders of `save_to_disk`, datasets of the Hub
+cells.py          values of cells
+layouts.py        public datasets, and tables that other tools write
+roles.py          which column is what
+rows.py           cells ──▶ rows, in two readings
+loading.py        from arguments to an opened table
+"""

@@ -1,0 +1,145 @@
+"""Values of cells: paths into them, lists that are written as text, and options in the shapes that datasets have."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helm_ext.errors import show
+from helm_ext.formats.imported.gold import to_options
+
+__all__ = ["CellError", "label_options", "look_up", "parse_list", "read_options", "to_json_value", "to_text"]
+
+_LONGEST_LITERAL = 1 << 20
+"""Characters of a list that is written as Python does: the parser of Python needs far more memory than text."""
+
+
+class CellError(ValueError):
+    """A cell that does not hold what it should. `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def look_up(cells: Mapping[str, Any], path: str) -> Any:
+    """Return the value of a column, or of a path with dots (`doc.query`, `results.0.text`); None where there is none.
+
+    A column whose own name has dots is found first. On the way, a text is read as the list or object it spells
+    (SimpleQA's `metadata.topic`).
+    """
+    if path in cells:
+        return cells[path]
+    column, dot, rest = path.partition(".")
+    if not dot:
+        return None
+    value = cells.get(column)
+    for key in rest.split("."):
+        if isinstance(value, str):
+            try:
+                value = parse_list(value)
+            except CellError:
+                return None
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, Sequence) and not isinstance(value, str) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return value
+
+
+def parse_list(text: str) -> Any:
+    """Return the list or object that a text spells, as JSON or else as a Python literal. Raises CellError."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    hint = 'write it as JSON: ["a", "b"]'
+    if len(text) > _LONGEST_LITERAL:
+        raise CellError("this is no JSON, and too long to be read as Python", hint)
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise CellError(f"expected a list, got {show(text)}", hint) from None
+    if _SIDE_BY_SIDE.search(_LITERAL.sub("s", text)):
+        message = f"{show(text)} is a list as numpy prints it: without commas its parts cannot be told apart"
+        raise CellError(message, hint)
+    return value
+
+
+_LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_SIDE_BY_SIDE = re.compile(r"s\s*s")
+"""Two texts without a comma between them: Python joins them to one, numpy's print means two."""
+
+
+def to_text(value: Any) -> str:
+    """Return a single value as text: 72 and 72.0 are "72". Raises CellError for what has parts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, int):
+        return str(value)
+    raise CellError(f"expected a text, got {show(value)}")
+
+
+def to_json_value(value: Any) -> Any:
+    """Return a value that HELM can write: dates and the like as text, bytes left out."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None  # NaN and infinity are no JSON
+    if isinstance(value, Mapping):
+        return {str(key): to_json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json_value(item) for item in value]
+    return None if isinstance(value, bytes) else str(value)
+
+
+def read_options(value: Any) -> dict[str, str]:
+    """Return the options that one cell holds: label to text.
+
+    Known shapes: a list of texts; `{"text": [...], "label": [...]}` (ARC) and `{"choices": [...], "labels": [...]}`
+    (TruthfulQA, whose labels are flags); a list of `{"label": ..., "text": ...}`; an object of label to text. A cell of
+    text is read as the list it spells. Labels are A, B, ... where there are none. Raises CellError.
+    """
+    if isinstance(value, str):
+        value = parse_list(value)
+    labels: Sequence[Any] | None = None
+    if isinstance(value, Mapping):
+        if isinstance(value.get("text"), list | tuple):
+            texts, labels = value["text"], value.get("label")
+        elif isinstance(value.get("choices"), list | tuple):
+            texts = value["choices"]
+        else:
+            texts, labels = list(value.values()), list(value)
+    elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        texts, labels = [item.get("text") for item in value], [item.get("label") for item in value]
+        labels = None if None in labels else labels
+    else:
+        texts = value
+    if not isinstance(texts, list | tuple):
+        raise CellError(f"expected a list of options, got {show(value)}")
+    if len(texts) < 2:
+        raise CellError(f"expected two or more options, got {show(value)}")
+    written = [to_text(text) for text in texts]
+    return label_options(written, labels)
+
+
+def label_options(texts: Sequence[str], labels: Sequence[Any] | None) -> dict[str, str]:
+    """Return options under their labels, or A, B, ... Raises CellError for labels that are missing or doubled."""
+    if labels is None:
+        try:
+            return to_options(texts)
+        except ValueError as error:
+            raise CellError(str(error)) from None
+    named = [to_text(label).strip() for label in labels]
+    if len(named) != len(texts) or len(set(named)) != len(named) or "" in named:
+        raise CellError(f"{len(texts)} options and the labels {show(list(labels))}: each needs one of its own")
+    return dict(zip(named, texts, strict=True))

@@ -1,0 +1,192 @@
+"""CSV and TSV: every cell is a text, as it stands in the file.
+
+Nothing is guessed from values: `NA` and `null` are words, `007` keeps its zeros. The delimiter is the one that the
+header line has most of. Quotes are doubled inside quotes (RFC 4180); a line break inside quotes is part of the cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, count, show
+from helm_ext.files import BOM, MAX_LINE_BYTES, decode
+from helm_ext.files.opening import Reader, make_error
+from helm_ext.formats.table.table import Cells, Table, plain_suffix
+
+__all__ = ["DELIMITERS", "DelimitedTable"]
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+"""What `sep=` says, to the character."""
+
+SPREADSHEET_CELL = 32_767
+"""Characters of a cell, beyond which spreadsheets cut without a word."""
+
+_BATCH = 512
+"""Rows parsed at a time."""
+
+
+class DelimitedTable(Table):
+    """A CSV or TSV file, read in batches of rows."""
+
+    is_text = True
+
+    def __init__(self, path: str, *, sep: str | None = None, header: Literal["yes", "no"] = "yes") -> None:
+        """Read the header. `sep` is a key of DELIMITERS, or a character. Raises DatasetError."""
+        super().__init__(path)
+        self._has_header = header == "yes"
+        self._delimiter = DELIMITERS.get(sep, sep) if sep is not None else self._find_delimiter()
+        first = next(self._records(), None)
+        if first is None:
+            raise make_error(path, "there are no rows", code="no-rows", kind=DatasetSchemaError)
+        names = [name.strip() for name in first[1]]
+        if self._has_header:
+            self._require_names(names, first[0])
+            self.columns = names
+        else:
+            self.columns = [str(number) for number in range(1, len(names) + 1)]
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Cells, str]]:  # noqa: ARG002
+        """Yield (line at which the row begins, its cells, ""). Raises DatasetError."""
+        names = self.columns
+        width = len(names)
+        cut = 0
+        records = self._records()
+        if self._has_header:
+            next(records)
+        self.lines = 0
+        for line, cells in records:
+            self.lines += 1
+            if len(cells) != width:
+                self._refuse_ragged(line, cells)
+            if max(map(len, cells)) == SPREADSHEET_CELL:
+                cut += 1
+            yield line, dict(zip(names, cells, strict=True)), ""
+        self.notes = []
+        if cut:
+            said = f"{count(cut, 'row has', 'rows have')} a cell of {SPREADSHEET_CELL:,} characters"
+            self.notes = [f"{said}: a spreadsheet may have cut it off there"]
+
+    def _refuse_ragged(self, line: int, cells: Sequence[str]) -> None:
+        width = len(self.columns)
+        where = "the header has" if self._has_header else "the first row has"
+        raise make_error(
+            self.path, f"{count(len(cells), 'cell')}, and {where} {width}: {show(self._delimiter.join(cells))}",
+            f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes", line,
+            code="ragged-row", kind=DatasetSchemaError,
+        )  # fmt: skip
+
+    def _require_names(self, names: Sequence[str], line: int) -> None:
+        """Raise DatasetError for a header that does not name each column."""
+        doubled = [name for name, number in Counter(names).items() if number > 1]
+        if doubled or "" in names:
+            wrong = f"{show(doubled[0])} twice" if doubled and doubled[0] else "a column without a name"
+            hint = "give each column a name of its own; header=no where the first line is a row already"
+            raise make_error(self.path, f"the header has {wrong}", hint, line, code="header", kind=DatasetSchemaError)
+
+    def _find_delimiter(self) -> str:
+        """Return the delimiter that the header has most of. Raises DatasetError for a tie."""
+        header = _without_quoted(next(self._text_lines(), ""))
+        found = {name: header.count(character) for name, character in DELIMITERS.items()}
+        if plain_suffix(self.path) in (".tsv", ".tab") and found["tab"]:
+            return DELIMITERS["tab"]
+        most = max(found.values())
+        best = [name for name, number in found.items() if number == most]
+        if len(best) > 1 and most:
+            said = " and ".join(f"{show(DELIMITERS[name])}" for name in best)
+            raise make_error(
+                self.path, f"what stands between the cells cannot be told: the header has {most} of each of {said}",
+                f"say which: {' or '.join(f'sep={name}' for name in best)}", 1, code="delimiter",
+                kind=DatasetSchemaError,
+            )  # fmt: skip
+        return DELIMITERS[best[0]] if most else ","
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield (line, cells) of every record that is not a blank line. Raises DatasetError."""
+        parser = csv.reader(self._text_lines(), delimiter=self._delimiter, strict=True)
+        line = 1
+        while True:
+            batch, error = _parse(parser)
+            for end, cells in batch:
+                if cells:
+                    yield line, cells
+                line = end + 1
+            if error is not None:
+                raise self._broken(error, line)
+            if not batch:
+                return
+
+    def _broken(self, error: csv.Error, line: int) -> DatasetError:
+        """Return the error about a record that begins in this line."""
+        said = str(error)
+        if "unexpected end of data" in said:
+            return make_error(self.path, "a double quote opens here that none closes", line=line, code="quotes")
+        if "expected after" in said:
+            message = "there is text after the double quote that ends a cell"
+            hint = 'a double quote inside quotes is written twice: ""'
+            return make_error(self.path, message, hint, line, code="quotes")
+        if "new-line character" in said:
+            message = "lines end with a carriage return alone"
+            return make_error(self.path, message, r"save the file with \n at the end of lines", line, code="line-ends")
+        if "field limit" in said:
+            message = f"a cell is longer than {MAX_LINE_BYTES:,} characters"
+            return make_error(self.path, message, "is a double quote missing?", line, code="too-large")
+        return make_error(self.path, f"the row cannot be read: {said}", line=line, code="syntax")
+
+    def _text_lines(self) -> Iterator[str]:
+        """Yield the lines with their ends. After the last, the digest is known."""
+        reader = Reader(self.path)
+        try:
+            number = size = 0
+            pending: list[bytes] = []
+            while chunk := reader.read_chunk():
+                lines = chunk.split(b"\n")
+                if len(lines) > 1:
+                    lines[0] = b"".join([*pending, lines[0]])
+                    pending, size = [], 0
+                last = lines.pop()
+                pending.append(last)
+                size += len(last)
+                if size > MAX_LINE_BYTES:
+                    message = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
+                    raise make_error(self.path, message, line=number + 1, code="too-large", kind=DatasetSyntaxError)
+                for data in lines:
+                    number += 1
+                    yield self._decode(data, number) + "\n"
+            if size:
+                yield self._decode(b"".join(pending), number + 1)
+            self._digest = reader.finish()
+        finally:
+            reader.close()
+
+    def _decode(self, data: bytes, number: int) -> str:
+        if number == 1:
+            data = data.removeprefix(BOM)
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return decode(data, self.path, number)  # raises, and says what is wrong
+
+
+def _parse(parser: Any) -> tuple[list[tuple[int, list[str]]], csv.Error | None]:
+    """Return the next records with the line in which each ends, and what ended reading.
+
+    Python's limit of 131,072 characters a cell is one for the whole process: it is raised, and put back.
+    """
+    before = csv.field_size_limit(MAX_LINE_BYTES)
+    batch: list[tuple[int, list[str]]] = []
+    try:
+        batch.extend((parser.line_num, cells) for cells in itertools.islice(parser, _BATCH))
+    except csv.Error as error:
+        return batch, error
+    finally:
+        csv.field_size_limit(before)
+    return batch, None
+
+
+def _without_quoted(line: str) -> str:
+    """Return a line without what stands in double quotes."""
+    return "".join(line.split('"')[::2])

@@ -1,0 +1,165 @@
+"""The format's object: `table:` entries, for tables of questions and answers in CSV, JSON, Parquet or Arrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import RunEntryError
+from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
+from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.seen import Claim, Seen
+
+if TYPE_CHECKING:
+    from helm_ext.formats.imported.row import Opened
+
+__all__ = ["FORMAT"]
+
+_QUESTION_KEYS = {"question", "prompt", "input", "query", "problem", "instruction", "ctx"}
+_GOLD_KEYS = {
+    "answer", "answerkey", "label", "target", "gold", "answers", "expected", "reference", "best_answer", "mc1_targets",
+    "mc2_targets",
+}  # fmt: skip
+_KNOWN_ELSEWHERE = {
+    "adapter_spec", "request_states", "target_scores", "transform", "transforms", "raw_outputs", "custom_id",
+    "evaluation_id", "schema_version", "filtered_resps", "resps", "eval",
+}  # fmt: skip
+"""Keys of other formats, of which no table is."""
+
+_INNER = re.compile(rb'"(?:data|testCases)"\s*:\s*\[')
+_NUMBERED = re.compile(rb'\A[\s\xef\xbb\xbf]*\{\s*"\d+"\s*:\s*\{')
+
+
+def _path(name: str, value: Any) -> str:
+    return str(value) if str(value).startswith("hub:") else read_path(name, value)
+
+
+def _base(name: str, value: Any) -> int:
+    if value not in (0, 1):
+        raise RunEntryError(f"{name}={value}: expected 0 or 1")
+    return int(value)
+
+
+class _Table(ImportedFormat):
+    name = "table"
+    title = "Table of questions and answers"
+    dataset_title = "table"
+    expects = "CSV, JSON Lines, a list of objects, Parquet or a saved dataset, with columns of questions and answers"
+    usage = "table:path=FILE,model=... or table:path=FILE,question=COLUMN,gold=COLUMN,output=COLUMN,model=..."
+    scenario_class = "helm_ext.formats.table.scenario.TableScenario"
+    arguments = (
+        Argument("path", replace(PATH, parse=_path), "the table, a folder of `save_to_disk`, a mapping file "
+                 "`NAME.table.json`, or `hub:OWNER/NAME@REVISION`", names_data=True),
+        Argument("question", TEXT, "the column of questions; like every column, also a path with dots into it: "
+                 "`doc.query`", "the only one called so", names_data=True),
+        Argument("options", SEVERAL, "the column of options, or a column for each: `A+B+C+D`", "found by name",
+                 names_data=True),
+        Argument("gold", TEXT, "the column of right answers", "the only one called so", names_data=True),
+        Argument("output", SEVERAL, "the column of a model's outputs; several, `gpt+llama`: `helm-ext score` makes one "
+                 "run of each", "the only one called so; without one, a model is asked", names_data=True),
+        Argument("id", TEXT, "the column of the rows' names", "found by name", names_data=True),
+        Argument("context", TEXT, "the column whose text stands before the question", "found by name",
+                 names_data=True),
+        Argument("split", TEXT, "the column that says `train`, `validation` or `test`", "found by name",
+                 names_data=True),
+        Argument("splits", SEVERAL, "the splits that are read", "all", names_data=True),
+        Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what a gold is",
+                 "decided over the whole column", names_data=True),
+        Argument("index_base", Kind("`0` or `1`", _base), "the position of the first option", "decided over the whole "
+                 "column", names_data=True),
+        Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused", names_data=True),
+        Argument("sep", TEXT, "`comma`, `semicolon`, `tab`, `pipe`, or the character", "what the header has most of",
+                 names_data=True),
+        Argument("header", one_of("yes", "no"), "`no`: the first line is a row, columns are called `1`, `2`, `3`",
+                 "`yes`", names_data=True),
+        *SHARED_ARGUMENTS,
+    )  # fmt: skip
+
+    def claims(self, seen: Seen) -> Claim:
+        """A saved dataset, Parquet, CSV by its ending; JSON by the keys of its rows."""
+        from helm_ext.formats.table.saved import is_saved_dataset
+        from helm_ext.formats.table.table import plain_suffix
+
+        path = str(seen.path)
+        if path.startswith("hub:"):
+            return Claim.SURE
+        if seen.is_folder:
+            return Claim.SURE if is_saved_dataset(seen.path) else Claim.NO
+        suffix = plain_suffix(path)
+        if seen.start.startswith(b"PAR1") or (suffix == ".parquet" and seen.exists):
+            return Claim.SURE
+        if not seen.exists or seen.is_zip:
+            return Claim.NO
+        if suffix in (".csv", ".tsv", ".tab"):
+            return Claim.NO if seen.is_like_json() else Claim.SURE
+        return self._claims_json(seen) if seen.is_like_json() else Claim.NO
+
+    def _claims_json(self, seen: Seen) -> Claim:
+        keys = {key.casefold() for key in seen.keys}
+        if seen.path.name.casefold().endswith(".table.json") and "path" in keys:
+            return Claim.SURE
+        inner = _INNER.search(seen.start) if keys & {"data", "testcases"} else _NUMBERED.match(seen.start)
+        if inner is not None:
+            begin = inner.end() - (0 if keys & {"data", "testcases"} else 1)
+            keys = {key.casefold() for key in Seen(seen.path, seen.start[begin:]).keys}
+            if {"origin_prompt", "prediction"} <= keys or {"input", "actualoutput"} <= keys:
+                return Claim.SURE
+        if keys & _KNOWN_ELSEWHERE:
+            return Claim.NO
+        if "origin_prompt" in keys and "prediction" in keys:
+            return Claim.SURE
+        return Claim.SURE if keys & _QUESTION_KEYS and keys & _GOLD_KEYS else Claim.NO
+
+    def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments; a dataset of the Hub is named with its commit."""
+        from helm_ext.formats.table.saved import HUB, pin_revision
+
+        path = str(arguments["path"])
+        return {**arguments, "path": pin_revision(path)} if path.startswith(HUB) else dict(arguments)
+
+    def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Return one task for each column of outputs, where several are named."""
+        from helm_ext.formats.table.loading import list_outputs
+
+        outputs = list_outputs(arguments)
+        return [{"output": output} for output in outputs] if len(outputs) > 1 else [{}]
+
+    def name_model(self, arguments: Mapping[str, Any]) -> str:
+        """Return the name of the column of outputs, where it is more than "output"."""
+        from helm_ext.formats.table.loading import name_model
+
+        return name_model(arguments)
+
+    def open(self, **arguments: Any) -> Opened:
+        """Open a table. Raises DatasetError, RunEntryError."""
+        from helm_ext.formats.table.loading import open_file
+
+        output = arguments.get("output")
+        return open_file(**{**arguments, "output": [output] if isinstance(output, str) else output})
+
+    def describe(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return which column was taken for what, and why."""
+        from helm_ext.formats.table.loading import describe
+
+        own = {argument.name for argument in self.arguments} - {argument.name for argument in SHARED_ARGUMENTS}
+        return describe({name: value for name, value in arguments.items() if name in own or name == "by"})
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a mapping file."""
+        from helm_ext.formats.table.mapping_file import json_schema
+
+        return json_schema()
+
+    def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
+        """Add the `by` of a mapping file to the arguments of the pipeline."""
+        from helm_ext.formats.table.loading import read_options
+
+        if "by" not in arguments and str(arguments.get("path", "")).casefold().endswith(".table.json"):
+            by = read_options({"path": arguments["path"]})[0].by
+            arguments = {**arguments, **({"by": list(by)} if by else {})}
+        return super()._open(arguments)
+
+
+FORMAT = _Table()

@@ -1,0 +1,200 @@
+"""From the arguments of a run entry to an opened table, and what was inferred in words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import RunEntryError, count, did_you_mean
+from helm_ext.evalset import Source
+from helm_ext.files.opening import make_error, open_raw
+from helm_ext.formats.imported.row import Opened
+from helm_ext.formats.table.delimited import DELIMITERS, DelimitedTable
+from helm_ext.formats.table.json_tables import open_json
+from helm_ext.formats.table.mapping_file import is_mapping_file, read_mapping
+from helm_ext.formats.table.options import Options
+from helm_ext.formats.table.parquet import MAGIC, ParquetTable
+from helm_ext.formats.table.roles import OUTPUT_NAMES, Roles, choose_roles
+from helm_ext.formats.table.rows import RowReader, Survey
+from helm_ext.formats.table.saved import HUB, SavedTable, is_saved_dataset
+from helm_ext.formats.table.table import Table, plain_suffix
+
+__all__ = ["describe", "list_outputs", "name_model", "open_file", "read_options"]
+
+DELIMITED = (".csv", ".tsv", ".tab")
+
+_QUESTION = {"input_prefix": "Question: ", "input_suffix": "\n", "output_prefix": "Answer: ", "output_suffix": "\n"}
+_CHOICE = {
+    **_QUESTION, "method": "multiple_choice_joint", "reference_prefix": "A. ", "reference_suffix": "\n",
+    "instance_prefix": "\n", "max_tokens": 5, "stop_sequences": ["\n"],
+}  # fmt: skip
+"""HELM's own (`get_multiple_choice_joint_adapter_spec`)."""
+_TEXT = {**_QUESTION, "method": "generation", "instance_prefix": "\n", "max_tokens": 100, "stop_sequences": ["\n"]}
+"""HELM's own (`get_generation_adapter_spec`)."""
+
+_DEMONSTRATIONS = 5
+"""In a prompt, where a table has a train split: HELM's default."""
+
+
+def read_options(arguments: Mapping[str, Any]) -> tuple[Options, str]:
+    """Return what the arguments and the mapping file say, and the mapping file's digest, or "".
+
+    Raises DatasetError for a mapping file, RunEntryError for arguments.
+    """
+    path = str(arguments["path"])
+    given = {key: value for key, value in arguments.items() if value is not None and key != "path"}
+    known = {field.name for field in fields(Options)}
+    for key in given:
+        if key not in known:
+            hint = did_you_mean(key, known) or f"known: {', '.join(sorted(known))}"
+            raise RunEntryError(f"table: unknown argument {key!r}\n  hint: {hint}")
+    if not is_mapping_file(path):
+        return Options(path=path, **given), ""
+    options, digest = read_mapping(path)
+    return replace(options, **given), digest
+
+
+def open_table(options: Options) -> Table:
+    """Open a table by what it is: folder, first bytes, ending. Raises DatasetError."""
+    path = options.path
+    if path.startswith(HUB) or (Path(path).is_dir() and is_saved_dataset(Path(path))):
+        return SavedTable(path)
+    with open_raw(path) as file:
+        start = file.read(len(MAGIC))
+    if start == MAGIC or plain_suffix(path) == ".parquet":
+        return ParquetTable(path)
+    if options.sep is not None or plain_suffix(path) in DELIMITED:
+        sep = options.sep
+        if sep is not None and sep not in DELIMITERS and len(sep) != 1:
+            raise RunEntryError(f"sep={sep}: expected one character, or one of {', '.join(DELIMITERS)}")
+        return DelimitedTable(path, sep=sep, header=options.header)
+    if plain_suffix(path) in (".json", ".jsonl", ".ndjson", ".jsonlines"):
+        return open_json(path)
+    raise make_error(
+        path, "no kind of table is called so", "CSV needs the ending .csv or .tsv, or sep=comma; JSON needs .json or "
+        ".jsonl", code="unknown-table",
+    )  # fmt: skip
+
+
+def open_file(**arguments: Any) -> Opened:
+    """Open a table. Raises DatasetError, RunEntryError."""
+    options, mapping_digest = read_options(arguments)
+    table, roles, reader, survey = _look(options)
+    is_live = not survey.recorded
+    if is_live and (roles.output or roles.likelihoods):
+        message = f"no row has an output: the column {roles.output} is empty"
+        raise make_error(options.path, message, "leave it out of the table to run a model on it", code="no-outputs")
+    layout = roles.layout
+    source = Source(
+        tool=layout.tool if layout is not None and layout.tool else "table",
+        model=_model_of(roles.output),
+        task=options.name or _dataset_name(options.path),
+        scores=survey.scores,
+        counts={"lines": survey.lines},
+        notes=survey.notes,
+    )
+
+    def digest() -> str:
+        found = table.digest()
+        return hashlib.sha256(f"{mapping_digest}{found}".encode()).hexdigest() if mapping_digest else found
+
+    return Opened(
+        path=options.path,
+        source=source,
+        rows=lambda: reader.read(survey),
+        digest=digest,
+        adapter_spec=_adapter_spec(roles, options, survey, is_live=is_live),
+        scoring={**(layout.scoring if layout is not None and survey.gold.element == "text" else {}), **options.scoring},
+        may_be_live=is_live,
+        display_name=options.display_name or "",
+        description=options.description or "",
+    )
+
+
+def _look(options: Options) -> tuple[Table, Roles, RowReader, Survey]:
+    table = open_table(options)
+    first = next(iter(table.rows()), None)
+    if first is None:
+        raise make_error(options.path, "there are no rows", code="no-rows")
+    roles = choose_roles(table, options, first[1])
+    reader = RowReader(table, roles, options)
+    return table, roles, reader, reader.survey()
+
+
+def _adapter_spec(roles: Roles, options: Options, survey: Survey, *, is_live: bool) -> dict[str, Any]:
+    if survey.is_chat:
+        spec: dict[str, Any] = {"method": "chat"}
+    elif not is_live:
+        spec = {}
+    else:
+        has_options = bool(roles.options) or survey.gold.element != "text" or survey.gold.options is not None
+        spec = dict(_CHOICE if has_options else _TEXT)
+        spec["max_train_instances"] = _DEMONSTRATIONS if survey.train else 0
+        if roles.layout is not None:
+            spec.update(roles.layout.live)
+    return {**spec, **options.adapter_spec}
+
+
+def _dataset_name(path: str) -> str:
+    if path.startswith(HUB):
+        return path.removeprefix(HUB).partition("@")[0].rpartition("/")[2]
+    name = Path(path).name
+    while (suffix := Path(name).suffix.lower()) in (".gz", ".zst", ".zstd", *DELIMITED, ".json", ".jsonl", ".ndjson",
+                                                    ".jsonlines", ".parquet"):  # fmt: skip
+        name = name[: -len(suffix)]
+    return name or Path(path).name
+
+
+def _model_of(output: str) -> str:
+    """Return the model whose outputs a column holds: its name, where that is not merely "output" or the like."""
+    return "" if output.casefold() in OUTPUT_NAMES or "." in output else output
+
+
+def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the columns of outputs that are named; one run is made of each."""
+    given = arguments.get("output")
+    if given is None and is_mapping_file(str(arguments.get("path", ""))):
+        given = read_mapping(str(arguments["path"]))[0].output
+    return list(given or ())
+
+
+def name_model(arguments: Mapping[str, Any]) -> str:
+    """Return the model that the arguments name, "" where they name none."""
+    outputs = list_outputs(arguments)
+    return _model_of(outputs[0]) if len(outputs) == 1 else ""
+
+
+_WIDTH = 9
+
+
+def describe(arguments: Mapping[str, Any]) -> list[str]:
+    """Return in words which column was taken for what, and why. Raises DatasetError, RunEntryError."""
+    outputs = list_outputs(arguments)
+    options, _ = read_options({**arguments, "output": outputs[:1] or None})
+    table, roles, _, survey = _look(options)
+    lines = [f"{options.path}: {count(survey.rows, 'row')}, columns {', '.join(table.columns)}"]
+    if roles.layout is not None:
+        lines.append(f"{'layout':{_WIDTH}} {roles.layout.name} ({roles.layout.why})")
+    for role, column in roles.columns():
+        shown = "+".join(outputs) if role == "output" and outputs else column
+        if column.startswith("\0") and roles.layout is not None:
+            shown = roles.layout.shown[role]
+        why = roles.reasons.get(role, "")
+        if role == "split" and not survey.uses_split:
+            shown, why = "-", f"{column} holds other words than train, validation and test"
+        lines.append(f"{role:{_WIDTH}} {shown}" + (f" ({why})" if why else ""))
+    lines.append(f"{'golds':{_WIDTH}} {survey.gold.reason}")
+    if survey.outputs_are_positions:
+        lines.append(f"{'outputs':{_WIDTH}} positions, as the golds are")
+    lines.append(f"{'runs':{_WIDTH}} {_runs(outputs, survey)}")
+    return [*lines, *(f"{'note':{_WIDTH}} {note}" for note in survey.notes)]
+
+
+def _runs(outputs: Sequence[str], survey: Survey) -> str:
+    if not survey.recorded:
+        return "live: no column holds outputs, a model is asked"
+    of = f"of {survey.recorded} of {survey.rows} rows" if survey.recorded < survey.rows else "of every row"
+    return f"recorded: one run for each of {', '.join(outputs)}" if len(outputs) > 1 else f"recorded: an output {of}"

@@ -1,0 +1,244 @@
+"""Which column is what: as the user says, as a known layout has it, or by the one name that fits.
+
+A guess needs exactly one candidate: two that fit are refused with both names. What a table holds beside is never taken
+for a model's output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, did_you_mean, show
+from helm_ext.formats.imported.gold import to_options
+from helm_ext.formats.table.layouts import Layout, find_layout
+from helm_ext.formats.table.options import Options
+from helm_ext.formats.table.table import Cells, Table
+
+__all__ = ["CANDIDATES", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
+
+CANDIDATES: Mapping[str, Sequence[str]] = {
+    "question": ("question", "prompt", "input", "query", "problem", "instruction"),
+    "context": ("passage", "context"),
+    "options": ("choices", "options", "endings"),
+    "gold": ("answer", "answerkey", "label", "target", "gold", "answers", "expected", "reference"),
+    "output": ("output", "response", "prediction", "completion", "generated"),
+    "id": ("id", "idx", "ind", "qid"),
+    "split": ("split",),
+}
+"""Role to the names, in lower case, that a column of it may have."""
+
+OUTPUT_NAMES = frozenset(CANDIDATES["output"])
+"""A column of another name is called after its model."""
+
+MOST_OPTIONS = 26
+"""There are letters for so many."""
+
+_GROUP = re.compile(r"(?:(option|opt|choice|ending|answer|sol)[ _-]?)?([a-z]|\d\d?)", re.IGNORECASE)
+"""A column that holds one option: `A`, `option_a`, `choice1`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles:
+    """The columns of a table by what they are for. "" for what there is not; a path with dots leads into a cell."""
+
+    question: str
+    gold: str
+    context: str = ""
+    options: tuple[str, ...] = ()
+    """One column that holds all options of a row, or a column for each."""
+    output: str = ""
+    id: str = ""
+    split: str = ""
+    thought: str = ""
+    likelihoods: str = ""
+    source_scores: str = ""
+    layout: Layout | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Role to why it is this column, in words."""
+
+    def columns(self) -> list[tuple[str, str]]:
+        """Return (role, column) of what the user knows of."""
+        return [
+            (role, "+".join(self.options) if role == "options" else getattr(self, role))
+            for role in CANDIDATES
+            if getattr(self, role)
+        ]
+
+
+def choose_roles(table: Table, options: Options, sample: Cells) -> Roles:
+    """Return what each column of a table is; `sample` is its first row. Raises DatasetError with the candidates."""
+    chooser = _Chooser(table, options, sample)
+    return chooser.choose()
+
+
+class _Chooser:
+    def __init__(self, table: Table, options: Options, sample: Cells) -> None:
+        self._table = table
+        self._given = options
+        self._columns = table.columns
+        self._reasons: dict[str, str] = {}
+        self._layout = find_layout(table.columns, sample)
+        self._sample = sample
+
+    def choose(self) -> Roles:
+        given = self._given
+        if given.header == "no" and not (given.question and given.gold):
+            return self._of_headerless()
+        question = self._one("question", given.question)
+        gold = self._one("gold", given.gold)
+        if not question or not gold:
+            raise self._missing("question" if not question else "gold")
+        roles = Roles(
+            question=question,
+            gold=gold,
+            context=self._one("context", given.context),
+            options=self._options(gold),
+            output=self._output(),
+            id=self._one("id", given.id),
+            split="" if self._table.splits and not given.split else self._one("split", given.split),
+            layout=self._layout,
+            reasons=self._reasons,
+            **{role: self._of_layout(role) for role in ("thought", "likelihoods", "source_scores")},
+        )
+        self._require_apart(roles)
+        return roles
+
+    def _one(self, role: str, given: str | None) -> str:
+        """Return the column of a role: the given one, the layout's, or the only one that is called so."""
+        if given is not None:
+            return self._known(role, given)
+        if found := self._of_layout(role):
+            return found
+        candidates = [column for column in self._columns if column.strip().casefold() in CANDIDATES[role]]
+        if len(candidates) > 1:
+            raise self._ambiguous(role, candidates)
+        if candidates:
+            self._reasons[role] = "the only column with a name for it"
+        return candidates[0] if candidates else ""
+
+    def _of_layout(self, role: str) -> str:
+        if self._layout is None or role not in self._layout.roles:
+            return ""
+        self._reasons[role] = f"as in {self._layout.name}"
+        return self._layout.roles[role]
+
+    def _known(self, role: str, column: str) -> str:
+        """Return a column that was named. Raises DatasetError for one that the table does not have."""
+        if column not in self._columns and column.partition(".")[0] not in self._columns:
+            hint = did_you_mean(column, self._columns) or f"columns: {', '.join(self._columns)}"
+            raise self._error(f"{role}={column}: there is no such column", hint, "unknown-column")
+        self._reasons[role] = "as given"
+        return column
+
+    def _output(self) -> str:
+        given = self._given.output
+        if given is None:
+            return self._one("output", None)
+        if len(given) > 1:
+            hint = f"one run has one model's outputs: output={given[0]}"
+            raise self._error(f"output={'+'.join(given)} names {len(given)} columns", hint, "several-outputs")
+        return self._known("output", given[0])
+
+    def _options(self, gold: str) -> tuple[str, ...]:
+        given = self._given.options
+        if given is not None:
+            if len(given) > MOST_OPTIONS:
+                raise self._error(f"options= names {len(given)} columns", f"at most {MOST_OPTIONS}", "options")
+            return tuple(self._known("options", column) for column in given)
+        if found := self._of_layout("options"):
+            return (found,)
+        single = [column for column in self._columns if column.strip().casefold() in CANDIDATES["options"]]
+        groups = self._find_groups(gold)
+        if len(single) + len(groups) > 1:
+            raise self._ambiguous("options", [*single, *("+".join(group) for group in groups)])
+        if single:
+            self._reasons["options"] = "the only column with a name for it"
+            return (single[0],)
+        if groups:
+            self._reasons["options"] = "a column for each option"
+            return tuple(groups[0])
+        return ()
+
+    def _find_groups(self, gold: str) -> list[list[str]]:
+        """Return the columns that hold one option each, A+B+C+D or choice1+choice2, in the order of the options."""
+        named: dict[tuple[str, bool], dict[int, str]] = {}
+        for column in self._columns:
+            match = _GROUP.fullmatch(column.strip())
+            if match is None or column == gold:
+                continue
+            prefix, mark = (match[1] or "").casefold(), match[2]
+            is_number = mark.isdecimal()
+            if not prefix and is_number:
+                continue
+            named.setdefault((prefix, is_number), {})[_position(mark)] = column
+        groups = []
+        for (_, is_number), group in named.items():
+            marks = sorted(group)
+            first = marks[0] if is_number and marks[0] in (0, 1) else 0
+            if len(group) < 2 or marks[0] != first:
+                continue
+            if marks != list(range(first, first + len(marks))):
+                columns = [group[mark] for mark in marks]
+                hint = f"name them: options={'+'.join(columns)}"
+                raise self._error(f"the columns of options have a gap: {', '.join(columns)}", hint, "options-gap")
+            if len(marks) <= MOST_OPTIONS:
+                groups.append([group[mark] for mark in marks])
+        return groups
+
+    def _of_headerless(self) -> Roles:
+        """Return the roles of a table without header like the first MMLU's: question, options, letter."""
+        *before, gold = self._columns
+        letter = str(self._sample[gold]).strip()
+        letters = [chr(ord("A") + index) for index in range(len(before) - 1)]
+        if len(before) < 3 or letter not in letters:
+            hint = "say which column is what by its number: question=1,options=2+3+4+5,gold=6"
+            message = "without a header, columns are known by their numbers alone"
+            raise self._error(message, hint, "no-header")
+        why = "no header: a question, its options, and the letter of the right one, as in the first MMLU"
+        return Roles(
+            question=before[0], options=tuple(before[1:]), gold=gold,
+            reasons=dict.fromkeys(("question", "options", "gold"), why),
+        )  # fmt: skip
+
+    def _require_apart(self, roles: Roles) -> None:
+        """Raise DatasetError for a column that is two things."""
+        used: dict[str, str] = {}
+        single = [(role, column) for role, column in roles.columns() if role != "options"]
+        for role, column in [*single, *(("options", one) for one in roles.options)]:
+            other = used.setdefault(column, role)
+            if other != role:
+                message = f"the column {show(column)} would be both {other} and {role}"
+                raise self._error(message, f"say which is which: {other}=COLUMN, {role}=COLUMN", "column-twice")
+
+    def _missing(self, role: str) -> DatasetError:
+        columns = ", ".join(self._columns[:30])
+        if "paragraphs" in self._columns:
+            message = "the questions are nested inside `paragraphs`, as in SQuAD's original files"
+            return self._error(message, "write one row a question: context, question, answers", "nested")
+        hint = f"say which: {role}=COLUMN; columns: {columns}"
+        if self._table.is_text and self._given.header != "no":
+            hint += "; where the first line is a row already: header=no"
+        wanted = ", ".join(CANDIDATES[role])
+        return self._error(f"no column is called {wanted}: which is the {role}?", hint, f"no-{role}")
+
+    def _ambiguous(self, role: str, candidates: Sequence[str]) -> DatasetError:
+        said = " or ".join(f"{role}={column}" for column in candidates)
+        return self._error(f"{len(candidates)} columns could be the {role}", f"say which: {said}", "ambiguous-column")
+
+    def _error(self, message: str, hint: str, code: str) -> DatasetError:
+        problem = Problem(message, Location(self._table.path), hint, code=code, kind=DatasetSchemaError)
+        return DatasetSchemaError([problem])
+
+
+def _position(mark: str) -> int:
+    return int(mark) if mark.isdecimal() else ord(mark.casefold()) - ord("a")
+
+
+def option_labels(columns: Sequence[str]) -> list[str]:
+    """Return the labels that columns of options are called by (`A`, `option_b`); A, B, ... where they are no letters."""
+    marks = [match[2] for column in columns if (match := _GROUP.fullmatch(column.strip())) is not None]
+    if len(marks) != len(columns) or any(mark.isdecimal() for mark in marks) or len(set(marks)) < len(marks):
+        return list(to_options(columns))
+    return [mark.upper() for mark in marks]

@@ -1,0 +1,76 @@
+"""A table is known by its structure, and files of other formats are left to them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from helm_ext.errors import DatasetError
+from helm_ext.formats import detect
+from helm_ext.formats.seen import Claim, look
+from helm_ext.formats.table.format import FORMAT
+
+ROW = {"question": "What rusts?", "answer": "iron"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.csv", "question,answer\n?,iron\n"),
+        ("x.tsv", "question\tanswer\n?\tiron\n"),
+        ("x.jsonl", json.dumps(ROW) + "\n"),
+        ("x.json", json.dumps([ROW])),
+        ("x.json", json.dumps([ROW], indent=2)),
+        ("x.json", json.dumps({"data": [ROW]})),
+        ("x.json", json.dumps({"version": "1", "data": [ROW]}, indent=2)),
+        ("x.json", json.dumps({"0": {"origin_prompt": "?", "prediction": "iron", "gold": "iron"}})),
+        ("x.json", json.dumps({"testCases": [{"input": "?", "actualOutput": "iron"}]})),
+        ("x.table.json", json.dumps({"path": "x.csv"})),
+    ],
+)
+def test_tables_are_known(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    assert detect(path) is FORMAT
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"adapter_spec": {}, "request_states": []},
+        {"id": "1", "messages": [{"role": "user", "content": "?"}], "expected": "iron"},
+        {"question": "?", "answer": "iron", "target_scores": {"iron": 1}},
+        {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "?"}},
+        {"doc_id": 0, "doc": {**ROW}, "target": "iron", "arguments": {}, "resps": [], "filtered_resps": []},
+        {"schema_version": "0.3.0", "evaluation_id": "x", "input": {"raw": "?"}, "output": {}, "evaluation": {}},
+        {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [{"input": "?", "target": "iron"}]},
+        {"task_name": "x", "path": "y", "transform": "z"},
+        [1, 2],
+        {},
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_files_of_others_are_not_claimed(tmp_path, value, indent):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(value, indent=indent))
+    assert FORMAT.claims(look(path)) is Claim.NO
+
+
+def test_a_folder_is_claimed_only_if_a_dataset_was_saved_there(tmp_path):
+    assert FORMAT.claims(look(tmp_path)) is Claim.NO
+    (tmp_path / "state.json").write_text("{}")
+    assert FORMAT.claims(look(tmp_path)) is Claim.NO
+    (tmp_path / "dataset_info.json").write_text("{}")
+    assert FORMAT.claims(look(tmp_path)) is Claim.SURE
+
+
+def test_json_that_is_called_csv_is_no_table(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(json.dumps({"adapter_spec": {}, "request_states": []}))
+    assert FORMAT.claims(look(path)) is Claim.NO
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(DatasetError, match="no such file"):
+        FORMAT.load(path=str(tmp_path / "x.csv"))

@@ -1,0 +1,206 @@
+"""Public layouts, and tables of other tools, are read without arguments (../shared/imports_samples/layouts.md)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+
+from helm_ext.evalset import row_extra
+from helm_ext.formats import detect
+from helm_ext.formats.table.format import FORMAT
+
+
+def prompt(evalset, index=0):
+    return evalset.instances[index].input.text
+
+
+class TestMmlu:
+    def test_golds_are_positions_from_0(self, tmp_path):
+        rows = [{"question": "?", "subject": "ore", "choices": ["iron", "tin", "oak", "silk"], "answer": n} for n in (0, 3)]
+        evalset = load(write_lines(tmp_path, *rows), by=["subject"])
+        assert (golds(evalset), evalset.attributes) == ([["iron"], ["silk"]], {"subject": ("ore",)})
+
+    def test_of_simple_evals_is_a_column_for_each_option(self, tmp_path):
+        header = ["Question", "A", "B", "C", "D", "Answer", "Subject"]
+        evalset = load(write_csv(tmp_path, header, ["?", "iron", "tin", "oak", "silk", "C", "ore"]))
+        assert (golds(evalset), evalset.attributes) == ([["oak"]], {})
+
+
+def test_arc_has_labels_of_two_kinds_and_three_to_five_options(tmp_path):
+    rows = [
+        {"id": "Z1", "question": "?", "choices": {"text": ["iron", "tin", "oak"], "label": ["1", "2", "3"]}, "answerKey": "1", "output": "1"},
+        {"id": "Z2", "question": "?", "choices": {"text": list("vwxyz"), "label": list("ABCDE")}, "answerKey": "E", "output": "(E)"},
+    ]  # fmt: skip
+    evalset = load(write_lines(tmp_path, *rows))
+    assert golds(evalset) == [["iron"], ["z"]]
+    assert [list(row) for row in labels(evalset)] == [["1", "2", "3"], list("ABCDE")]
+
+
+class TestHellaSwag:
+    ROW = {"ind": 4, "activity_label": "Smelting", "ctx_a": "He melts ore.", "ctx_b": "then he", "ctx": "He melts ore. then he",
+           "endings": ["pours it.", "eats it.", "sings.", "sleeps."], "source_id": "z~1", "split": "val",
+           "split_type": "indomain", "label": "0"}  # fmt: skip
+
+    def test_golds_are_positions_written_as_text(self, tmp_path):
+        evalset = load(write_lines(tmp_path, self.ROW, {**self.ROW, "ind": 5, "label": "2"}))
+        assert golds(evalset) == [["pours it."], ["sings."]]
+        assert [instance.id for instance in evalset.instances] == ["4", "5"]
+        assert {instance.split for instance in evalset.instances} == {"valid"}
+
+    def test_says_that_models_were_shown_another_text(self, tmp_path):
+        evalset = load(write_lines(tmp_path, self.ROW))
+        assert prompt(evalset) == "He melts ore. then he"
+        assert any("lm-eval shows models" in str(warning) for warning in evalset.warnings)
+
+    def test_the_test_split_has_no_labels(self, tmp_path):
+        found = refusal(write_lines(tmp_path, {**self.ROW, "label": ""}))
+        assert (found.code, found.hint) == ("gold-hidden", "HellaSwag's test split has no labels: use the validation split")
+
+
+class TestGsm8k:
+    ROW = {"question": "How many ingots?", "answer": "He has 2+2=<<2+2=4>>4 bars.\nAll in all 1,004.\n#### 1,004"}
+
+    def test_gold_follows_the_last_hashes_without_commas(self, tmp_path):
+        evalset = load(write_lines(tmp_path, {**self.ROW, "output": "4 and 1000, so 1,004."}))
+        assert (golds(evalset), evalset.scoring.extract is not None) == ([["1004"]], True)
+
+    def test_reasoning_becomes_the_chain_of_thought_of_demonstrations(self, tmp_path):
+        evalset = load(write_lines(tmp_path, {**self.ROW, "split": "train"}, {**self.ROW, "question": "x", "split": "test"}))
+        thought = "He has 2+2=4 bars.\nAll in all 1,004."
+        train = next(instance for instance in evalset.instances if instance.split == "train")
+        assert thought in json.dumps([str(train), train.extra_data], ensure_ascii=False).replace("\\\\n", "\\n").replace("\\n", "\n")
+
+    def test_a_row_that_is_laid_out_otherwise_is_refused(self, tmp_path):
+        assert refusal(write_lines(tmp_path, self.ROW, {"question": "?", "answer": "4"})).location.line == 2
+
+
+class TestTruthfulQa:
+    ROW = {"question": "Is zormun a metal?", "mc1_targets": {"choices": ["No.", "Yes.", "It glows."], "labels": [1, 0, 0]},
+           "mc2_targets": {"choices": ["No.", "It is not.", "Yes."], "labels": [1, 1, 0]}}  # fmt: skip
+
+    def test_a_live_run_does_not_show_the_right_option_first_always(self, tmp_path):
+        rows = [{**self.ROW, "question": f"Is {n} a metal?"} for n in range(20)]
+        evalset = load(write_lines(tmp_path, *rows))
+        places = {[r.is_correct for r in instance.references].index(True) for instance in evalset.instances}
+        assert (places, golds(evalset)) == ({0, 1, 2}, [["No."]] * 20)
+        again = load(write_lines(tmp_path, *reversed(rows)))
+        shown = {prompt(evalset, at): [r.output.text for r in i.references] for at, i in enumerate(evalset.instances)}
+        assert {i.input.text: [r.output.text for r in i.references] for i in again.instances} == shown
+
+    def test_recorded_answers_are_to_the_order_of_the_file(self, tmp_path):
+        evalset = load(write_lines(tmp_path, {**self.ROW, "output": "A"}))
+        assert labels(evalset) == [{"A": "No.", "B": "Yes.", "C": "It glows."}]
+
+    def test_several_are_right_in_mc2(self, tmp_path):
+        row = {key: value for key, value in self.ROW.items() if key != "mc1_targets"}
+        assert golds(load(write_lines(tmp_path, {**row, "output": "B"}))) == [["No.", "It is not."]]
+
+    def test_texts_are_any_of_the_correct_ones(self, tmp_path):
+        row = {"type": "x", "category": "y", "question": "?", "best_answer": "No.", "correct_answers": ["No.", "It is not."],
+               "incorrect_answers": ["Yes."], "source": "z", "output": "It is not."}  # fmt: skip
+        assert golds(load(write_lines(tmp_path, row))) == [["No.", "It is not."]]
+
+
+class TestSquad:
+    ROW = {"id": "z", "title": "Zormun", "context": "Iron rusts.", "question": "What rusts?",
+           "answers": {"text": ["Iron", "Iron", "iron"], "answer_start": [0, 0, 0]}, "output": "Iron"}  # fmt: skip
+
+    def test_any_text_is_right(self, tmp_path):
+        evalset = load(write_lines(tmp_path, self.ROW))
+        assert (golds(evalset), prompt(evalset)) == ([["Iron", "iron"]], "Iron rusts.\nWhat rusts?")
+
+    def test_a_question_without_answer_has_an_empty_gold(self, tmp_path):
+        evalset = load(write_lines(tmp_path, self.ROW, {**self.ROW, "answers": {"text": [], "answer_start": []}, "output": ""}))
+        assert golds(evalset)[1] == [""]
+
+    def test_its_original_nested_file_is_refused(self, tmp_path):
+        path = tmp_path / "x.json"
+        path.write_text(json.dumps({"version": "2", "data": [{"title": "Zormun", "paragraphs": []}]}))
+        assert refusal(str(path)).code == "nested"
+
+
+class TestBoolQ:
+    @pytest.mark.parametrize("golds_", [(True, False), (1, 0), ("True", "False")])
+    @pytest.mark.parametrize("column", ["answer", "label"])
+    def test_options_are_no_and_yes(self, tmp_path, golds_, column):
+        rows = [{"question": "?", "passage": "Iron rusts.", column: gold, "output": "Yes, it does."} for gold in golds_]
+        evalset = load(write_lines(tmp_path, *rows))
+        assert (golds(evalset), labels(evalset)[0]) == ([["yes"], ["no"]], {"A": "no", "B": "yes"})
+
+    def test_outputs_may_be_true_and_false(self, tmp_path):
+        row = {"question": "?", "passage": "Iron rusts.", "answer": True, "output": False}
+        assert answers(load(write_lines(tmp_path, row))) == [["no"]]
+
+    def test_the_hidden_test_split_is_refused(self, tmp_path):
+        row = {"question": "?", "passage": "Iron rusts.", "idx": 0, "label": -1}
+        assert refusal(write_lines(tmp_path, row)).code == "gold-hidden"
+
+
+def test_simpleqa_keeps_its_metadata_as_text_that_by_can_look_into(tmp_path):
+    header = ["metadata", "problem", "answer", "output"]
+    path = write_csv(tmp_path, header, ["{'topic': 'Ores', 'urls': ['https://zormun.example']}", "Which?", "iron", "iron"])
+    evalset = load(path, by=["metadata.topic"])
+    assert (golds(evalset), evalset.attributes) == ([["iron"]], {"metadata.topic": ("Ores",)})
+
+
+class TestLighteval:
+    """Rows as lighteval's Doc and ModelResponse are written (tasks/requests.py, models/model_output.py)."""
+
+    DOC = {"query": "Which rusts?", "choices": [" iron", " tin", " gold"], "gold_index": 0, "id": "7", "task_name": "ores"}
+
+    def row(self, doc=None, response=None, **metric):
+        response = {"input": "x", "text": [], "logprobs": [], "argmax_logits_eq_gold": [], **(response or {})}
+        return {"doc": {**self.DOC, **(doc or {})}, "model_response": response, "metric": metric}
+
+    def test_log_probabilities_of_options_are_kept(self, tmp_path):
+        row = self.row(response={"logprobs": [-3.0, -1.0, -2.0], "argmax_logits_eq_gold": [False, True, False]}, acc=0, acc_norm=1.0)
+        evalset = load(write_lines(tmp_path, row))
+        assert golds(evalset) == [[" iron"]]
+        assert row_extra(evalset.instances[0])["source_scores"] == {"lighteval_acc": 0.0, "lighteval_acc_norm": 1.0}
+        assert answers(evalset) == [["B"]]
+
+    def test_texts_are_compared_with_the_choices_that_are_right(self, tmp_path):
+        row = self.row({"choices": ["iron", "Fe"], "gold_index": [0, 1]}, {"text": ["Fe", "tin"]}, em=0.5)
+        evalset = load(write_lines(tmp_path, row))
+        assert (golds(evalset), answers(evalset), labels(evalset)) == ([["iron", "Fe"]], [["Fe", "tin"]], [None])
+
+    def test_numbers_that_do_not_fit_are_refused(self, tmp_path):
+        assert refusal(write_lines(tmp_path, self.row(response={"logprobs": [-1.0]}))).location.line == 1
+        assert refusal(write_lines(tmp_path, self.row({"gold_index": 3}))).location.line == 1
+
+
+class TestOpenCompass:
+    def write(self, tmp_path, rows):
+        path = tmp_path / "ores.json"
+        path.write_text(json.dumps(rows))
+        assert detect(path) is FORMAT
+        return str(path)
+
+    def test_predictions_are_read(self, tmp_path):
+        turns = [{"role": "SYSTEM", "prompt": "Be brief."}, {"role": "HUMAN", "prompt": "What rusts?"}]
+        rows = {"0": {"origin_prompt": turns, "prediction": "iron", "gold": "iron"}, "1": {"origin_prompt": turns, "prediction": ["tin", "iron"], "gold": ["iron"]}}
+        evalset = load(self.write(tmp_path, rows))
+        assert (golds(evalset), answers(evalset)) == ([["iron"], ["iron"]], [["iron"], ["tin", "iron"]])
+        assert evalset.instances[0].input.messages[1] == {"role": "user", "content": "What rusts?"}
+
+    def test_golds_that_it_did_not_write_are_missed(self, tmp_path):
+        rows = {"0": {"origin_prompt": "1-1", "prediction": "0"}, "1": {"origin_prompt": "1+1", "prediction": "2", "gold": "2"}}
+        found = refusal(self.write(tmp_path, rows))
+        assert (found.code, found.hint.startswith("OpenCompass does not write golds")) == ("gold-hidden", True)
+
+    def test_numbers_are_no_texts(self, tmp_path):
+        rows = {"0": {"origin_prompt": "?", "prediction": [0.2, 0.8], "gold": "iron"}}
+        assert refusal(self.write(tmp_path, rows)).code == "cell"
+
+
+def test_deepeval_keeps_its_own_scores_and_leaves_out_what_has_no_gold(tmp_path):
+    case = {"name": "t", "input": "What rusts?", "actualOutput": "iron", "expectedOutput": "iron", "success": True,
+            "metricsData": [{"name": "Relevancy", "score": 0.75, "success": True}]}  # fmt: skip
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"testCases": [case, {**case, "expectedOutput": None}], "metricsScores": []}))
+    assert detect(path) is FORMAT
+    evalset = load(str(path))
+    assert (evalset.counts["recorded"], evalset.counts["unscored"], evalset.counts["read"]) == (1, 1, 2)
+    assert row_extra(evalset.instances[0])["source_scores"] == {"deepeval_Relevancy": 0.75}

@@ -1,0 +1,142 @@
+"""Which column is what: by the one name that fits, or as the user says."""
+
+from __future__ import annotations
+
+import pytest
+from helm_ext.formats.table.format import FORMAT
+
+from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+
+
+@pytest.mark.parametrize("question", ["question", "Prompt", "INPUT", "query", "problem", "instruction"])
+@pytest.mark.parametrize("gold", ["answer", "answerKey", "Label", "target", "gold", "answers", "expected", "reference"])
+def test_names_are_known_in_any_case(tmp_path, question, gold):
+    path = write_csv(tmp_path, [question, gold, "Response"], ["Metal?", "iron", "zinc"])
+    evalset = load(path)
+    assert (golds(evalset), answers(evalset)) == ([["iron"]], [["zinc"]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        (["A", "B", "C"], "ABC"),
+        (["b", "a", "c"], "ABC"),
+        (["option_a", "option_b"], "AB"),
+        (["Option A", "Option B"], "AB"),
+        (["choice1", "choice2"], "AB"),
+        (["ending0", "ending1", "ending2"], "ABC"),
+        (["answerA", "answerB"], "AB"),
+    ],
+)
+def test_columns_of_options_are_found(tmp_path, columns, names):
+    texts = {name: f"metal {name}" for name in columns}
+    path = write_csv(tmp_path, ["question", *columns, "gold", "output"], ["?", *texts.values(), f"metal {columns[0]}", "x"])
+    assert labels(load(path)) == [dict(zip(names, (texts[name] for name in sorted(columns)), strict=True))]
+
+
+def test_columns_that_look_like_options_are_not_taken_where_one_is_missing(tmp_path):
+    path = write_csv(tmp_path, ["question", "option_a", "option_c", "gold"], ["?", "iron", "tin", "iron"])
+    assert refusal(path).code == "options-gap"
+
+
+def test_an_option_that_a_row_lacks_at_the_end_is_none(tmp_path):
+    path = write_csv(tmp_path, ["question", "A", "B", "C", "answer"], ["?", "iron", "tin", "", "A"], ["?", "x", "y", "z", "C"])
+    assert [len(row) for row in labels(load(path))] == [2, 3]
+    gap = write_csv(tmp_path, ["question", "A", "B", "C", "answer"], ["?", "iron", "", "tin", "A"])
+    assert refusal(gap).location.line == 2
+
+
+class TestGuess:
+    @pytest.mark.parametrize(
+        ("header", "code", "hint"),
+        [
+            (["question", "prompt", "answer"], "ambiguous-column", "say which: question=question or question=prompt"),
+            (["question", "answer", "label"], "ambiguous-column", "say which: gold=answer or gold=label"),
+            (["question", "answer", "output", "response"], "ambiguous-column", "say which: output=output or output=response"),
+            (["question", "gold", "choices", "A", "B"], "ambiguous-column", "say which: options=choices or options=A+B"),
+            (["item", "answer"], "no-question", None),
+            (["question", "right"], "no-gold", None),
+        ],
+    )
+    def test_needs_exactly_one_candidate(self, tmp_path, header, code, hint):
+        found = refusal(write_csv(tmp_path, header, ["x"] * len(header)))
+        assert found.code == code
+        assert hint is None or found.hint == hint
+
+    def test_names_the_columns_where_none_fits(self, tmp_path):
+        found = refusal(write_csv(tmp_path, ["item", "answer"], ["x", "y"]))
+        assert "columns: item, answer" in found.hint
+        assert "header=no" in found.hint
+
+    def test_never_takes_what_is_left_over_for_outputs(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "gpt"], ["?", "iron", "tin"])
+        evalset = load(path)
+        assert evalset.counts["recorded"] == 0
+        assert FORMAT.describe({"path": path})[-1] == "runs      live: no column holds outputs, a model is asked"
+
+    def test_one_column_is_one_thing(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer"], ["?", "iron"])
+        assert refusal(path, output=["answer"]).code == "column-twice"
+
+
+class TestSaid:
+    def test_columns_are_taken_as_given(self, tmp_path):
+        path = write_csv(tmp_path, ["frage", "x", "y", "antwort", "gpt"], ["?", "iron", "tin", "y", "tin"])
+        evalset = load(path, question="frage", options=["x", "y"], gold="antwort", output=["gpt"], gold_kind="label", index_base=None)
+        assert (labels(evalset), golds(evalset), answers(evalset)) == ([{"X": "iron", "Y": "tin"}], [["tin"]], [["tin"]])
+
+    def test_a_column_that_is_not_there_is_refused_with_the_nearest(self, tmp_path):
+        found = refusal(write_csv(tmp_path, ["frage", "answer"], ["?", "iron"]), question="farge")
+        assert (found.code, found.hint) == ("unknown-column", "did you mean 'frage'?")
+
+    def test_paths_lead_into_cells(self, tmp_path):
+        row = {"doc": {"q": "Metal?", "golds": ["iron"]}, "replies": [{"text": "tin"}], "meta": "{'topic': 'metals'}"}
+        path = write_lines(tmp_path, row, row)
+        evalset = load(path, question="doc.q", gold="doc.golds", output=["replies.0.text"], by=["meta.topic"])
+        assert (golds(evalset), answers(evalset)[0]) == ([["iron"], ["iron"]], ["tin"])
+        assert evalset.attributes == {"meta.topic": ("metals",)}
+
+    def test_several_outputs_are_one_run_each_named_by_their_columns(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "gpt", "llama"], ["?", "iron", "iron", "tin"])
+        tasks = FORMAT.tasks({"path": path, "output": ["gpt", "llama"]})
+        assert tasks == [{"output": "gpt"}, {"output": "llama"}]
+        assert [FORMAT.name_model({"path": path, **task, "output": [task["output"]]}) for task in tasks] == ["gpt", "llama"]
+        one, other = load(path, output=["gpt"]), load(path, output=["llama"])
+        assert (answers(one), answers(other)) == ([["iron"]], [["tin"]])
+        assert one.question_digest == other.question_digest
+
+    def test_a_column_called_output_names_no_model(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "iron", "iron"])
+        assert FORMAT.name_model({"path": path}) == ""
+        assert FORMAT.name_model({"path": path, "output": ["output"]}) == ""
+
+
+class TestWithoutHeader:
+    ROWS = (["Metal?", "iron", "oak", "silk", "salt", "A"], ["Cloth, then?", "iron", "oak", "silk", "salt", "C"])
+
+    def test_is_refused(self, tmp_path):
+        found = refusal(write_csv(tmp_path, None, *self.ROWS))
+        assert (found.code, "header=no" in found.hint) == ("no-question", True)
+
+    def test_is_read_where_it_is_said(self, tmp_path):
+        evalset = load(write_csv(tmp_path, None, *self.ROWS), header="no")
+        assert golds(evalset) == [["iron"], ["silk"]]
+
+    def test_of_another_shape_needs_numbers(self, tmp_path):
+        path = write_csv(tmp_path, None, ["Metal?", "iron", "tin"])
+        assert refusal(path, header="no").code == "no-header"
+        evalset = load(path, header="no", question="1", gold="2", output=["3"])
+        assert (golds(evalset), answers(evalset)) == ([["iron"]], [["tin"]])
+
+
+def test_what_was_inferred_is_said_with_reasons(tmp_path):
+    path = write_csv(tmp_path, ["Question", "A", "B", "Answer", "gpt"], ["?", "iron", "tin", "B", "tin"])
+    assert FORMAT.describe({"path": path, "output": ["gpt"]}) == [
+        f"{path}: 1 row, columns Question, A, B, Answer, gpt",
+        "question  Question (the only column with a name for it)",
+        "options   A+B (a column for each option)",
+        "gold      Answer (the only column with a name for it)",
+        "output    gpt (as given)",
+        "golds     every gold is the label of an option",
+        "runs      recorded: an output of every row",
+    ]
