@@ -30,6 +30,7 @@ _SCORING = (
     "output_format",
     "metrics",
     "main_metric",
+    "completions",
     "extract",
     "strip",
     "lower",
