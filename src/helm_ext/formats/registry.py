@@ -34,6 +34,7 @@ _OURS = {
     "adapter_spec": "helm_ext.formats.request_states.format:FORMAT",
     "ultraeval": "helm_ext.formats.ultraeval.format:FORMAT",
     "innodata": "helm_ext.formats.innodata.format:FORMAT",
+    "inspect": "helm_ext.formats.inspect_logs.format:FORMAT",
     "every_eval_ever": "helm_ext.formats.every_eval_ever.format:FORMAT",
 }
 """Name of the run entry to where the object stands. A format of ours is one line here."""
