@@ -55,6 +55,9 @@ class Logged:
     path: str
     """What messages name: the file, of a `.eval` also the member."""
     line: int
+    """Where it begins in what `path` names, from 1."""
+    position: int
+    """Where it begins in the file: its line, in a `.eval` its number."""
     read_extras: Callable[[], Extras]
     """Reads what only some samples are asked for."""
 
@@ -101,9 +104,12 @@ class _EvalFile:
         self.header = to_header(values, archive.path)
 
     def samples(self) -> Iterator[Logged]:
-        for name in _in_order(self._archive):
+        for position, name in enumerate(_in_order(self._archive), start=1):
+            logged = self._read(name, position)
             shell = _SHELL.fullmatch(name)
-            yield self._read_chunked(name, shell["prefix"]) if shell else self._read(name)
+            if shell:
+                self._add_chunks(logged, shell["prefix"])
+            yield logged
 
     def digest(self) -> str:
         return self._archive.digest()
@@ -111,19 +117,18 @@ class _EvalFile:
     def _place(self, name: str) -> str:
         return f"{self._archive.path}: {name}"
 
-    def _read(self, name: str) -> Logged:
+    def _read(self, name: str, position: int) -> Logged:
         data = self._archive.read(name)
         path = self._place(name)
         sample = _read_sample(data) or parse(data, Sample, path)
-        return Logged(sample, path, 1, lambda: _read_extras(data) or parse(data, Extras, path))
+        return Logged(sample, path, 1, position, lambda: _read_extras(data) or parse(data, Extras, path))
 
-    def _read_chunked(self, name: str, prefix: str) -> Logged:
-        logged = self._read(name)
+    def _add_chunks(self, logged: Logged, prefix: str) -> None:
+        """Add to a sample what stands in other members; most of it only when it is asked for."""
         metadata = f"{prefix}metadata.json"
         if metadata in self._archive:
             logged.sample.metadata = self._parse(metadata)
         logged.read_extras = lambda: self._join_chunks(prefix)
-        return logged
 
     def _join_chunks(self, prefix: str) -> Extras:
         """Return the events and what they share; a reference to a text is its position."""
@@ -191,7 +196,7 @@ class _JsonFile:
                 if piece.element:
                     data, line = piece.data, piece.line
                     sample = piece.value or parse(data, Sample, self._path, line)
-                    yield Logged(sample, self._path, line, self._extras_reader(data, line))
+                    yield Logged(sample, self._path, line, line, self._extras_reader(data, line))
             self._digest = document.digest()
 
     def digest(self) -> str:

@@ -40,7 +40,6 @@ class _Epoch:
 class _Group:
     """One sample, with the epochs that were read of it."""
 
-    path: str
     line: int
     id: int | str
     question: str | list[Turn]
@@ -98,8 +97,7 @@ class RowMaker:
         if group is None:
             self.is_chat |= not isinstance(question, str)
             group = self._groups[key] = _Group(
-                path=logged.path,
-                line=logged.line,
+                line=logged.position,
                 id=sample.id,
                 question=question,
                 choices=[texts.resolve(choice) for choice in sample.choices] if sample.choices else None,
