@@ -7,21 +7,53 @@ differ, is seen there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
-from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats, add_context
+from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["DIFFERS", "count_differences", "describe_source_scores"]
+from helm_ext.evalset import quick, row_extra
+
+__all__ = ["DIFFERS", "average", "count_differences", "describe_source_scores", "find_left_out"]
 
 DIFFERS = "_differs"
 """Ends the name of the stat that says on which part of the rows a source's score and our main metric differ."""
 
 _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""
+
+
+def find_left_out(instances: Iterable[Instance]) -> list[PerInstanceStats]:
+    """Return the source's scores of the rows that are left out of ours: what the source scored is its own affair."""
+    found = []
+    for instance in instances:
+        extra = row_extra(instance)
+        if "left_out" in extra and extra.get("source_scores"):
+            context = MetricContext.from_instance(instance)
+            stats = [
+                add_context(Stat(MetricName(name)).add(value), context)
+                for name, value in extra["source_scores"].items()
+            ]
+            found.append(quick.PerInstanceStats(str(instance.id), instance.perturbation, 0, stats))
+    return found
+
+
+def average(source: Mapping[str, Any], aggregated: Sequence[Stat], rows: Iterable[PerInstanceStats]) -> list[Stat]:
+    """Return the run's stats with the source's scores as means over all rows that have them: `count` is their number.
+
+    Rows that are left out of our scores are among `rows` (`find_left_out`).
+    """
+    names = {score["stat"] for score in source["scores"].values()}
+    means: dict[MetricName, Stat] = {}
+    for row in rows:
+        for stat in row.stats:
+            if stat.name.name in names:
+                means.setdefault(stat.name, Stat(stat.name)).merge(stat)
+    return [*(stat for stat in aggregated if stat.name.name not in names), *means.values()]
 
 
 def count_differences(

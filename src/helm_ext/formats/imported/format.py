@@ -31,6 +31,7 @@ _SCORING = (
     "output_format",
     "metrics",
     "main_metric",
+    "completions",
     "extract",
     "strip",
     "lower",
@@ -124,8 +125,8 @@ def _is_scored_by_source(opened: Opened, scoring: Mapping[str, Any]) -> bool:
 
 
 def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:
-    """Raise unless a row has an answer that can be scored."""
-    if counts.get("recorded"):
+    """Raise unless a row has an answer that can be scored, here or by the source (a judge needs no gold)."""
+    if counts.get("recorded") or (counts.get("unscored") and opened.source.scores):
         return
     left_out = {what: counts.get(what, 0) for what in ("not_run", "failed", "unscored")}
     said = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in left_out.items() if number)

@@ -164,8 +164,8 @@ class Survey:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the file is a recorded one: at least one row has a usable result."""
-        return self.statuses["ok"].count > 0
+        """Whether the file is a recorded one: at least one row has a usable result, or an answer without a score."""
+        return self.statuses["ok"].count > 0 or self.statuses["unscored"].count > 0
 
     @property
     def is_helm_output(self) -> bool:
