@@ -58,12 +58,16 @@ def _stand_in(model: str) -> str:
         register_model_deployment,
     )
 
+    from helm_ext.adaptation import recorded
+
     name = get_default_model_deployment_for_model(model)
     if name is None:
         if model.count("/") != 1 or not all(model.split("/")):
             raise RunEntryError(f"--model {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
         register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT)))
         return model
+    if recorded.is_recorded(name):
+        raise RunEntryError(f"--model {model}: a recorded model answers nothing\n  hint: the name of a live one")
     deployment = get_model_deployment(name)
     args = deployment.client_spec.args or {}
     known = args.get("openai_model_name") or args.get("vllm_model_name")

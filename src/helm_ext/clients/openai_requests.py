@@ -150,10 +150,13 @@ def _sampling_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
     if "n" in dialect.omit and request.num_completions != 1:
         raise UnsendableError(f"num_completions={request.num_completions}: cannot be said without n, which is omitted")
     fields = {name: value for name, value in fields.items() if name not in dialect.omit}
-    if request.top_k_per_token != UNSET_TOP_K:
+    # The likeliest token is among any number of likeliest ones: at temperature 0 this says nothing about the answer.
+    # HELM's joint multiple choice sets it to num_outputs (5 by default) and means candidates to be shown.
+    if request.top_k_per_token != UNSET_TOP_K and request.temperature != 0:
         if not dialect.send_top_k:
             raise UnsendableError(
-                f"top_k={request.top_k_per_token}: no part of OpenAI's API\n"
+                f"top_k={request.top_k_per_token} at temperature {request.temperature:g}: no part of OpenAI's API "
+                "(HELM's joint multiple choice sets it to num_outputs)\n"
                 "  hint: --top-k (client argument send_top_k: true) sends it, to a server that knows it, as vLLM does"
             )
         fields["top_k"] = request.top_k_per_token
