@@ -253,9 +253,10 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
     shards = writer.shards.shards
     written = sum(shard.requests for shard in shards)
     shared = sum(len(sent.targets) - 1 for sent in writer.requests) if writer.only is None else 0
-    equal = f", which stand for {count(shared, 'equal one')} too" if shared else ""
     names = shards[0].file if len(shards) == 1 else f"{shards[0].file} ... {shards[-1].file}"
-    typer.echo(f"{count(written, 'request')}{equal} in {count(len(shards), 'file')}: {names}")
+    typer.echo(f"{count(written, 'request')} in {count(len(shards), 'file')}: {names}")
+    if shared:
+        typer.echo(f"sent once: {count(shared, 'request')} more, equal to one of these, will have its result")
     typer.echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
     if plan.omit:
         typer.echo(f"not sent: {', '.join(plan.omit)}")

@@ -20,9 +20,7 @@ def make(endpoint="chat", **sent):
         run_entries=["x"], model="acme/m", endpoint=endpoint, sent_as="m", omit=[], send_top_k=False, seed=None,
         extra_token=False, max_eval_instances=None, num_train_trials=None,
     )  # fmt: skip
-    requests = [
-        Sent(custom_id=id_, key=id_, shard="s", targets=[Target(run=0, instance=id_)], **sent) for id_ in IDS
-    ]
+    requests = [Sent(custom_id=id_, key=id_, shard="s", targets=[Target(run=0, instance=id_)], **sent) for id_ in IDS]
     return make_manifest(
         plan,
         [PlannedRun(name="x", digest="d", states=4, left_out=0)],
@@ -39,7 +37,12 @@ def ok(id_, text="Paris", **more):
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text, **more}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
     }
-    return {"id": "b", "custom_id": id_, "response": {"status_code": 200, "request_id": "r", "body": body}, "error": None}
+    return {
+        "id": "b",
+        "custom_id": id_,
+        "response": {"status_code": 200, "request_id": "r", "body": body},
+        "error": None,
+    }
 
 
 def old(id_, text="Paris"):

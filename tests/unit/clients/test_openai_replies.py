@@ -168,7 +168,12 @@ def test_what_a_server_generates_unasked_is_an_error_where_they_do_not(offsets):
         (chat(text("1 2 3")), "completions", SCORED, "no log-probabilities of the prompt"),
         (chat(text("1", logprobs=logprobs([], []))), "completions", SCORED, "no log-probabilities of the prompt"),
         (chat(text("1", logprobs=logprobs(["1", "2"], [None]))), "completions", SCORED, "2 tokens and 1 log-prob"),
-        (chat(text("1", logprobs=logprobs(["1", "2"], [None, None]))), "completions", SCORED, "token 2: expected a num"),
+        (
+            chat(text("1", logprobs=logprobs(["1", "2"], [None, None]))),
+            "completions",
+            SCORED,
+            "token 2: expected a num",
+        ),
         (chat(text("1", logprobs=logprobs(["1", 2], [None, -1]))), "completions", SCORED, "expected strings"),
     ],
 )

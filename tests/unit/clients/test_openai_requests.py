@@ -91,7 +91,14 @@ def test_a_seed_differs_where_helm_asks_for_another_answer():
 
 def test_what_is_omitted_is_not_sent():
     body = to_body(replace(REQUEST, num_completions=1), replace(CHAT, omit=("temperature", "top_p", "n")))
-    assert body.keys() == {"model", "messages", "max_completion_tokens", "presence_penalty", "frequency_penalty", "stop"}
+    assert body.keys() == {
+        "model",
+        "messages",
+        "max_completion_tokens",
+        "presence_penalty",
+        "frequency_penalty",
+        "stop",
+    }
     with pytest.raises(UnsendableError, match="num_completions=3"):
         to_body(REQUEST, replace(CHAT, omit=("n",)))
     with pytest.raises(RunEntryError, match="omit=stop"):
