@@ -176,7 +176,8 @@ def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, ans
     """
     from helm_ext.clients.answered import AnsweredExecutor
 
-    executor = AnsweredExecutor(runner.executor.execution_spec, run_spec, manifest, answers)
+    with without_output():
+        executor = AnsweredExecutor(runner.executor.execution_spec, run_spec, manifest, answers)
     runner.executor = executor
     try:
         runner.run_one(run_spec)

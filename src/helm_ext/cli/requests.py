@@ -265,7 +265,12 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
     if cost is not None:
         most = cost.cost(estimate.prompt_tokens, estimate.completion_tokens)
         least = cost.cost(estimate.prompt_tokens, 0)
-        typer.echo(f"cost: {least:.4f} for what goes in, at most {most:.4f} in all")
+        typer.echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
+
+
+def format_cost(cost: float) -> str:
+    """Write an amount of money: two places from 1 on, else two digits."""
+    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
 
 
 # Results in
@@ -320,8 +325,7 @@ def _print_answers(answers: Answers, cost: Prices | None) -> None:
     if said := [f"{number} {what}" for what, number in parts.items() if number]:
         typer.echo(f"answers: {', '.join(said)}")
     if tally.prompt_tokens or tally.completion_tokens:
-        total = cost.cost(tally.prompt_tokens, tally.completion_tokens) if cost else 0
-        spent = f"; cost: {total:.4f}" if cost else ""
+        spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
         typer.echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
     _print_ids("failed", [f"{custom_id}: {why}" for custom_id, why in failures.items()])
     _print_ids("missing", [custom_id for custom_id in missing if custom_id not in failures])

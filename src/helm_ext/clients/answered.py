@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -71,11 +72,9 @@ def require_same_run(manifest: Manifest, run_spec: RunSpec, states: Sequence[Req
         )
     if make_run_digest(run_spec, states) == run.digest:
         return run
-    import helm_ext
-
     change = _find_change(manifest, states)
-    if manifest.helm_ext != helm_ext.__version__:
-        change += f"; they were written by helm-ext {manifest.helm_ext}, this is {helm_ext.__version__}"
+    if manifest.helm_ext != version("helm-ext"):
+        change += f"; they were written by helm-ext {manifest.helm_ext}, this is {version('helm-ext')}"
     raise DatasetChangedError(
         f"{run.name}: the run is not the one that requests were written for: {change}\n"
         "  hint: the dataset, the scenario or HELM's configuration has changed since; write the requests again"

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -177,11 +178,7 @@ def make_custom_id(run_digest: str, target: Target, number: int) -> str:
 
 def make_manifest(plan: Plan, runs: list[PlannedRun], shards: list[Shard], requests: list[Sent]) -> Manifest:
     """Return the manifest of what was written now."""
-    import helm_ext
-
-    return Manifest(
-        format=FORMAT, helm_ext=helm_ext.__version__, plan=plan, runs=runs, shards=shards, requests=requests
-    )
+    return Manifest(format=FORMAT, helm_ext=version("helm-ext"), plan=plan, runs=runs, shards=shards, requests=requests)
 
 
 def write_manifest(file: IO[bytes], manifest: Manifest) -> None:
