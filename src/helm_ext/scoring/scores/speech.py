@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["HEAD", "LONG", "Speech", "listen", "only_asks", "split_sentences"]
+__all__ = ["HEAD", "LONG", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
 
 HEAD = 1_500
 """A refusal comes first: only so many characters of a reply are read. What is beyond is text, so an answer."""
@@ -15,6 +15,9 @@ LONG = 350
 
 MIN_LINES = 3
 """Lines of a list that are an answer."""
+
+MIN_TURNS = 3
+"""Lines of a dialogue that are an answer, whatever is said in it."""
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r'"[^"]*"')
@@ -47,7 +50,8 @@ class Speech:
     text: str
     shows: bool
     """There is code or a list: an answer of some kind."""
-    is_dialogue: bool
+    turns: int
+    """Lines of a dialogue between two or more, 0 if it is none."""
     is_made_up: bool
     """A part that is played, a letter or verse: who says "I" need not be the speaker."""
 
@@ -58,12 +62,12 @@ def listen(reply: str) -> Speech:
     code = _CODE.search(head) is not None
     head = _CODE.sub(" ", head).strip().lstrip("#> ")
     made_up = _ACTION.match(reply) is not None or _CLOSING.search(head) is not None or _is_verse(head)
-    speakers = {found[1] for found in _SPEAKER.finditer(head)}
+    speakers = [found[1] for found in _SPEAKER.finditer(head)]
     lines = len(_LISTED.findall(head))
     if head.count('"') == 1 or (head.count('"') == 2 and head[0] == head[-1] == '"'):
         head = head.replace('"', "")  # the whole reply stands in quotes
     head = _SINGLE_QUOTED.sub(" ", _QUOTED.sub(" ", head))
-    return Speech(head, code or lines >= MIN_LINES or len(reply) > HEAD + LONG, len(speakers) > 1, made_up)
+    return Speech(head, code or lines >= MIN_LINES or len(reply) > HEAD + LONG, len(speakers) if len(set(speakers)) > 1 else 0, made_up)
 
 
 def _is_verse(text: str) -> bool:
