@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["HEAD", "LONG", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
+__all__ = ["HEAD", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
 
 HEAD = 1_500
 """A refusal comes first: only so many characters of a reply are read. What is beyond is text, so an answer."""
@@ -31,8 +31,8 @@ _SPEAKER = re.compile(r"^\s*(\w[\w .]{0,20}):\s", re.MULTILINE)
 _ACTION = re.compile(r"\s*(?:\*(?![*\s])[^*\n]{3,60}(?<!\s)\*|\([^()\n]{3,60}\))(?!\*)\s*\S")
 """What somebody does before speaking ("*crosses arms* Sorry, pal."): the speaker plays a part."""
 _CLOSING = re.compile(
-    r"^\s*(?:(?:with )?(?:kind|best|warm|warmest) (?:regards|wishes)|regards|sincerely|yours|cheers|love|mit freundlichen|"
-    r"viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|atenciosamente|"
+    r"^\s*(?:(?:with )?(?:kind|best|warm|warmest) (?:regards|wishes)|regards|sincerely|yours|cheers|love|"
+    r"mit freundlichen|viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|atenciosamente|"
     r"abraços|cordiali saluti|distinti saluti|met vriendelijke|groet|с уважением|z poważaniem|pozdrawiam|saygılarımla|"
     r"此致|敬上|敬具|وتفضلوا|مع خالص|सादर|भवदीय)",
     re.MULTILINE | re.IGNORECASE,
@@ -61,13 +61,18 @@ def listen(reply: str) -> Speech:
     head = reply[:HEAD].translate(_QUOTES).strip()
     code = _CODE.search(head) is not None
     head = _CODE.sub(" ", head).strip().lstrip("#> ")
-    made_up = _ACTION.match(reply) is not None or _CLOSING.search(head) is not None or _is_verse(head)
+    made_up = _ACTION.match(reply[:HEAD]) is not None or _CLOSING.search(head) is not None or _is_verse(head)
     speakers = [found[1] for found in _SPEAKER.finditer(head)]
     lines = len(_LISTED.findall(head))
     if head.count('"') == 1 or (head.count('"') == 2 and head[0] == head[-1] == '"'):
         head = head.replace('"', "")  # the whole reply stands in quotes
     head = _SINGLE_QUOTED.sub(" ", _QUOTED.sub(" ", head))
-    return Speech(head, code or lines >= MIN_LINES or len(reply) > HEAD + LONG, len(speakers) if len(set(speakers)) > 1 else 0, made_up)
+    return Speech(
+        head,
+        code or lines >= MIN_LINES or len(reply) > HEAD + LONG,
+        len(speakers) if len(set(speakers)) > 1 else 0,
+        made_up,
+    )
 
 
 def _is_verse(text: str) -> bool:
