@@ -42,7 +42,10 @@ logging.disable(logging.CRITICAL)
 
 TOWNS = ["Orsk", "Velm", "Quade", "Tarn", "Üb", "Port Ilo", "白港", "Saint-Ro"]
 RIVERS = ["Anda", "Brell", "Cosk", "Dwin", "Ellu", "Fane"]
-PIXEL = "data:image/png;base64," + "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = (
+    "data:image/png;base64,"
+    + "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 USAGE = ModelUsage(input_tokens=3, output_tokens=2, total_tokens=5)
 
 
