@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from helm_ext.formats.table.format import FORMAT
-
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+
+from helm_ext.formats.table.format import FORMAT
 
 
 @pytest.mark.parametrize("question", ["question", "Prompt", "INPUT", "query", "problem", "instruction"])

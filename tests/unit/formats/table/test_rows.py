@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 
 MC = ["question", "A", "B", "C", "answer", "output"]
