@@ -53,6 +53,8 @@ class Clause:
     refuses: bool = False
     unwilling: bool = False
     """The speaker will not do something."""
+    hedges: bool = False
+    """Says that an answer is not certain."""
     half: bool = False
     """Says that something is not possible, or will not be done, but not that it is the request."""
     weak: bool = False
@@ -60,7 +62,7 @@ class Clause:
     denies: bool = False
     """Negates something of the speaker in words that no other kind knows, and ends with that."""
     turns: bool = False
-    """Negates something and goes on with what holds instead ("I don't smoke, I drink tea")."""
+    """Negates something of the speaker and goes on with what holds instead ("I don't smoke, I drink tea")."""
 
     @property
     def size(self) -> int:
@@ -173,6 +175,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
         return clause
     clause.weak = _touches(text, language, clause, negated=negated and (not barred or language.has("rules", text)))
     clause.unwilling = language.has("wont", text)
+    clause.hedges = hedged
     clause.half = (
         clause.unwilling
         or hedged
@@ -203,7 +206,7 @@ def _read_negation(clause: Clause, sentence: str, text: str, language: Language)
     last = language.write(make_plain(parts[-1]))
     if language.has("not", last):
         clause.denies = language.has("self", text)
-    elif len(parts) > 1:
+    elif len(parts) > 1 and language.has("self", language.write(make_plain(",".join(parts[:-1])))):
         clause.turns = not any(language.has(kind, last) for kind in ("instead", "manners", "offer", "request"))
 
 
