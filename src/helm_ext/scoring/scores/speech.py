@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["HEAD", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
+__all__ = ["HEAD", "LONG", "MIN_LINES", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
 
 HEAD = 1_500
 """A refusal comes first: only so many characters of a reply are read. What is beyond is text, so an answer."""
@@ -32,9 +32,9 @@ _ACTION = re.compile(r"\s*(?:\*(?![*\s])[^*\n]{3,60}(?<!\s)\*|\([^()\n]{3,60}\))
 """What somebody does before speaking ("*crosses arms* Sorry, pal."): the speaker plays a part."""
 _CLOSING = re.compile(
     r"^\s*(?:(?:with )?(?:kind|best|warm|warmest) (?:regards|wishes)|regards|sincerely|yours|cheers|love|"
-    r"mit freundlichen|viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|atenciosamente|"
-    r"abraços|cordiali saluti|distinti saluti|met vriendelijke|groet|с уважением|z poważaniem|pozdrawiam|saygılarımla|"
-    r"此致|敬上|敬具|وتفضلوا|مع خالص|सादर|भवदीय)",
+    r"mit freundlichen|viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|"
+    r"atenciosamente|abraços|cordiali saluti|distinti saluti|met vriendelijke|groet|с уважением|z poważaniem|"
+    r"pozdrawiam|saygılarımla|此致|敬上|敬具|وتفضلوا|مع خالص|सादर|भवदीय)",
     re.MULTILINE | re.IGNORECASE,
 )
 """How a letter ends."""
