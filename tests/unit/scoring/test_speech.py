@@ -116,4 +116,4 @@ def test_an_inner_point_is_a_space():
     [("Who? What?", True), ("Who? Me.", False), ("Me. Who?", False), ("", False), ("  ", False), ("Who?\n", True)],
 )
 def test_nothing_but_questions(text, asks):
-    assert only_asks(Speech(text, shows=False, turns=0, is_made_up=False)) is asks
+    assert only_asks(Speech(text, shows=False, lists=False, turns=0, is_made_up=False)) is asks

@@ -50,6 +50,8 @@ class Speech:
     text: str
     shows: bool
     """There is code or a list: an answer of some kind."""
+    lists: bool
+    """It is a list, and no code."""
     turns: int
     """Lines of a dialogue between two or more, 0 if it is none."""
     is_made_up: bool
@@ -70,6 +72,7 @@ def listen(reply: str) -> Speech:
     return Speech(
         head,
         code or lines >= MIN_LINES or len(reply) > HEAD + LONG,
+        lines >= MIN_LINES and not code,
         len(speakers) if len(set(speakers)) > 1 else 0,
         made_up,
     )
