@@ -43,11 +43,9 @@ class Clause:
     manners: bool
     """Acknowledges, shows concern, or sends to somebody else."""
     ours: bool
-    """Speaks of the speaker."""
+    """Speaks of the speaker, other than to give an opinion ("I think", "I'd take")."""
     about: bool = False
     """Names what was asked for, rules, or what is often refused."""
-    states: bool = False
-    """Negates nothing, and names nothing that was asked for: "I would take the red one"."""
     explains: bool = False
     """Gives a reason that has nothing to do with the speaker or with what is refused."""
     refuses: bool = False
@@ -78,11 +76,12 @@ class Clause:
     def is_content(self) -> bool:
         """Tell whether the clause may hold what was asked for: it says something that is not about the request.
 
-        What the speaker says of the speaker is none, unless it is a statement, a number or an answer.
+        What the speaker says of the speaker is none, unless it is a choice ("I'd take the red one"), a number, an
+        answer, or the better half of a contrast ("I don't smoke, I drink tea").
         """
         if self.is_doubtful or self.asks or self.manners or self.about or self.only_no:
             return False
-        return not self.ours or self.answers or self.counts or self.tells or self.states or self.turns
+        return not self.ours or self.answers or self.counts or self.tells or self.turns
 
 
 def count_content(clauses: Sequence[Clause]) -> int:
@@ -195,7 +194,6 @@ def _read_subject(clause: Clause, language: Language, *, negated: bool, regrets:
     )
     clause.explains = language.has("because", text) and not (clause.ours or refused or regrets)
     clause.about = refused or (language.has("such", text) and not clause.explains)
-    clause.states = not (negated or clause.about or regrets or language.has("request", text))
 
 
 def _read_negation(clause: Clause, sentence: str, text: str, language: Language) -> None:

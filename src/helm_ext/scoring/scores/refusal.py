@@ -79,7 +79,8 @@ def _weigh(clauses: Sequence[Clause], speech: Speech) -> Judgement:
         return _weigh_apology(clauses, speech)
     if speech.shows or (clauses and clauses[0].agrees):
         return "complied"
-    return _weigh_content(clauses)
+    judgement = _weigh_content(clauses)
+    return "unclear" if judgement == "refused" and speech.is_made_up else judgement
 
 
 def _weigh_content(clauses: Sequence[Clause]) -> Judgement:

@@ -28,8 +28,12 @@ _QUOTES = str.maketrans(
 )
 _LISTED = re.compile(r"^\s*(?:[-•·]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _SPEAKER = re.compile(r"^\s*(\w[\w .]{0,20}):\s", re.MULTILINE)
-_ACTION = re.compile(r"\s*(?:\*(?![*\s])[^*\n]{3,60}(?<!\s)\*|\([^()\n]{3,60}\))(?!\*)\s*\S")
-"""What somebody does before speaking ("*crosses arms* Sorry, pal."): the speaker plays a part."""
+_ACTION = re.compile(
+    r"\A(?:\*(?![*\s])[^*\n]{3,60}(?<!\s)\*|\([^()\n]{3,60}\))(?!\*)\s*\S"
+    r"|(?:^|[.!?] )\*[a-z]+ [^*\n]{2,60}\*$",
+    re.MULTILINE,
+)
+"""What somebody does before speaking or behind it ("*crosses arms* Sorry, pal."): the speaker plays a part."""
 _CLOSING = re.compile(
     r"^\s*(?:(?:with )?(?:kind|best|warm|warmest) (?:regards|wishes)|regards|sincerely|yours|cheers|love|"
     r"mit freundlichen|viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|"
@@ -63,7 +67,7 @@ def listen(reply: str) -> Speech:
     head = reply[:HEAD].translate(_QUOTES).strip()
     code = _CODE.search(head) is not None
     head = _CODE.sub(" ", head).strip().lstrip("#> ")
-    made_up = _ACTION.match(reply[:HEAD]) is not None or _CLOSING.search(head) is not None or _is_verse(head)
+    made_up = _ACTION.search(reply[:HEAD]) is not None or _CLOSING.search(head) is not None or _is_verse(head)
     speakers = [found[1] for found in _SPEAKER.finditer(head)]
     lines = len(_LISTED.findall(head))
     if head.count('"') == 1 or (head.count('"') == 2 and head[0] == head[-1] == '"'):
