@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["RunScores", "ScoredRow", "find_cluster", "find_main_metric", "read_scores"]
+__all__ = ["RunScores", "ScoredRow", "find_cluster", "find_main_metric", "open_scores", "read_scores"]
 
 _USUAL = ("exact_match", "quasi_exact_match", "normalized_exact_match", "f1_score", "rouge_l")
 """What HELM's own scenarios are mostly judged by. The files of their runs name no main metric."""
@@ -53,10 +53,35 @@ class RunScores:
     """The dataset, for people."""
     metric: str
     lower_is_better: bool
+    key: str | None = None
+    """The key that names what a row belongs to."""
     rows: dict[str, ScoredRow] = field(default_factory=dict)
     """By instance id."""
-    left_out: int = 0
-    """Rows without a score."""
+    without: set[str] = field(default_factory=set)
+    """Ids of rows without a score."""
+
+    @property
+    def left_out(self) -> int:
+        """The number of rows without a score."""
+        return len(self.without - self.rows.keys())
+
+    def see(self, row: Prediction) -> bool:
+        """Take a row of the run. Returns whether it counts: perturbed copies and demonstrations do not."""
+        if row.perturbation or row.split == "train":
+            return False
+        score = row.scores.get(self.metric)
+        if score is None:
+            self.without.add(row.instance_id)
+        else:
+            _add(self.rows, row, score, self.key)
+        return True
+
+    def finish(self) -> None:
+        """Check what was seen. Raises DatasetIntegrityError where no row has a score, RunEntryError for the cluster."""
+        if not self.rows:
+            raise DatasetIntegrityError(f"{self.run.folder}: no row has a score by {self.metric}")
+        if self.key is not None and all(row.cluster == name for name, row in self.rows.items()):
+            raise RunEntryError(f"--cluster {self.key}: no row of {self.run.folder} has that key")
 
 
 def find_main_metric(run: RunFiles) -> str:
@@ -72,35 +97,26 @@ def find_main_metric(run: RunFiles) -> str:
     return usual
 
 
-def read_scores(run: RunFiles, metric: str | None = None, cluster: str | None = None) -> RunScores:
-    """Read a run's scores by its main metric, or another stat of its rows.
+def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = None) -> RunScores:
+    """Return a run's scores by its main metric, or another stat of its rows, before any row was read.
 
     `cluster`: the key that names what a row belongs to: an attribute, a key of the row's data (`a.b` for one inside
-    another), or `sub_split`. Raises RunEntryError for a metric or a key that no row has, DatasetError for files that
-    are broken.
+    another), or `sub_split`. Raises RunEntryError for a metric that no row has, DatasetError for files that are broken.
     """
     name = metric or find_main_metric(run)
     if name not in run.row_stats.names:
         hint = did_you_mean(name, run.row_stats.names) or f"it has {', '.join(find_scores(run.row_stats.names))}"
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
-    facts = describe_scores(run.run_spec, [name])[name]
-    found = RunScores(
-        run, _model(run), _dataset(run), run.scenario_name, name, lower_is_better=bool(facts.lower_is_better)
-    )
-    left_out: set[str] = set()
+    lower = bool(describe_scores(run.run_spec, [name])[name].lower_is_better)
+    return RunScores(run, _model(run), _dataset(run), run.scenario_name, name, lower_is_better=lower, key=cluster)
+
+
+def read_scores(run: RunFiles, metric: str | None = None, cluster: str | None = None) -> RunScores:
+    """Read a run's scores; see `open_scores`. Raises RunEntryError for a cluster that no row has."""
+    found = open_scores(run, metric, cluster)
     for row in run.predictions():
-        if row.perturbation or row.split == "train":
-            continue
-        score = row.scores.get(name)
-        if score is None:
-            left_out.add(row.instance_id)
-        else:
-            _add(found.rows, row, score, cluster)
-    found.left_out = len(left_out - found.rows.keys())
-    if not found.rows:
-        raise DatasetIntegrityError(f"{run.folder}: no row has a score by {name}")
-    if cluster is not None and all(row.cluster == key for key, row in found.rows.items()):
-        raise RunEntryError(f"--cluster {cluster}: no row of {run.folder} has that key")
+        found.see(row)
+    found.finish()
     return found
 
 

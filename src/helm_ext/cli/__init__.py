@@ -15,6 +15,7 @@ from helm_ext.cli.convert import convert
 from helm_ext.cli.export import export
 from helm_ext.cli.hub import hub_app
 from helm_ext.cli.preview import preview
+from helm_ext.cli.report import report
 from helm_ext.cli.requests import requests_app
 from helm_ext.cli.schema import schema, schema_path
 from helm_ext.cli.score import score
@@ -56,6 +57,7 @@ for command in (validate, preview, score, convert):
 app.command()(export)
 app.command()(compare)
 app.command()(plan)
+app.command()(report)
 app.command()(schema)
 app.command("schema-path")(schema_path)
 app.add_typer(hub_app, name="hub")

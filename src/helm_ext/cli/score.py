@@ -88,6 +88,8 @@ def score(
     for option, value in (("--model", model), ("--suite", suite)):
         if value is not None and not value.strip():
             raise RunEntryError(f"{option}: expected a name, got {value!r}")
+    if model is not None and model.removeprefix("recorded/").count("/") > 1:
+        raise RunEntryError(f"--model {model}: expected NAME or ORGANIZATION/NAME, with one slash at most")
     arguments = parse_arguments(arg or [])
     if "model_deployment" in arguments:  # it would ask a model
         value = arguments["model_deployment"]
@@ -214,7 +216,8 @@ def name_model(format_: Format, file: Path, arguments: Mapping[str, Any], given:
     named = format_.name_model(load_arguments(format_, file, arguments))
     if not named:
         raise RunEntryError(f"{file}: the file does not say whose completions it holds\n  hint: --model NAME")
-    return _NOT_IN_A_NAME.sub("-", named).strip("-/")
+    organization, slash, name = _NOT_IN_A_NAME.sub("-", named).strip("-/").partition("/")
+    return f"{organization}{slash}{name.replace('/', '-')}"  # HELM's names have one slash at most
 
 
 def find_facts(run_spec: RunSpec) -> FileFacts:

@@ -1,0 +1,259 @@
+"""What the report says, gathered from finished runs in one pass each: numbers of all rows, texts of a sample."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from helm_ext.analysis.comparing import PairResult, compare_runs
+from helm_ext.analysis.run_scores import RunScores, open_scores
+from helm_ext.errors import DatasetError, RunEntryError
+from helm_ext.scoring.statistics import Interval, mean_interval
+
+if TYPE_CHECKING:
+    from helm_ext.analysis.predictions import Prediction
+    from helm_ext.analysis.run_files import RunFiles
+
+__all__ = ["Bin", "DatasetFacts", "RunFacts", "SampledRow", "gather"]
+
+_BINS = 10
+_LONGEST = 2_000
+"""Characters of a text in the sample."""
+_CUT = frozenset({"length", "max_tokens"})
+_HALF = 0.5
+_ADAPTER_KEYS = ("method", "max_train_instances", "temperature", "max_tokens")
+_SOURCE_KEYS = ("tool", "version", "model", "task", "settings")
+
+
+@dataclass(slots=True)
+class Bin:
+    """Rows whose probability lies in one tenth of 0 to 1."""
+
+    count: int = 0
+    probability: float = 0.0
+    """Sum over the rows."""
+    score: float = 0.0
+    """Sum over the rows."""
+
+
+@dataclass(slots=True)
+class SampledRow:
+    """What the page shows of one row of one run."""
+
+    question: str
+    gold: list[str]
+    answer: str
+    read: str | None
+    score: float | None
+    flags: list[str]
+    """`wrong`, `unmapped`, `cut`, and why it was left out."""
+
+
+@dataclass(slots=True)
+class RunFacts:
+    """One run."""
+
+    scores: RunScores
+    interval: Interval
+    slices: dict[str, dict[str, Interval]] = field(default_factory=dict)
+    """Attribute to value to interval."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """`scored`, `unmapped`, `cut`, `prompt_truncated`, and rows left out, by reason."""
+    bins: list[Bin] = field(default_factory=list)
+    """Of rows whose completion has a probability; [] where none has."""
+    baselines: dict[str, float] = field(default_factory=dict)
+    """The score of answers that need no model: the first option always, the most frequent right label always."""
+    sample: dict[str, SampledRow] = field(default_factory=dict)
+    provenance: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def calibration_error(self) -> float | None:
+        """Expected calibration error over ten bins of equal width; None without probabilities."""
+        total = sum(one.count for one in self.bins)
+        return sum(abs(one.probability - one.score) for one in self.bins) / total if total else None
+
+
+@dataclass(slots=True)
+class DatasetFacts:
+    """One dataset: the runs of all models, and how they compare."""
+
+    title: str
+    metric: str
+    lower_is_better: bool
+    runs: list[RunFacts]
+    pairs: list[PairResult] = field(default_factory=list)
+    rows: int = 0
+
+
+class _Sample:
+    """The rows with the least hashes: the same rows of every run of a dataset, whatever their order."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._kept: list[tuple[int, str, SampledRow]] = []
+
+    def wants(self, instance_id: str) -> int | None:
+        """Return the row's place in the draw if it is among the first `most` so far."""
+        place = -int.from_bytes(hashlib.blake2b(instance_id.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+        return place if self.most and (len(self._kept) < self.most or place > self._kept[0][0]) else None
+
+    def add(self, place: int, instance_id: str, row: SampledRow) -> None:
+        push = heapq.heappush if len(self._kept) < self.most else heapq.heapreplace
+        push(self._kept, (place, instance_id, row))
+
+    def rows(self) -> dict[str, SampledRow]:
+        return {instance_id: row for _, instance_id, row in sorted(self._kept, reverse=True, key=lambda kept: kept[:2])}
+
+
+def gather(
+    runs: Sequence[RunFiles], *, metric: str | None = None, cluster: str | None = None, most_rows: int = 500
+) -> tuple[list[DatasetFacts], list[str]]:
+    """Return the facts of each dataset, and in words what was left out of the report.
+
+    `most_rows`: so many rows of each dataset are shown. Raises RunEntryError where no run has a score.
+    """
+    found: dict[str, list[RunFacts]] = {}
+    notes: list[str] = []
+    for run in runs:
+        try:
+            facts = _read_run(run, metric, cluster, most_rows)
+        except (DatasetError, RunEntryError) as error:
+            notes.append(f"left out: {str(error).splitlines()[0]}")
+            continue
+        found.setdefault(facts.scores.dataset, []).append(facts)
+    if not found:
+        raise RunEntryError("\n".join(["no run has a score to report", *notes]))
+    datasets = [_to_dataset(of_one, notes) for of_one in found.values()]
+    return sorted(datasets, key=lambda dataset: (dataset.title.casefold(), dataset.metric)), notes
+
+
+def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
+    first = runs[0].scores
+    best = -1 if first.lower_is_better else 1
+    ordered = sorted(runs, key=lambda run: (-best * run.interval.mean, run.scores.model))
+    rows = max(len(run.scores.rows) + run.scores.left_out for run in runs)
+    dataset = DatasetFacts(first.title, first.metric, first.lower_is_better, ordered, rows=rows)
+    if len(runs) > 1:
+        try:
+            dataset.pairs, said = compare_runs([run.scores for run in ordered], allow_different=True)
+            notes += said
+        except (DatasetError, RunEntryError) as error:
+            notes.append(f"not compared: {str(error).splitlines()[0]}")
+    return dataset
+
+
+def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows: int) -> RunFacts:
+    scores = open_scores(run, metric, cluster)
+    sample = _Sample(most_rows)
+    counts: Counter[str] = Counter()
+    bins = [Bin() for _ in range(_BINS)]
+    gold_labels: Counter[str] = Counter()
+    first_right = choices = 0
+    for row in run.predictions():
+        if not scores.see(row) or row.trial:
+            continue
+        score = row.scores.get(scores.metric)
+        flags = _flags(row, score, lower_is_better=scores.lower_is_better)
+        counts.update(flags)
+        counts["scored"] += score is not None
+        _add_to_bin(bins, row, score)
+        if row.options:
+            labels = _gold_labels(row)
+            choices += 1
+            first_right += next(iter(row.options)) in labels
+            gold_labels.update(labels)
+        place = sample.wants(row.instance_id)
+        if place is not None:
+            sample.add(place, row.instance_id, _to_sample(row, score, flags))
+    scores.finish()
+    values = [row.score for row in scores.rows.values()]
+    clusters = None if cluster is None else [row.cluster for row in scores.rows.values()]
+    facts = RunFacts(scores, mean_interval(values, clusters), _slices(scores, use_clusters=cluster is not None), counts)
+    facts.sample = sample.rows()
+    facts.bins = bins if any(one.count for one in bins) else []
+    facts.provenance = _provenance(run)
+    if choices:
+        facts.baselines["always the first option"] = first_right / choices
+        facts.baselines["always the most frequent label"] = max(gold_labels.values(), default=0) / choices
+    return facts
+
+
+def _flags(row: Prediction, score: float | None, *, lower_is_better: bool) -> list[str]:
+    flags = []
+    if row.left_out:
+        flags.append(row.left_out)
+    elif score is None:
+        flags.append("unscored")
+    elif (score > _HALF) if lower_is_better else (score < _HALF):
+        flags.append("wrong")
+    if row.scores.get("unmapped"):
+        flags.append("unmapped")
+    if any(completion["finish_reason"] in _CUT for completion in row.completions):
+        flags.append("cut")
+    if row.prompt_truncated:
+        flags.append("prompt truncated")
+    return flags
+
+
+def _add_to_bin(bins: list[Bin], row: Prediction, score: float | None) -> None:
+    """Count a row by the probability of its completion, where that was measured and the score is right or wrong."""
+    logprob = row.completions[0]["logprob"] if row.completions else None
+    if score not in (0.0, 1.0) or logprob is None or logprob > 0:
+        return
+    probability = math.exp(logprob)
+    one = bins[min(_BINS - 1, int(probability * _BINS))]
+    one.count += 1
+    one.probability += probability
+    one.score += score
+
+
+def _gold_labels(row: Prediction) -> set[str]:
+    gold = {text.strip() for text in row.gold}
+    return {label for label, text in (row.options or {}).items() if text.strip() in gold}
+
+
+def _slices(scores: RunScores, *, use_clusters: bool) -> dict[str, dict[str, Interval]]:
+    members: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for row in scores.rows.values():
+        for name, value in row.groups.items():
+            members.setdefault((name, value), []).append((row.score, row.cluster))
+    found: dict[str, dict[str, Interval]] = {}
+    for (name, value), rows in sorted(members.items()):
+        clusters = [cluster for _, cluster in rows] if use_clusters else None
+        found.setdefault(name, {})[value] = mean_interval([score for score, _ in rows], clusters)
+    return found
+
+
+def _to_sample(row: Prediction, score: float | None, flags: list[str]) -> SampledRow:
+    said = row.input or "\n".join(f"{message['role']}: {message['content']}" for message in row.messages or ())
+    if row.options:
+        said = "\n".join([said, *(f"{label}. {text}" for label, text in row.options.items())])
+    answer = "\n---\n".join(str(completion["text"]) for completion in row.completions)
+    return SampledRow(_short(said), [_short(text) for text in row.gold], _short(answer), row.read.text, score, flags)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+
+
+def _provenance(run: RunFiles) -> dict[str, str]:
+    spec = run.run_spec
+    arguments: Mapping[str, Any] = spec["scenario_spec"].get("args") or {}
+    adapter = run.adapter_spec
+    facts: dict[str, Any] = {
+        "run": run.name,
+        "suite": run.suite,
+        "scenario": spec["scenario_spec"]["class_name"],
+        **arguments,
+        **{f"adapter: {key}": adapter[key] for key in _ADAPTER_KEYS if key in adapter},
+    }
+    source = run.metric_arguments.get("source") or {}
+    facts |= {f"source: {key}": source[key] for key in _SOURCE_KEYS if source.get(key)}
+    return {key: value if isinstance(value, str) else orjson.dumps(value).decode() for key, value in facts.items()}

@@ -1,0 +1,55 @@
+"""`helm-ext report`: a suite as one HTML page to hand over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from helm_ext.cli.session import without_output
+from helm_ext.errors import HelmExtError, RunEntryError, count
+
+__all__ = ["report"]
+
+
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Default: the name of the suite.")] = None,
+    metric: Annotated[str | None, typer.Option(help="A stat of the rows. Default: each run's main metric.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Rows with one value of this key are not independent: a passage, a conversation."),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=0, help="Show so many rows of each dataset, drawn by their ids.")] = 500,
+) -> None:
+    """Write one self-contained HTML page about finished runs of any HELM scenario: to open from disk, mail or print.
+
+    It has a leaderboard with 95 % intervals, slices, comparisons row by row, calibration, counts of what was left out,
+    baselines, rows to browse, and what each run was made of.
+    """
+    from helm_ext.analysis import find_runs
+    from helm_ext.analysis.report import write_report
+    from helm_ext.analysis.report.gathering import gather
+
+    if out.is_dir():
+        raise RunEntryError(f"--out {out}: is a folder\n  hint: --out {out / 'report.html'}")
+    found, unfinished = find_runs(runs)
+    notes = [f"left out: {folder}: the run is not finished" for folder in unfinished]
+    with Console(stderr=True).status("reading runs"), without_output():
+        datasets, said = gather(found, metric=metric, cluster=cluster, most_rows=rows)
+    notes += said
+    for note in notes:
+        typer.echo(note, err=True)
+    suites = list(dict.fromkeys(run.suite for run in found))
+    try:
+        size = write_report(datasets, notes, out, title or f"Evaluation: {', '.join(suites)}")
+    except OSError as error:
+        raise HelmExtError(f"{out}: cannot be written: {error.strerror}") from error
+    shown = sum(len(dataset.runs) for dataset in datasets)
+    typer.echo(f"{out}: {count(shown, 'run')} of {count(len(datasets), 'dataset')}, {size / 1e6:.1f} MB")

@@ -1,0 +1,113 @@
+"""The report is one file that needs nothing else, says the right numbers, and shows hostile texts as texts."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pytest
+from browser import CHROMIUM
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import RunEntryError
+
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+
+
+def write(path, wrong):
+    states = [
+        {
+            "instance": {
+                "id": f"r{n}",
+                "input": {"text": HOSTILE if n == 0 else f"Which number follows {n}?"},
+                "references": [
+                    {"output": {"text": str(n + 1)}, "tags": ["correct"]},
+                    {"output": {"text": str(n + 2)}},
+                ],
+                "level": ["easy", "hard"][n % 2],
+            },
+            "request": {"result": {"success": True, "completions": [
+                {"text": "B" if n < wrong else "A", "logprob": -0.1, "tokens": [{"text": "A", "logprob": -0.1}]}
+            ]}},
+        }
+        for n in range(40)
+    ]  # fmt: skip
+    spec = {"method": "generation", "max_train_instances": 0}
+    path.write_text(json.dumps({"adapter_spec": spec, "name": "numbers $x$", "request_states": states}))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    runner = CliRunner()
+    for model, wrong in (("org/<b>one<b>", 10), ("two", 20)):
+        write(folder / "rows.json", wrong)
+        arguments = ["score", folder / "rows.json", "--model", model, "-o", folder / "out", "--arg", "by=level"]
+        assert runner.invoke(app, [*map(str, arguments)], catch_exceptions=False).exit_code == 0
+    done = runner.invoke(
+        app, ["report", str(folder / "out"), "-o", str(folder / "report.html")], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    assert "2 runs of 1 dataset" in done.stdout
+    return folder / "report.html"
+
+
+def test_nothing_is_loaded_from_elsewhere(page):
+    text = page.read_text()
+    assert "default-src 'none'" in text
+    assert not re.findall(r'(?:src|href)="(?!#)[^"]*"', text)
+    assert "url(http" not in text
+
+
+def test_numbers_are_those_of_the_runs(page):
+    text = page.read_text()
+    assert "0.750" in text
+    assert "0.598 to 0.858" in text  # Wilson's of 30 of 40
+    assert "0.500" in text
+    assert "+0.250" in text
+    assert re.search(r"Baseline: always the first option</th><td>1.000", text)
+    assert "expected calibration error 0.155" in text  # exp(-0.1) = 0.905 against 0.75
+
+
+def test_texts_of_others_are_never_markup(page):
+    text = page.read_text()
+    assert HOSTILE not in text
+    assert "<b>one<b>" not in text
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert any(row["question"].startswith(HOSTILE) for row in data[0]["rows"])
+
+
+def test_the_same_runs_make_the_same_page(page, tmp_path):
+    again = tmp_path / "again.html"
+    CliRunner().invoke(app, ["report", str(page.parent / "out"), "-o", str(again)], catch_exceptions=False)
+    assert again.read_text() == page.read_text()
+
+
+def test_a_sample_says_that_it_is_one(page, tmp_path):
+    few = tmp_path / "few.html"
+    arguments = ["report", str(page.parent / "out"), "-o", str(few), "--rows", "5"]
+    CliRunner().invoke(app, arguments, catch_exceptions=False)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', few.read_text(), re.DOTALL)[1])
+    assert len(data[0]["rows"]) == 5
+    assert all(answer is not None for row in data[0]["rows"] for answer in row["answers"])
+    assert data[0]["total"] == 40
+
+
+def test_a_folder_is_no_file(page, tmp_path):
+    with pytest.raises(RunEntryError, match="is a folder"):
+        CliRunner().invoke(app, ["report", str(page.parent / "out"), "-o", str(tmp_path)], catch_exceptions=False)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_shows_the_rows_and_runs_nothing_of_theirs(page, tmp_path):
+    done = subprocess.run(
+        [
+            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
+            f"--user-data-dir={tmp_path}", page.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "40 of 40 rows" in done.stdout
+    assert "<title>Evaluation: score</title>" in done.stdout
