@@ -25,61 +25,67 @@ if TYPE_CHECKING:
 __all__ = ["iter_states", "make_run", "make_runner", "plan_runs", "require_same_names", "started"]
 
 CLIENT = "helm_ext.clients.OpenAICompatibleClient"
+NAME_ARGUMENT = "openai_model_name"
+"""The argument of this client, and of HELM's, that is the model's name for the server."""
 
 
 @contextlib.contextmanager
-def started(plan: Plan, local_path: Path, *, verbose: bool) -> Iterator[Plan]:
-    """Start HELM, and stand in for the model's client; yields the plan with the name that the server knows.
-
-    What the client's class says of it (chat, log-probabilities of the prompt) is then said of ours, which writes the
-    requests. Raises RunEntryError for a model that has no organization.
-    """
+def started(local_path: Path, *, verbose: bool) -> Iterator[None]:
+    """Start HELM as helm-run does, and keep what it prints out of our output."""
     with Console(stderr=True).status("planning"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
         from helm.benchmark.run import load_entry_point_plugins
 
         load_entry_point_plugins()
-        sent_as = _stand_in(plan.model)
-        import msgspec
-
-        yield msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as)
+        yield
 
 
-def _stand_in(model: str) -> str:
-    """Register our client for the model's deployment, also where HELM knows no such model. Returns its name.
-
-    That is the name which the deployment's client sends; for a model that HELM does not know, all of the name given.
-    """
+def _register_if_unknown(model: str) -> None:
+    """Make a deployment for a model that HELM does not know. Raises RunEntryError for a name that HELM cannot read."""
     from helm.benchmark.model_deployment_registry import (
         ClientSpec,
         ModelDeployment,
         get_default_model_deployment_for_model,
-        get_model_deployment,
         register_model_deployment,
     )
 
+    if get_default_model_deployment_for_model(model) is not None:
+        return
+    if model.count("/") != 1 or not all(model.split("/")):
+        raise RunEntryError(f"--model {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
+    register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT, {NAME_ARGUMENT: model})))
+
+
+def _stand_in(name: str) -> str:
+    """Put our client in place of a deployment's; returns the name by which the server knows the model.
+
+    What the client's class says of it (chat, log-probabilities of the prompt) is then said of ours, which writes the
+    requests. The name is the one that the deployment's own client would send.
+    """
+    from helm.benchmark.model_deployment_registry import ClientSpec, get_model_deployment, register_model_deployment
+
     from helm_ext.adaptation import recorded
 
-    name = get_default_model_deployment_for_model(model)
-    if name is None:
-        if model.count("/") != 1 or not all(model.split("/")):
-            raise RunEntryError(f"--model {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
-        register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT)))
-        return model
     if recorded.is_recorded(name):
-        raise RunEntryError(f"--model {model}: a recorded model answers nothing\n  hint: the name of a live one")
+        raise RunEntryError(f"{name}: a recorded model answers nothing\n  hint: --model with the name of a live one")
     deployment = get_model_deployment(name)
     args = deployment.client_spec.args or {}
-    known = args.get("openai_model_name") or args.get("vllm_model_name")
-    register_model_deployment(dataclasses.replace(deployment, client_spec=ClientSpec(CLIENT)))
-    return str(known or str(deployment.model_name).split("/", 1)[1])
+    sent_as = args.get(NAME_ARGUMENT) or args.get("vllm_model_name") or str(deployment.model_name).split("/", 1)[1]
+    client_spec = ClientSpec(CLIENT, {NAME_ARGUMENT: sent_as})
+    register_model_deployment(dataclasses.replace(deployment, client_spec=client_spec))
+    return str(sent_as)
 
 
-def plan_runs(plan: Plan) -> list[RunSpec]:
-    """Return the runs that helm-run would carry out. Raises RunEntryError for what HELM says of an entry."""
+def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
+    """Return the runs that helm-run would carry out, and the plan with the name by which the server knows the model.
+
+    Raises RunEntryError for what HELM says of an entry, and for runs that cannot be answered by files.
+    """
+    import msgspec
     from helm.benchmark.presentation.run_entry import RunEntry
     from helm.benchmark.run import run_entries_to_run_specs
 
+    _register_if_unknown(plan.model)
     run_specs: list[RunSpec] = []
     for entry in plan.run_entries:
         try:
@@ -101,9 +107,13 @@ def plan_runs(plan: Plan) -> list[RunSpec]:
     names = [run_spec.name for run_spec in run_specs]
     if doubled := [name for name in names if names.count(name) > 1]:
         raise RunEntryError(f"{doubled[0]}: the same run is named twice")
+    deployments = sorted({run_spec.adapter_spec.model_deployment for run_spec in run_specs})
+    if len(deployments) != 1:
+        raise RunEntryError(f"the runs ask several deployments: {', '.join(deployments)}\n  hint: one at a time")
+    sent_as = _stand_in(deployments[0])
     for run_spec in run_specs:
         _require_answerable(run_spec)
-    return run_specs
+    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), run_specs
 
 
 def _require_answerable(run_spec: RunSpec) -> None:

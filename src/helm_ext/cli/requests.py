@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +14,14 @@ from helm_ext.cli.request_runs import iter_states, make_run, make_runner, plan_r
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
 if TYPE_CHECKING:
+    from helm.benchmark.run_spec import RunSpec
+
     from helm_ext.clients.answers import Answers
     from helm_ext.clients.estimate import Estimate, Prices
     from helm_ext.clients.manifest import Manifest, Plan
     from helm_ext.clients.shards import RequestWriter
     from helm_ext.files.staged import StagedFiles
+    from helm_ext.running import StreamingRunner
 
 __all__ = ["requests_app"]
 
@@ -171,9 +174,11 @@ def _write_all(plan: Plan, cost: Prices | None, where: Mapping[str, Any], *, ver
     from helm_ext.clients.shards import RequestWriter, ShardWriter
 
     folder: Path = where["folder"]
-    with _staged(folder) as files, started(plan, where["local_path"], verbose=verbose) as named:
+    with _staged(folder) as files, started(where["local_path"], verbose=verbose):
+        runner = make_runner(where["output_path"], "default", where["local_path"])
+        named, run_specs = plan_runs(plan)
         writer = RequestWriter(ShardWriter(files, per_shard=where["per_shard"]), named.to_dialect())
-        estimate = _write_requests(writer, named, where)
+        estimate = _write_requests(writer, runner, run_specs)
         writer.require_sendable()
         if not writer.requests:
             raise HelmExtError("no request to write: all rows are left out")
@@ -198,10 +203,12 @@ def _write_missing(manifest: Manifest, cost: Prices | None, where: Mapping[str, 
     if not missing:
         typer.echo("every request is answered")
         return
-    with _staged(folder) as files, started(manifest.plan, where["local_path"], verbose=verbose) as plan:
+    with _staged(folder) as files, started(where["local_path"], verbose=verbose):
+        runner = make_runner(where["output_path"], "default", where["local_path"])
+        plan, run_specs = plan_runs(manifest.plan)
         shards = ShardWriter(files, round_=next_round(folder), per_shard=where["per_shard"])
         writer = RequestWriter(shards, plan.to_dialect(), only=missing)
-        estimate = _write_requests(writer, plan, where)
+        estimate = _write_requests(writer, runner, run_specs)
         require_same_digests(manifest, writer.runs)
     typer.echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
     _print_written(writer, plan, estimate, cost)
@@ -227,16 +234,15 @@ def _staged(folder: Path) -> Iterator[StagedFiles]:
                 folder.rmdir()
 
 
-def _write_requests(writer: RequestWriter, plan: Plan, where: Mapping[str, Any]) -> Estimate:
+def _write_requests(writer: RequestWriter, runner: StreamingRunner, run_specs: Iterable[RunSpec]) -> Estimate:
     """Write the requests of all runs; returns what they are in tokens."""
     from helm.benchmark.model_deployment_registry import get_model_deployment
     from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 
     from helm_ext.clients.estimate import Estimate
 
-    runner = make_runner(where["output_path"], "default", where["local_path"])
     estimate = Estimate(None)
-    for run_spec, states in iter_states(runner, plan_runs(plan)):
+    for run_spec, states in iter_states(runner, run_specs):
         deployment = run_spec.adapter_spec.model_deployment
         if get_model_deployment(deployment).tokenizer_name is not None:
             service = WindowServiceFactory.get_window_service(deployment, runner.tokenizer_service)
@@ -297,9 +303,9 @@ def _make_runs(
 ) -> None:
     """Make the runs that wait for nothing."""
     made: list[tuple[Path, int]] = []
-    with started(manifest.plan, local_path, verbose=verbose) as plan:
+    with started(local_path, verbose=verbose):
         runner = make_runner(output_path, suite, local_path)
-        run_specs = plan_runs(plan)
+        _, run_specs = plan_runs(manifest.plan)
         require_same_names(manifest, run_specs)
         for index, run_spec in enumerate(run_specs):
             if index not in waiting:
