@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,22 +22,68 @@ if TYPE_CHECKING:
     from helm_ext.clients.manifest import Manifest, Plan
     from helm_ext.running import StreamingRunner
 
-__all__ = ["iter_states", "make_run", "make_runner", "plan_runs", "require_same_names", "started"]
+__all__ = ["Settings", "iter_states", "make_run", "plan_runs", "require_same_names", "started"]
 
 CLIENT = "helm_ext.clients.OpenAICompatibleClient"
 NAME_ARGUMENT = "openai_model_name"
 """The argument of this client, and of HELM's, that is the model's name for the server."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What helm-run is told of where things are."""
+
+    output_path: Path
+    local_path: Path
+    suite: str = "default"
+    plugins: Sequence[str] = ()
+    verbose: bool = False
+
+
 @contextlib.contextmanager
-def started(local_path: Path, *, verbose: bool) -> Iterator[None]:
-    """Start HELM as helm-run does, and keep what it prints out of our output."""
+def started(settings: Settings) -> Iterator[StreamingRunner]:
+    """Start HELM as helm-run does, and keep what it prints out of our output; yields a runner.
+
+    Raises RunEntryError for a plugin that cannot be imported, HelmExtError for a folder that cannot be made.
+    """
     with Console(stderr=True).status("planning"), helm_output_to_stderr():
-        start_helm(local_path, verbose=verbose)
-        from helm.benchmark.run import load_entry_point_plugins
+        start_helm(settings.local_path, verbose=settings.verbose)
+        from helm.benchmark.run import import_user_plugins, load_entry_point_plugins
 
         load_entry_point_plugins()
-        yield
+        for plugin in settings.plugins:
+            try:
+                import_user_plugins([plugin])
+            except Exception as error:
+                raise RunEntryError(f"--plugins {plugin}: {type(error).__name__}: {error}") from error
+        yield _make_runner(settings)
+
+
+def _make_runner(settings: Settings) -> StreamingRunner:
+    """Return a runner, whose executor is to be replaced. Run spec functions ask HELM for the output folder."""
+    from helm.benchmark.executor import ExecutionSpec
+    from helm.benchmark.runner import set_benchmark_output_path
+    from helm.common.authentication import Authentication
+
+    from helm_ext.running import StreamingRunner
+
+    output_path, local_path = str(settings.output_path), str(settings.local_path)
+    set_benchmark_output_path(output_path)
+    try:
+        settings.output_path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
+    with without_output():
+        return StreamingRunner(
+            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=local_path, parallelism=1),
+            output_path=output_path,
+            suite=settings.suite,
+            skip_instances=False,
+            cache_instances=False,
+            cache_instances_only=False,
+            skip_completed_runs=False,
+            exit_on_error=True,
+        )
 
 
 def _register_if_unknown(model: str) -> None:
@@ -138,32 +184,6 @@ def _require_answerable(run_spec: RunSpec) -> None:
             f"{run_spec.name}: HELM needs a tokenizer for {adapter_spec.method}, and {adapter_spec.model_deployment} "
             "names none: HELM's metric would compare the last token of each option only\n"
             "  hint: name the model in prod_env/model_deployments.yaml, with tokenizer_name and max_sequence_length"
-        )
-
-
-def make_runner(output_path: Path, suite: str, local_path: Path) -> StreamingRunner:
-    """Return a runner whose executor is to be replaced."""
-    from helm.benchmark.executor import ExecutionSpec
-    from helm.benchmark.runner import set_benchmark_output_path
-    from helm.common.authentication import Authentication
-
-    from helm_ext.running import StreamingRunner
-
-    set_benchmark_output_path(str(output_path))
-    try:
-        output_path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
-    with without_output():
-        return StreamingRunner(
-            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
-            output_path=str(output_path),
-            suite=suite,
-            skip_instances=False,
-            cache_instances=False,
-            cache_instances_only=False,
-            skip_completed_runs=False,
-            exit_on_error=True,
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from helm_ext.cli.request_runs import iter_states, make_run, make_runner, plan_runs, require_same_names, started
+from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ _SHOWN = 5
 
 OutputPath = Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")]
 Suite = Annotated[str, typer.Option(help="HELM's suite.")]
+Plugins = Annotated[
+    list[str] | None, typer.Option(help="A module, or the path of one, with scenarios of your own; repeatable.")
+]
 LocalPath = Annotated[Path, typer.Option(help="HELM's folder of local configurations.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")]
 PricesOption = Annotated[
@@ -77,6 +80,7 @@ def out(
     ] = MAX_PER_SHARD,
     output_path: OutputPath = Path("benchmark_output"),
     local_path: LocalPath = Path("prod_env"),
+    plugins: Plugins = None,
     verbose: Verbose = False,
 ) -> None:
     """Plan runs as helm-run does, and write their requests instead of sending them.
@@ -90,11 +94,11 @@ def out(
 
     cost = None if prices is None else Prices.parse(prices)
     given = {"--model": model, "--endpoint": endpoint, "RUN_ENTRY": entries}
-    where = {"folder": folder, "per_shard": per_shard, "output_path": output_path, "local_path": local_path}
+    settings = Settings(output_path, local_path, plugins=plugins or (), verbose=verbose)
     if only_missing:
         manifest = read_manifest(folder / MANIFEST)
         _require_as_planned(manifest.plan, given)
-        _write_missing(manifest, cost, where, verbose=verbose)
+        _write_missing(manifest, folder, per_shard, settings, cost)
         return
     if absent := [name for name, value in given.items() if not value]:
         raise RunEntryError(f"{' and '.join(absent)}: must be given")
@@ -111,7 +115,7 @@ def out(
         run_entries=entries, model=model, endpoint=endpoint, sent_as=sent_as or "", omit=omit or [], send_top_k=top_k,
         seed=seed, extra_token=extra_token, max_eval_instances=max_eval_instances, num_train_trials=num_train_trials,
     )  # fmt: skip
-    _write_all(plan, cost, where, verbose=verbose)
+    _write_all(plan, folder, per_shard, settings, cost)
 
 
 def _require_as_planned(plan: Plan, given: Mapping[str, Any]) -> None:
@@ -135,6 +139,7 @@ def in_(
     output_path: OutputPath = Path("benchmark_output"),
     suite: Suite = "default",
     local_path: LocalPath = Path("prod_env"),
+    plugins: Plugins = None,
     verbose: Verbose = False,
 ) -> None:
     """Join results with their requests, and leave the same files behind as helm-run, times aside.
@@ -157,7 +162,7 @@ def in_(
     _print_answers(answers, cost)
     waiting = find_waiting(answers)
     if len(waiting) < len(manifest.runs):
-        _make_runs(manifest, answers, waiting, output_path, suite, local_path, verbose=verbose)
+        _make_runs(manifest, answers, waiting, Settings(output_path, local_path, suite, plugins or (), verbose))
     for index, ids in waiting.items():
         typer.echo(f"not made: {manifest.runs[index].name}: {count(len(ids), 'request')} without an answer", err=True)
     if waiting:
@@ -168,16 +173,14 @@ def in_(
 # Requests out
 
 
-def _write_all(plan: Plan, cost: Prices | None, where: Mapping[str, Any], *, verbose: bool) -> None:
+def _write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Plan the runs and write all of their requests, with the manifest last."""
     from helm_ext.clients.manifest import MANIFEST, make_manifest, write_manifest
     from helm_ext.clients.shards import RequestWriter, ShardWriter
 
-    folder: Path = where["folder"]
-    with _staged(folder) as files, started(where["local_path"], verbose=verbose):
-        runner = make_runner(where["output_path"], "default", where["local_path"])
+    with _staged(folder) as files, started(settings) as runner:
         named, run_specs = plan_runs(plan)
-        writer = RequestWriter(ShardWriter(files, per_shard=where["per_shard"]), named.to_dialect())
+        writer = RequestWriter(ShardWriter(files, per_shard=per_shard), named.to_dialect())
         estimate = _write_requests(writer, runner, run_specs)
         writer.require_sendable()
         if not writer.requests:
@@ -192,21 +195,19 @@ def _write_all(plan: Plan, cost: Prices | None, where: Mapping[str, Any], *, ver
     typer.echo(f"written to {folder / MANIFEST}")
 
 
-def _write_missing(manifest: Manifest, cost: Prices | None, where: Mapping[str, Any], *, verbose: bool) -> None:
+def _write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Write the requests that have no answer, in files of their own. Raises DatasetError for a changed dataset."""
     from helm_ext.clients.answered import require_same_digests
     from helm_ext.clients.answers import join
     from helm_ext.clients.shards import RequestWriter, ShardWriter, next_round
 
-    folder: Path = where["folder"]
     missing = frozenset(join(manifest, folder).missing())
     if not missing:
         typer.echo("every request is answered")
         return
-    with _staged(folder) as files, started(where["local_path"], verbose=verbose):
-        runner = make_runner(where["output_path"], "default", where["local_path"])
+    with _staged(folder) as files, started(settings) as runner:
         plan, run_specs = plan_runs(manifest.plan)
-        shards = ShardWriter(files, round_=next_round(folder), per_shard=where["per_shard"])
+        shards = ShardWriter(files, round_=next_round(folder), per_shard=per_shard)
         writer = RequestWriter(shards, plan.to_dialect(), only=missing)
         estimate = _write_requests(writer, runner, run_specs)
         require_same_digests(manifest, writer.runs)
@@ -291,20 +292,10 @@ def find_waiting(answers: Answers) -> dict[int, list[str]]:
     return dict(sorted(waiting.items()))
 
 
-def _make_runs(
-    manifest: Manifest,
-    answers: Answers,
-    waiting: Mapping[int, Any],
-    output_path: Path,
-    suite: str,
-    local_path: Path,
-    *,
-    verbose: bool,
-) -> None:
+def _make_runs(manifest: Manifest, answers: Answers, waiting: Mapping[int, Any], settings: Settings) -> None:
     """Make the runs that wait for nothing."""
     made: list[tuple[Path, int]] = []
-    with started(local_path, verbose=verbose):
-        runner = make_runner(output_path, suite, local_path)
+    with started(settings) as runner:
         _, run_specs = plan_runs(manifest.plan)
         require_same_names(manifest, run_specs)
         for index, run_spec in enumerate(run_specs):
