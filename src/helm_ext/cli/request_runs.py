@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.clients.answered import AnsweredExecutor
     from helm_ext.clients.answers import Answers
     from helm_ext.clients.manifest import Manifest, Plan
     from helm_ext.running import StreamingRunner
@@ -199,8 +200,8 @@ def iter_states(runner: StreamingRunner, run_specs: Iterable[RunSpec]) -> Iterat
         yield run_spec, states
 
 
-def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> int:
-    """Carry out a run with the answers; returns how many of its requests have a token across the option's border.
+def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> AnsweredExecutor:
+    """Carry out a run with the answers; returns the executor, which has counted what is to be said of them.
 
     Raises DatasetChangedError if it is not the run that the requests were written for.
     """
@@ -215,7 +216,7 @@ def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, ans
         with contextlib.suppress(OSError):  # the folder that HELM makes first, where nothing came into it
             Path(runner.runs_path, run_spec.name).rmdir()
         raise
-    return executor.crossing
+    return executor
 
 
 def require_same_names(manifest: Manifest, run_specs: Iterable[RunSpec]) -> None:

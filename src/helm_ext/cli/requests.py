@@ -16,6 +16,7 @@ from helm_ext.errors import HelmExtError, RunEntryError, count, show
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.clients.answered import AnsweredExecutor
     from helm_ext.clients.answers import Answers
     from helm_ext.clients.estimate import Estimate, Prices
     from helm_ext.clients.manifest import Manifest, Plan
@@ -135,6 +136,9 @@ def in_(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE...", help="Results, in any order; also parts of them.")
     ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Rows without an answer: error, or skip, which leaves them out and counts them.")
+    ] = "error",
     prices: PricesOption = None,
     output_path: OutputPath = Path("benchmark_output"),
     suite: Suite = "default",
@@ -145,13 +149,15 @@ def in_(
     """Join results with their requests, and leave the same files behind as helm-run, times aside.
 
     What was joined is kept beside the manifest, so that results may come in parts. A run is made when all its requests
-    are answered; the exit code is 1 while some are not.
+    are answered, or with --missing skip; the exit code is 1 while some are not.
     """
     from helm_ext.clients.answers import join
     from helm_ext.clients.estimate import Prices
     from helm_ext.clients.manifest import MANIFEST, read_manifest
 
     cost = None if prices is None else Prices.parse(prices)
+    if missing not in ("error", "skip"):
+        raise RunEntryError(f"--missing {missing}: expected error or skip")
     path = manifest_path / MANIFEST if manifest_path.is_dir() else manifest_path
     manifest = read_manifest(path)
     try:
@@ -161,6 +167,8 @@ def in_(
         raise HelmExtError(f"{path.parent}: {error.strerror}") from error
     _print_answers(answers, cost)
     waiting = find_waiting(answers)
+    if missing == "skip":
+        waiting = {}
     if len(waiting) < len(manifest.runs):
         _make_runs(manifest, answers, waiting, Settings(output_path, local_path, suite, plugins or (), verbose))
     for index, ids in waiting.items():
@@ -294,17 +302,19 @@ def find_waiting(answers: Answers) -> dict[int, list[str]]:
 
 def _make_runs(manifest: Manifest, answers: Answers, waiting: Mapping[int, Any], settings: Settings) -> None:
     """Make the runs that wait for nothing."""
-    made: list[tuple[Path, int]] = []
+    made: list[tuple[Path, AnsweredExecutor]] = []
     with started(settings) as runner:
         _, run_specs = plan_runs(manifest.plan)
         require_same_names(manifest, run_specs)
         for index, run_spec in enumerate(run_specs):
             if index not in waiting:
                 made.append((Path(runner.runs_path, run_spec.name), make_run(runner, run_spec, manifest, answers)))
-    for folder, crossing in made:
+    for folder, counted in made:
         typer.echo(f"written to {folder}")
-        if crossing:
-            typer.echo(f"  in {count(crossing, 'request')} a token lies across the border of prompt and option")
+        if counted.left_out:
+            typer.echo(f"  {count(counted.left_out, 'row')} left out, without an answer")
+        if counted.crossing:
+            typer.echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
 
 
 def _print_answers(answers: Answers, cost: Prices | None) -> None:
