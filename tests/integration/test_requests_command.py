@@ -297,8 +297,32 @@ def test_whenever_it_is_killed_what_is_there_is_whole(folder, server):
         assert not kept.exists() or len(kept.read_bytes().splitlines()) == 1000
         for run_folder in folder.glob("benchmark_output/runs/killed/*/"):
             files = sorted(path.name for path in run_folder.glob("*.json"))
-            assert files in ([], FILES) or "stats.json" not in files or "per_instance_stats.json" not in files
+            assert files == FILES or "per_instance_stats.json" not in files  # put in place last
     assert start(folder, "in", "whole", str(results), "--suite", "killed").wait() == 0
     [whole], [after] = finished(folder, "whole"), finished(folder, "killed")
     for name in FILES:
         assert (whole / name).read_bytes() == (after / name).read_bytes()
+
+
+def test_rows_without_an_answer_are_left_out_where_that_is_asked_for(folder, server, capsys):
+    """They count in no score, and are counted as what they are."""
+    out("--per-shard", "5")
+    lines = answer_file(server, folder / "requests" / "requests-1-0001.jsonl")
+    lines[1] = {"custom_id": lines[1]["custom_id"], "response": None, "error": {"code": "batch_expired"}}
+    results = write_lines(folder / "1.jsonl", lines)
+    said = run("in", "requests", results, "--missing", "skip").stdout
+    assert "3 rows left out, without an answer" in said
+    [made] = finished(folder)
+    means = {stat["name"]["name"]: stat["mean"] for stat in load(made / "stats.json") if "mean" in stat}
+    assert (means["num_left_out"], means["num_failed"], means["num_not_run"]) == (3, 1, 2)
+    states = load(made / "scenario_state.json")["request_states"]
+    left_out = [state["instance"]["extra_data"]["helm_ext"].get("left_out") for state in states]
+    assert left_out == [None, "failed", None, None, None, "not_run", "not_run"]
+    scored = [stats for stats in load(made / "per_instance_stats.json") if stats["stats"]]
+    assert {stats["instance_id"] for stats in scored} == {"row 0", "row 2", "row 3", "row 4"}
+    # HELM's own metrics know no such rows.
+    run("out", "simple_mcqa", "-m", "9", "--model", "here/tiny", "--endpoint", "chat", "--out", "stock")
+    lines = answer_file(server, folder / "stock" / "requests-1-0001.jsonl")
+    code, said = refused(capsys, "in", "stock", write_lines(folder / "2.jsonl", lines[1:]), "--missing", "skip")
+    assert code == 1
+    assert "HELM's own metrics cannot leave out rows, and 1 have no answer" in said

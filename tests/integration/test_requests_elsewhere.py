@@ -6,6 +6,7 @@ What differs is what only a live run can measure: times.
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -27,6 +28,7 @@ CHAT = [
     "adapter_spec:dataset=short_answer_qa",
     "adapter_spec:dataset=multiple_choice",
     "simple_mcqa",
+    "simple_mcqa:data_augmentation=lower",
     SIMPLE1.format("chat"),
     "innodata:path=first-bundle.zip",
 ]
@@ -34,6 +36,7 @@ COMPLETIONS = [
     "adapter_spec:dataset=short_answer_qa",
     "adapter_spec:dataset=separate",
     "adapter_spec:dataset=calibrated",
+    "tale",
     "ultraeval:config=examples/ultraeval/datasets/workshop/config/workshop_ppl.json",
     SIMPLE1.format("base"),
 ]
@@ -61,6 +64,31 @@ def separate(method: str) -> dict:
     }
 
 
+WINDOWS = """
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.metrics.common_metric_specs import get_language_modeling_metric_specs
+from helm.benchmark.run_spec import RunSpec, run_spec_function
+from helm.benchmark.scenarios.scenario import Input, Instance, Scenario, ScenarioSpec
+
+
+class TaleScenario(Scenario):
+    name = "tale"
+    description = "A text that is longer than the model's window: HELM makes several requests of it."
+    tags = []
+
+    def get_instances(self, output_path):
+        return [Instance(Input("It was the best of times, it was the worst of times. " * 150), [], split="test")]
+
+
+@run_spec_function("tale")
+def get_tale():
+    adapter_spec = AdapterSpec(method="language_modeling", max_train_instances=0, max_tokens=0)
+    metrics = get_language_modeling_metric_specs([])
+    return RunSpec("tale", ScenarioSpec("tale_plugin.TaleScenario"), adapter_spec, metrics, groups=["tale"])
+"""
+"""A plugin with a scenario of one's own."""
+
+
 @pytest.fixture(scope="module")
 def server():
     with serve() as running:
@@ -74,6 +102,7 @@ def make_folder(folder: Path, server: Server) -> Path:
     for name in ("original", "calibrated"):
         text = json.dumps(separate(f"multiple_choice_separate_{name}"))
         (folder / "adapter_specs" / f"{name.replace('original', 'separate')}.json").write_text(text)
+    (folder / "tale_plugin.py").write_text(WINDOWS)
     command(folder, "helm-ext", "hub", "pack", "--test", "examples/innodata/test.jsonl", "--name", "first-bundle")
     (folder / "prod_env").mkdir()
     (folder / "prod_env" / "model_deployments.yaml").write_text(
@@ -94,17 +123,23 @@ model_deployments:
     return folder
 
 
+def here(folder: Path) -> dict[str, str]:
+    """Return an environment in which modules of the folder can be imported."""
+    return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+
+
 def requests_out(folder: Path, *entries: str, model: str, endpoint: str, out: str, options: tuple[str, ...] = ()):
     return command(
-        folder, "helm-ext", "requests", "out", *entries, "-m", "100000",
-        "--model", model, "--endpoint", endpoint, "--out", out, *options,
+        folder, "helm-ext", "requests", "out", *entries, "-m", "100000", "--plugins", "tale_plugin",
+        "--model", model, "--endpoint", endpoint, "--out", out, *options, env=here(folder),
     )  # fmt: skip
 
 
 def requests_in(folder: Path, out: str, *files: Path, suite: str = "in", check: bool = True):
     return command(
-        folder, "helm-ext", "requests", "in", f"{out}/manifest.json", *map(str, files), "--suite", suite, check=check
-    )
+        folder, "helm-ext", "requests", "in", f"{out}/manifest.json", *map(str, files), "--suite", suite,
+        "--plugins", "tale_plugin", check=check, env=here(folder),
+    )  # fmt: skip
 
 
 def without_times(value):
@@ -136,7 +171,9 @@ def folder(tmp_path_factory, server):
 )
 def test_the_files_are_those_of_a_live_run(folder, server, model, endpoint, entries):
     suite = f"live-{endpoint}"
-    helm_run(folder, *entries, suite=suite, options=("--models-to-run", model))
+    helm_run(
+        folder, *entries, suite=suite, options=("--models-to-run", model, "--plugins", "tale_plugin"), env=here(folder)
+    )
     before = len(server.asked)
     requests_out(folder, *entries, model=model, endpoint=endpoint, out=endpoint, options=("--per-shard", "40"))
     assert len(server.asked) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,68 +18,121 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.clients.answered import AnsweredExecutor
     from helm_ext.clients.answers import Answers
     from helm_ext.clients.manifest import Manifest, Plan
     from helm_ext.running import StreamingRunner
 
-__all__ = ["iter_states", "make_run", "make_runner", "plan_runs", "require_same_names", "started"]
+__all__ = ["Settings", "iter_states", "make_run", "plan_runs", "require_same_names", "started"]
 
 CLIENT = "helm_ext.clients.OpenAICompatibleClient"
+NAME_ARGUMENT = "openai_model_name"
+"""The argument of this client, and of HELM's, that is the model's name for the server."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What helm-run is told of where things are."""
+
+    output_path: Path
+    local_path: Path
+    suite: str = "default"
+    plugins: Sequence[str] = ()
+    verbose: bool = False
 
 
 @contextlib.contextmanager
-def started(plan: Plan, local_path: Path, *, verbose: bool) -> Iterator[Plan]:
-    """Start HELM, and stand in for the model's client; yields the plan with the name that the server knows.
+def started(settings: Settings) -> Iterator[StreamingRunner]:
+    """Start HELM as helm-run does, and keep what it prints out of our output; yields a runner.
 
-    What the client's class says of it (chat, log-probabilities of the prompt) is then said of ours, which writes the
-    requests. Raises RunEntryError for a model that has no organization.
+    Raises RunEntryError for a plugin that cannot be imported, HelmExtError for a folder that cannot be made.
     """
     with Console(stderr=True).status("planning"), helm_output_to_stderr():
-        start_helm(local_path, verbose=verbose)
-        from helm.benchmark.run import load_entry_point_plugins
+        start_helm(settings.local_path, verbose=settings.verbose)
+        from helm.benchmark.run import import_user_plugins, load_entry_point_plugins
 
         load_entry_point_plugins()
-        sent_as = _stand_in(plan.model)
-        import msgspec
+        for plugin in settings.plugins:
+            try:
+                import_user_plugins([plugin])
+            except Exception as error:
+                raise RunEntryError(f"--plugins {plugin}: {type(error).__name__}: {error}") from error
+        yield _make_runner(settings)
 
-        yield msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as)
+
+def _make_runner(settings: Settings) -> StreamingRunner:
+    """Return a runner, whose executor is to be replaced. Run spec functions ask HELM for the output folder."""
+    from helm.benchmark.executor import ExecutionSpec
+    from helm.benchmark.runner import set_benchmark_output_path
+    from helm.common.authentication import Authentication
+
+    from helm_ext.running import StreamingRunner
+
+    output_path, local_path = str(settings.output_path), str(settings.local_path)
+    set_benchmark_output_path(output_path)
+    try:
+        settings.output_path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
+    with without_output():
+        return StreamingRunner(
+            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=local_path, parallelism=1),
+            output_path=output_path,
+            suite=settings.suite,
+            skip_instances=False,
+            cache_instances=False,
+            cache_instances_only=False,
+            skip_completed_runs=False,
+            exit_on_error=True,
+        )
 
 
-def _stand_in(model: str) -> str:
-    """Register our client for the model's deployment, also where HELM knows no such model. Returns its name.
-
-    That is the name which the deployment's client sends; for a model that HELM does not know, all of the name given.
-    """
+def _register_if_unknown(model: str) -> None:
+    """Make a deployment for a model that HELM does not know. Raises RunEntryError for a name that HELM cannot read."""
     from helm.benchmark.model_deployment_registry import (
         ClientSpec,
         ModelDeployment,
         get_default_model_deployment_for_model,
-        get_model_deployment,
         register_model_deployment,
     )
 
+    if get_default_model_deployment_for_model(model) is not None:
+        return
+    if model.count("/") != 1 or not all(model.split("/")):
+        raise RunEntryError(f"--model {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
+    register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT, {NAME_ARGUMENT: model})))
+
+
+def _stand_in(name: str) -> str:
+    """Put our client in place of a deployment's; returns the name by which the server knows the model.
+
+    What the client's class says of it (chat, log-probabilities of the prompt) is then said of ours, which writes the
+    requests. The name is the one that the deployment's own client would send.
+    """
+    from helm.benchmark.model_deployment_registry import ClientSpec, get_model_deployment, register_model_deployment
+
     from helm_ext.adaptation import recorded
 
-    name = get_default_model_deployment_for_model(model)
-    if name is None:
-        if model.count("/") != 1 or not all(model.split("/")):
-            raise RunEntryError(f"--model {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
-        register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT)))
-        return model
     if recorded.is_recorded(name):
-        raise RunEntryError(f"--model {model}: a recorded model answers nothing\n  hint: the name of a live one")
+        raise RunEntryError(f"{name}: a recorded model answers nothing\n  hint: --model with the name of a live one")
     deployment = get_model_deployment(name)
     args = deployment.client_spec.args or {}
-    known = args.get("openai_model_name") or args.get("vllm_model_name")
-    register_model_deployment(dataclasses.replace(deployment, client_spec=ClientSpec(CLIENT)))
-    return str(known or str(deployment.model_name).split("/", 1)[1])
+    sent_as = args.get(NAME_ARGUMENT) or args.get("vllm_model_name") or str(deployment.model_name).split("/", 1)[1]
+    client_spec = ClientSpec(CLIENT, {NAME_ARGUMENT: sent_as})
+    register_model_deployment(dataclasses.replace(deployment, client_spec=client_spec))
+    return str(sent_as)
 
 
-def plan_runs(plan: Plan) -> list[RunSpec]:
-    """Return the runs that helm-run would carry out. Raises RunEntryError for what HELM says of an entry."""
+def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
+    """Return the runs that helm-run would carry out, and the plan with the name by which the server knows the model.
+
+    Raises RunEntryError for what HELM says of an entry, and for runs that cannot be answered by files.
+    """
+    import msgspec
     from helm.benchmark.presentation.run_entry import RunEntry
     from helm.benchmark.run import run_entries_to_run_specs
 
+    _register_if_unknown(plan.model)
     run_specs: list[RunSpec] = []
     for entry in plan.run_entries:
         try:
@@ -101,9 +154,13 @@ def plan_runs(plan: Plan) -> list[RunSpec]:
     names = [run_spec.name for run_spec in run_specs]
     if doubled := [name for name in names if names.count(name) > 1]:
         raise RunEntryError(f"{doubled[0]}: the same run is named twice")
+    deployments = sorted({run_spec.adapter_spec.model_deployment for run_spec in run_specs})
+    if len(deployments) != 1:
+        raise RunEntryError(f"the runs ask several deployments: {', '.join(deployments)}\n  hint: one at a time")
+    sent_as = _stand_in(deployments[0])
     for run_spec in run_specs:
         _require_answerable(run_spec)
-    return run_specs
+    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), run_specs
 
 
 def _require_answerable(run_spec: RunSpec) -> None:
@@ -131,32 +188,6 @@ def _require_answerable(run_spec: RunSpec) -> None:
         )
 
 
-def make_runner(output_path: Path, suite: str, local_path: Path) -> StreamingRunner:
-    """Return a runner whose executor is to be replaced."""
-    from helm.benchmark.executor import ExecutionSpec
-    from helm.benchmark.runner import set_benchmark_output_path
-    from helm.common.authentication import Authentication
-
-    from helm_ext.running import StreamingRunner
-
-    set_benchmark_output_path(str(output_path))
-    try:
-        output_path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
-    with without_output():
-        return StreamingRunner(
-            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
-            output_path=str(output_path),
-            suite=suite,
-            skip_instances=False,
-            cache_instances=False,
-            cache_instances_only=False,
-            skip_completed_runs=False,
-            exit_on_error=True,
-        )
-
-
 def iter_states(runner: StreamingRunner, run_specs: Iterable[RunSpec]) -> Iterator[tuple[RunSpec, list[RequestState]]]:
     """Yield each run with its request states. Raises HelmExtError, also for what a scenario raises."""
     for run_spec in run_specs:
@@ -169,8 +200,8 @@ def iter_states(runner: StreamingRunner, run_specs: Iterable[RunSpec]) -> Iterat
         yield run_spec, states
 
 
-def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> int:
-    """Carry out a run with the answers; returns how many of its requests have a token across the option's border.
+def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> AnsweredExecutor:
+    """Carry out a run with the answers; returns the executor, which has counted what is to be said of them.
 
     Raises DatasetChangedError if it is not the run that the requests were written for.
     """
@@ -185,7 +216,7 @@ def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, ans
         with contextlib.suppress(OSError):  # the folder that HELM makes first, where nothing came into it
             Path(runner.runs_path, run_spec.name).rmdir()
         raise
-    return executor.crossing
+    return executor
 
 
 def require_same_names(manifest: Manifest, run_specs: Iterable[RunSpec]) -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from helm_ext.cli.request_runs import iter_states, make_run, make_runner, plan_runs, require_same_names, started
+from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
 if TYPE_CHECKING:
+    from helm.benchmark.run_spec import RunSpec
+
+    from helm_ext.clients.answered import AnsweredExecutor
     from helm_ext.clients.answers import Answers
     from helm_ext.clients.estimate import Estimate, Prices
     from helm_ext.clients.manifest import Manifest, Plan
     from helm_ext.clients.shards import RequestWriter
     from helm_ext.files.staged import StagedFiles
+    from helm_ext.running import StreamingRunner
 
 __all__ = ["requests_app"]
 
@@ -33,6 +37,9 @@ _SHOWN = 5
 
 OutputPath = Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")]
 Suite = Annotated[str, typer.Option(help="HELM's suite.")]
+Plugins = Annotated[
+    list[str] | None, typer.Option(help="A module, or the path of one, with scenarios of your own; repeatable.")
+]
 LocalPath = Annotated[Path, typer.Option(help="HELM's folder of local configurations.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")]
 PricesOption = Annotated[
@@ -74,6 +81,7 @@ def out(
     ] = MAX_PER_SHARD,
     output_path: OutputPath = Path("benchmark_output"),
     local_path: LocalPath = Path("prod_env"),
+    plugins: Plugins = None,
     verbose: Verbose = False,
 ) -> None:
     """Plan runs as helm-run does, and write their requests instead of sending them.
@@ -87,11 +95,11 @@ def out(
 
     cost = None if prices is None else Prices.parse(prices)
     given = {"--model": model, "--endpoint": endpoint, "RUN_ENTRY": entries}
-    where = {"folder": folder, "per_shard": per_shard, "output_path": output_path, "local_path": local_path}
+    settings = Settings(output_path, local_path, plugins=plugins or (), verbose=verbose)
     if only_missing:
         manifest = read_manifest(folder / MANIFEST)
         _require_as_planned(manifest.plan, given)
-        _write_missing(manifest, cost, where, verbose=verbose)
+        _write_missing(manifest, folder, per_shard, settings, cost)
         return
     if absent := [name for name, value in given.items() if not value]:
         raise RunEntryError(f"{' and '.join(absent)}: must be given")
@@ -108,7 +116,7 @@ def out(
         run_entries=entries, model=model, endpoint=endpoint, sent_as=sent_as or "", omit=omit or [], send_top_k=top_k,
         seed=seed, extra_token=extra_token, max_eval_instances=max_eval_instances, num_train_trials=num_train_trials,
     )  # fmt: skip
-    _write_all(plan, cost, where, verbose=verbose)
+    _write_all(plan, folder, per_shard, settings, cost)
 
 
 def _require_as_planned(plan: Plan, given: Mapping[str, Any]) -> None:
@@ -128,22 +136,28 @@ def in_(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE...", help="Results, in any order; also parts of them.")
     ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Rows without an answer: error, or skip, which leaves them out and counts them.")
+    ] = "error",
     prices: PricesOption = None,
     output_path: OutputPath = Path("benchmark_output"),
     suite: Suite = "default",
     local_path: LocalPath = Path("prod_env"),
+    plugins: Plugins = None,
     verbose: Verbose = False,
 ) -> None:
     """Join results with their requests, and leave the same files behind as helm-run, times aside.
 
     What was joined is kept beside the manifest, so that results may come in parts. A run is made when all its requests
-    are answered; the exit code is 1 while some are not.
+    are answered, or with --missing skip; the exit code is 1 while some are not.
     """
     from helm_ext.clients.answers import join
     from helm_ext.clients.estimate import Prices
     from helm_ext.clients.manifest import MANIFEST, read_manifest
 
     cost = None if prices is None else Prices.parse(prices)
+    if missing not in ("error", "skip"):
+        raise RunEntryError(f"--missing {missing}: expected error or skip")
     path = manifest_path / MANIFEST if manifest_path.is_dir() else manifest_path
     manifest = read_manifest(path)
     try:
@@ -153,8 +167,10 @@ def in_(
         raise HelmExtError(f"{path.parent}: {error.strerror}") from error
     _print_answers(answers, cost)
     waiting = find_waiting(answers)
+    if missing == "skip":
+        waiting = {}
     if len(waiting) < len(manifest.runs):
-        _make_runs(manifest, answers, waiting, output_path, suite, local_path, verbose=verbose)
+        _make_runs(manifest, answers, waiting, Settings(output_path, local_path, suite, plugins or (), verbose))
     for index, ids in waiting.items():
         typer.echo(f"not made: {manifest.runs[index].name}: {count(len(ids), 'request')} without an answer", err=True)
     if waiting:
@@ -165,15 +181,15 @@ def in_(
 # Requests out
 
 
-def _write_all(plan: Plan, cost: Prices | None, where: Mapping[str, Any], *, verbose: bool) -> None:
+def _write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Plan the runs and write all of their requests, with the manifest last."""
     from helm_ext.clients.manifest import MANIFEST, make_manifest, write_manifest
     from helm_ext.clients.shards import RequestWriter, ShardWriter
 
-    folder: Path = where["folder"]
-    with _staged(folder) as files, started(plan, where["local_path"], verbose=verbose) as named:
-        writer = RequestWriter(ShardWriter(files, per_shard=where["per_shard"]), named.to_dialect())
-        estimate = _write_requests(writer, named, where)
+    with _staged(folder) as files, started(settings) as runner:
+        named, run_specs = plan_runs(plan)
+        writer = RequestWriter(ShardWriter(files, per_shard=per_shard), named.to_dialect())
+        estimate = _write_requests(writer, runner, run_specs)
         writer.require_sendable()
         if not writer.requests:
             raise HelmExtError("no request to write: all rows are left out")
@@ -187,21 +203,21 @@ def _write_all(plan: Plan, cost: Prices | None, where: Mapping[str, Any], *, ver
     typer.echo(f"written to {folder / MANIFEST}")
 
 
-def _write_missing(manifest: Manifest, cost: Prices | None, where: Mapping[str, Any], *, verbose: bool) -> None:
+def _write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Write the requests that have no answer, in files of their own. Raises DatasetError for a changed dataset."""
     from helm_ext.clients.answered import require_same_digests
     from helm_ext.clients.answers import join
     from helm_ext.clients.shards import RequestWriter, ShardWriter, next_round
 
-    folder: Path = where["folder"]
     missing = frozenset(join(manifest, folder).missing())
     if not missing:
         typer.echo("every request is answered")
         return
-    with _staged(folder) as files, started(manifest.plan, where["local_path"], verbose=verbose) as plan:
-        shards = ShardWriter(files, round_=next_round(folder), per_shard=where["per_shard"])
+    with _staged(folder) as files, started(settings) as runner:
+        plan, run_specs = plan_runs(manifest.plan)
+        shards = ShardWriter(files, round_=next_round(folder), per_shard=per_shard)
         writer = RequestWriter(shards, plan.to_dialect(), only=missing)
-        estimate = _write_requests(writer, plan, where)
+        estimate = _write_requests(writer, runner, run_specs)
         require_same_digests(manifest, writer.runs)
     typer.echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
     _print_written(writer, plan, estimate, cost)
@@ -227,16 +243,15 @@ def _staged(folder: Path) -> Iterator[StagedFiles]:
                 folder.rmdir()
 
 
-def _write_requests(writer: RequestWriter, plan: Plan, where: Mapping[str, Any]) -> Estimate:
+def _write_requests(writer: RequestWriter, runner: StreamingRunner, run_specs: Iterable[RunSpec]) -> Estimate:
     """Write the requests of all runs; returns what they are in tokens."""
     from helm.benchmark.model_deployment_registry import get_model_deployment
     from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 
     from helm_ext.clients.estimate import Estimate
 
-    runner = make_runner(where["output_path"], "default", where["local_path"])
     estimate = Estimate(None)
-    for run_spec, states in iter_states(runner, plan_runs(plan)):
+    for run_spec, states in iter_states(runner, run_specs):
         deployment = run_spec.adapter_spec.model_deployment
         if get_model_deployment(deployment).tokenizer_name is not None:
             service = WindowServiceFactory.get_window_service(deployment, runner.tokenizer_service)
@@ -285,29 +300,21 @@ def find_waiting(answers: Answers) -> dict[int, list[str]]:
     return dict(sorted(waiting.items()))
 
 
-def _make_runs(
-    manifest: Manifest,
-    answers: Answers,
-    waiting: Mapping[int, Any],
-    output_path: Path,
-    suite: str,
-    local_path: Path,
-    *,
-    verbose: bool,
-) -> None:
+def _make_runs(manifest: Manifest, answers: Answers, waiting: Mapping[int, Any], settings: Settings) -> None:
     """Make the runs that wait for nothing."""
-    made: list[tuple[Path, int]] = []
-    with started(manifest.plan, local_path, verbose=verbose) as plan:
-        runner = make_runner(output_path, suite, local_path)
-        run_specs = plan_runs(plan)
+    made: list[tuple[Path, AnsweredExecutor]] = []
+    with started(settings) as runner:
+        _, run_specs = plan_runs(manifest.plan)
         require_same_names(manifest, run_specs)
         for index, run_spec in enumerate(run_specs):
             if index not in waiting:
                 made.append((Path(runner.runs_path, run_spec.name), make_run(runner, run_spec, manifest, answers)))
-    for folder, crossing in made:
+    for folder, counted in made:
         typer.echo(f"written to {folder}")
-        if crossing:
-            typer.echo(f"  in {count(crossing, 'request')} a token lies across the border of prompt and option")
+        if counted.left_out:
+            typer.echo(f"  {count(counted.left_out, 'row')} left out, without an answer")
+        if counted.crossing:
+            typer.echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
 
 
 def _print_answers(answers: Answers, cost: Prices | None) -> None:

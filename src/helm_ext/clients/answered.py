@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.executor import ExecutionSpec, Executor
 
+from helm_ext.adaptation.wrap import leave_out
 from helm_ext.clients.manifest import Manifest, PlannedRun, make_key, make_run_digest
 from helm_ext.clients.openai_replies import ReplyError, to_result
 from helm_ext.clients.openai_requests import to_body
 from helm_ext.errors import DatasetChangedError, RecordedError
+from helm_ext.evalset import EXTRA_KEY, LeftOut
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -28,25 +30,32 @@ class AnsweredExecutor(Executor):
     """Fills in the results of one run's request states. Asks nobody."""
 
     def __init__(self, execution_spec: ExecutionSpec, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> None:
+        """Take the answers. Rows without one are left out, which only metrics of this package know and count."""
         super().__init__(execution_spec)
         self.run_spec = run_spec
         self.manifest = manifest
         self.answers = answers
         self.crossing = 0
         """Requests in which a token lies on both sides of the border of prompt and option."""
+        self.left_out = 0
+        """Rows without an answer to one of their requests."""
 
     def execute(self, scenario_state: ScenarioState) -> ScenarioState:
         """Return the state with results.
 
         Raises DatasetChangedError where the request states are not those that the requests were made of, and
-        RecordedError for a reply of which no result can be made.
+        RecordedError for a reply of which no result can be made, and for rows without one that cannot be left out.
         """
-        states = scenario_state.request_states
-        require_same_run(self.manifest, self.run_spec, states)
+        require_same_run(self.manifest, self.run_spec, scenario_state.request_states)
         dialect = self.manifest.plan.to_dialect()
         by_key = {sent.key: sent.custom_id for sent in self.manifest.requests}
-        asked = [state for state in states if getattr(state.request, "result", None) is None]
-        ids = [by_key[make_key(to_body(state.request, dialect), state.request.random)] for state in asked]
+
+        def find_id(state: RequestState) -> str:
+            return by_key[make_key(to_body(state.request, dialect), state.request.random)]
+
+        states = self._without_unanswered(scenario_state.request_states, find_id)
+        asked = [state for state in states if _is_asked(state)]
+        ids = [find_id(state) for state in asked]
         for state, custom_id, reply in zip(asked, ids, self.answers.read(ids), strict=True):
             try:
                 result = to_result(reply, state.request, extra_token=dialect.extra_token)
@@ -56,9 +65,40 @@ class AnsweredExecutor(Executor):
             vars(state)["result"] = result
             self.crossing += crosses_border(state)
         for state in states:
-            if state.result is None:  # left out by the adapter
+            if state.result is None:  # left out
                 vars(state)["result"] = state.request.result
         return ScenarioState(scenario_state.adapter_spec, states, scenario_state.annotator_specs)
+
+    def _without_unanswered(
+        self, states: list[RequestState], find_id: Callable[[RequestState], str]
+    ) -> list[RequestState]:
+        """Return the states, those of rows that have a request without an answer marked as left out."""
+        missing = set(self.answers.missing())
+        if not missing:
+            return states
+        reasons: dict[object, LeftOut] = {}
+        for state in states:
+            if _is_asked(state) and (custom_id := find_id(state)) in missing:
+                reasons[_row_of(state)] = "failed" if custom_id in self.answers.failures else "not_run"
+        rows = {_row_of(state): state for state in states}
+        self.left_out = len(reasons)
+        if len(reasons) == len(rows):
+            raise RecordedError(f"{self.run_spec.name}: no row has an answer to all of its requests")
+        if any(EXTRA_KEY not in (rows[row].instance.extra_data or {}) for row in reasons):
+            raise RecordedError(
+                f"{self.run_spec.name}: HELM's own metrics cannot leave out rows, and {len(reasons)} have no answer\n"
+                "  hint: without --missing skip the run is made when all of them have one"
+            )
+        return [leave_out(state, reasons[_row_of(state)]) if _row_of(state) in reasons else state for state in states]
+
+
+def _is_asked(state: RequestState) -> bool:
+    """Whether a request was written for the state: the adapter leaves out rows that do not fit the window."""
+    return getattr(state.request, "result", None) is None
+
+
+def _row_of(state: RequestState) -> object:
+    return state.instance.id, state.instance.perturbation
 
 
 def require_same_run(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> PlannedRun:
@@ -95,9 +135,7 @@ def _find_change(manifest: Manifest, states: Sequence[RequestState]) -> str:
     dialect = manifest.plan.to_dialect()
     keys = {sent.key for sent in manifest.requests}
     for state in states:
-        if getattr(state.request, "result", None) is not None:
-            continue
-        if make_key(to_body(state.request, dialect), state.request.random) not in keys:
+        if _is_asked(state) and make_key(to_body(state.request, dialect), state.request.random) not in keys:
             return f"the request of row {state.instance.id} is another one, or new"
     return "requests are the same, what they are scored with is not"
 

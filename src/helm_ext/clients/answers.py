@@ -18,7 +18,15 @@ from helm_ext.clients.manifest import MANIFEST, Manifest, Sent
 from helm_ext.clients.openai_replies import Reply, ReplyError, parse_reply
 from helm_ext.clients.openai_requests import Endpoint
 from helm_ext.clients.outputs import OutputError, parse_output
-from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, DatasetSyntaxError, Location, Problems, raise_for
+from helm_ext.errors import (
+    DatasetIntegrityError,
+    DatasetSchemaError,
+    DatasetSyntaxError,
+    HelmExtError,
+    Location,
+    Problems,
+    raise_for,
+)
 from helm_ext.files import LineSource, canonical_json, iter_json_lines, parse_json
 from helm_ext.files.writing import open_part
 
@@ -91,8 +99,10 @@ class Answers:
             for custom_id in custom_ids:
                 kept, sent = self._kept[custom_id], self.requests[custom_id]
                 file.seek(kept.offset)
-                body = orjson.loads(file.read(kept.length))["body"]
-                yield parse_reply(body, self.endpoint, number=sent.choices, echo=sent.echo)
+                data = file.read(kept.length)
+                if not data.endswith(canonical_json({"custom_id": custom_id})[1:] + b"\n"):
+                    raise HelmExtError(f"{self.path}: has changed while it was read: one at a time")
+                yield parse_reply(orjson.loads(data)["body"], self.endpoint, number=sent.choices, echo=sent.echo)
 
     def take(self, custom_id: str, body: Any, target: IO[bytes], path: str, line: int) -> str:
         """Write an answer to `target`. Returns what speaks against it, "" if nothing does.

@@ -89,8 +89,8 @@ class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     run: int
     """Index into the manifest's runs."""
     instance: str
-    trial: int = 0
-    reference: int | None = None
+    trial: int
+    reference: int | None
     mode: str | None = None
     perturbation: str | None = None
 

@@ -63,7 +63,7 @@ class OpenAICompatibleClient(CachingClient):
         api_key: str | None = None,
         endpoint: Endpoint = "chat",
         openai_model_name: str | None = None,
-        omit: Sequence[str] = (),
+        omit: str | Sequence[str] = (),
         send_top_k: bool = False,
         seed: int | None = None,
         extra_token: bool = False,
@@ -84,8 +84,9 @@ class OpenAICompatibleClient(CachingClient):
         self.api_key = api_key
         self.openai_model_name = openai_model_name
         self.timeout = timeout
+        omitted = (omit,) if isinstance(omit, str) else tuple(omit)
         self.dialect = Dialect(
-            model="", endpoint=endpoint, omit=tuple(omit), send_top_k=send_top_k, seed=seed, extra_token=extra_token
+            model="", endpoint=endpoint, omit=omitted, send_top_k=send_top_k, seed=seed, extra_token=extra_token
         )
 
     def make_request(self, request: Request) -> RequestResult:

@@ -20,7 +20,10 @@ def make(endpoint="chat", **sent):
         run_entries=["x"], model="acme/m", endpoint=endpoint, sent_as="m", omit=[], send_top_k=False, seed=None,
         extra_token=False, max_eval_instances=None, num_train_trials=None,
     )  # fmt: skip
-    requests = [Sent(custom_id=id_, key=id_, shard="s", targets=[Target(run=0, instance=id_)], **sent) for id_ in IDS]
+    requests = [
+        Sent(custom_id=id_, key=id_, shard="s", targets=[Target(run=0, instance=id_, trial=0, reference=None)], **sent)
+        for id_ in IDS
+    ]
     return make_manifest(
         plan,
         [PlannedRun(name="x", digest="d", states=4, left_out=0)],

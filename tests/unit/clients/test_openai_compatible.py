@@ -136,6 +136,11 @@ def test_an_address_is_needed(url):
         OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=url)
 
 
+def test_one_name_to_omit_may_be_given_as_a_text():
+    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://x/v1", omit="top_p")
+    assert client.dialect.omit == ("top_p",)
+
+
 def test_an_endpoint_that_there_is_not():
     with pytest.raises(RunEntryError, match="endpoint=responses: expected chat or completions"):
         OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://x/v1", endpoint="responses")

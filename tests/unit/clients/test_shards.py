@@ -88,7 +88,7 @@ def test_the_manifest_is_read_as_it_was_written(tmp_path):
     assert read_manifest(tmp_path / MANIFEST) == manifest
     assert [sent.choices for sent in manifest.requests] == [2, 1, 1]
     assert manifest.requests[1].targets == [Target(run=0, instance="row2", trial=3, reference=1)]
-    assert manifest.requests[2].targets == [Target(run=1, instance="row3")]
+    assert manifest.requests[2].targets == [Target(run=1, instance="row3", trial=0, reference=None)]
 
 
 def test_equal_requests_are_sent_once(tmp_path):
@@ -161,10 +161,14 @@ def test_all_that_cannot_be_sent_is_said_and_nothing_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("target", "number", "expected"),
     [
-        (Target(run=0, instance="id7"), 0, "0123456789ab-id7-0-none"),
+        (Target(run=0, instance="id7", trial=0, reference=None), 0, "0123456789ab-id7-0-none"),
         (Target(run=0, instance="a_b.c-1", trial=2, reference=3), 0, "0123456789ab-a_b.c-1-2-3"),
-        (Target(run=0, instance="x", reference=0, mode="calibration"), 0, "0123456789ab-x-0-0-calibration"),
-        (Target(run=0, instance="x", perturbation="typos"), 4, "0123456789ab-x-0-none-typos-4"),
+        (Target(run=0, instance="x", reference=0, mode="calibration", trial=0), 0, "0123456789ab-x-0-0-calibration"),
+        (
+            Target(run=0, instance="x", perturbation="typos", trial=0, reference=None),
+            4,
+            "0123456789ab-x-0-none-typos-4",
+        ),
     ],
 )
 def test_an_id_says_what_it_is_the_id_of(target, number, expected):
@@ -173,7 +177,9 @@ def test_an_id_says_what_it_is_the_id_of(target, number, expected):
 
 @pytest.mark.parametrize("instance", ["a/b", "甲", "x" * 60, "a b", ""])
 def test_what_no_id_can_hold_becomes_a_hash(instance):
-    made = {make_custom_id("0123456789abcdef", Target(run=0, instance=instance, reference=r), 0) for r in range(9)}
+    made = {
+        make_custom_id("0123456789abcdef", Target(run=0, instance=instance, reference=r, trial=0), 0) for r in range(9)
+    }
     assert len(made) == 9
     assert all(re.fullmatch(r"0123456789ab-[A-Za-z0-9_.-]{1,51}", one) for one in made)
 
