@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -138,7 +139,7 @@ def _make_table(results: Sequence[PairResult]) -> Table:
             f"{c.mean_a:.4g}",
             f"{c.mean_b:.4g}",
             f"{c.difference.mean:+.4g}",
-            f"{c.difference.low:+.3g} to {c.difference.high:+.3g}",
+            f"{c.difference.low:+.3g} to {c.difference.high:+.3g}" if math.isfinite(c.difference.low) else "not known",
             f"{c.greater}/{c.less}",
             _show_p(c.p),
             _show_p(one.p_holm),
@@ -158,7 +159,9 @@ def _say(one: PairResult) -> str:
     said = [
         better,
         f"{count(c.greater + c.less, 'row differs', 'rows differ')}",
-        f"a difference of {c.detectable:.3g} would have been seen in 8 of 10 such comparisons",
+        f"a difference of {c.detectable:.3g} would have been seen in 8 of 10 such comparisons"
+        if math.isfinite(c.detectable)
+        else "how small a difference could have been seen is not known",
     ]
     if c.difference.clusters is not None:
         said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))

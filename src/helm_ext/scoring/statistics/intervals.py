@@ -28,8 +28,11 @@ __all__ = [
     "FEW_CLUSTERS",
     "Interval",
     "clustered_error",
+    "clustered_half_width",
     "clustered_interval",
+    "is_binary",
     "mean_interval",
+    "name_method",
     "number_clusters",
     "t_interval",
     "wilson_interval",
@@ -37,6 +40,9 @@ __all__ = [
 
 FEW_CLUSTERS = 40
 """Below this number the usual cluster-robust standard error is too small (Cameron and Miller 2015, section VI)."""
+
+_ROUNDING = 1e-13
+"""A standard error that is no larger, in the unit of the largest value, is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,8 @@ class Interval:
     count: int
     """Rows."""
     method: str
-    """`wilson`, `t`, `clusters`, `few clusters`; `none` where the rows do not tell (one row, or one cluster)."""
+    """`wilson`, `t`, `clusters`, `few clusters`; `none` where the rows do not tell (one row or one cluster, or
+    all of them equal and not 0 or 1)."""
     clusters: int | None = None
     """Groups of rows, where they count instead of the rows."""
     level: float = 0.95
@@ -73,7 +80,7 @@ def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None,
             raise ValueError(f"{len(array)} values, and clusters of {len(groups)}")
         if groups.max() + 1 < len(array):
             return clustered_interval(array, groups, level=level)
-    if _is_binary(array):
+    if is_binary(array):
         return wilson_interval(int(array.sum()), len(array), level=level)
     return t_interval(array, level=level)
 
@@ -82,22 +89,25 @@ def wilson_interval(successes: int, count: int, *, level: float = 0.95) -> Inter
     """Return Wilson's score interval of a share. Defined for 0 and for all successes too. Raises ValueError."""
     if not 0 <= successes <= count or count < 1:
         raise ValueError(f"{successes} of {count}: expected a part of at least one row")
+    return _wilson(successes / count, count, level)
+
+
+def _wilson(share: float, count: int, level: float) -> Interval:
     z = _normal_quantile(level)
-    share = successes / count
     squared = z * z / count
     middle = (share + squared / 2) / (1 + squared)
     half = z / (1 + squared) * math.sqrt(share * (1 - share) / count + squared / (4 * count))
     # Rounding must not move an end off its boundary.
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    high = 1.0 if successes == count else min(1.0, middle + half)
+    low = 0.0 if share == 0 else max(0.0, middle - half)
+    high = 1.0 if share == 1 else min(1.0, middle + half)
     return Interval(share, low, high, count, "wilson", level=level)
 
 
 def t_interval(values: ArrayLike, *, level: float = 0.95) -> Interval:
-    """Return Student's t interval of a mean. Of one row nothing is known: its ends are infinite."""
+    """Return Student's t interval of a mean. Of one row, or of equal ones, nothing is known: its ends are infinite."""
     array = _to_array(values)
     count, mean = len(array), float(array.mean())
-    if count < 2:
+    if count < 2 or array.min() == array.max():
         return Interval(mean, -math.inf, math.inf, count, "none", level=level)
     half = _t_quantile(level, count - 1) * float(array.std(ddof=1)) / math.sqrt(count)
     return Interval(mean, mean - half, mean + half, count, "t", level=level)
@@ -108,24 +118,29 @@ def clustered_interval(
 ) -> Interval:
     """Return the interval of a mean of rows that come in clusters; the mean is that over rows.
 
-    Of 0 and 1 it stays between them. Where all rows are equal, there is nothing to estimate a deviation from: then
-    Wilson's interval counts each cluster as one row.
+    Of 0 and 1 it stays between them. Where all clusters have one mean, there is nothing to estimate a deviation from:
+    then Wilson's interval counts each cluster as one row, and of other numbers than 0 and 1 nothing is known.
     """
     array, groups = _to_array(values), number_clusters(clusters)
     number, count = int(groups.max()) + 1, len(array)
     mean = float(array.mean())
     if number < 2:
         return Interval(mean, -math.inf, math.inf, count, "none", number, level)
-    binary = _is_binary(array)
-    if binary and mean in (0.0, 1.0):
-        safe = wilson_interval(round(mean * number), number, level=level)
-        return Interval(mean, safe.low, safe.high, count, _name(number), number, level)
-    error, freedom = clustered_error(array, groups)
-    half = _t_quantile(level, freedom) * error
+    half, binary = clustered_half_width(array, groups, level), is_binary(array)
+    if not half:
+        known = _wilson(mean, number, level) if binary else Interval(mean, -math.inf, math.inf, count, "none")
+        method = name_method(number) if binary else "none"
+        return Interval(mean, known.low, known.high, count, method, number, level)
     low, high = mean - half, mean + half
     if binary:
         low, high = max(0.0, low), min(1.0, high)
-    return Interval(mean, low, high, count, _name(number), number, level)
+    return Interval(mean, low, high, count, name_method(number), number, level)
+
+
+def clustered_half_width(values: NDArray[np.float64], groups: NDArray[np.intp], level: float) -> float:
+    """Return how far the ends are from the mean of rows in clusters; 0.0 where all have one mean."""
+    error, freedom = clustered_error(values, groups)
+    return _t_quantile(level, freedom) * error if error > _ROUNDING * float(np.abs(values).max()) else 0.0
 
 
 def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tuple[float, float]:
@@ -149,7 +164,8 @@ def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tu
     return math.sqrt(variance), freedom
 
 
-def _name(clusters: int) -> str:
+def name_method(clusters: int) -> str:
+    """Return `Interval.method` of so many clusters."""
     return "clusters" if clusters >= FEW_CLUSTERS else "few clusters"
 
 
@@ -168,7 +184,8 @@ def number_clusters(clusters: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.i
     return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
 
 
-def _is_binary(array: NDArray[np.float64]) -> bool:
+def is_binary(array: NDArray[np.float64]) -> bool:
+    """Whether each value is 0 or 1."""
     return bool(((array == 0) | (array == 1)).all())
 
 

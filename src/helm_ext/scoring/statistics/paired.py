@@ -26,7 +26,9 @@ import numpy as np
 from helm_ext.scoring.statistics.intervals import (
     Interval,
     clustered_error,
-    clustered_interval,
+    clustered_half_width,
+    is_binary,
+    name_method,
     number_clusters,
     t_interval,
 )
@@ -39,6 +41,7 @@ __all__ = ["Comparison", "compare_rows", "holm", "mcnemar"]
 _ALL_FLIPS = 14
 """Differences of which all combinations of signs are looked at."""
 _DRAWS = 20_000
+_DRAWN_AT_ONCE = 500
 _MANY = 2_000
 """Differences whose sum under random signs is as good as normally distributed."""
 _SEED = 0
@@ -62,7 +65,8 @@ class Comparison:
     """Rows with a greater value for b."""
     less: int
     detectable: float
-    """The smallest difference that these rows would have told with 80 % power at the level of `difference`."""
+    """The smallest difference that these rows would have told with 80 % power at the level of `difference`;
+    infinite where the rows do not tell it."""
 
 
 def compare_rows(
@@ -80,14 +84,14 @@ def compare_rows(
     if not len(differences) or not np.isfinite(differences).all():
         raise ValueError("at least one row, and finite numbers, are needed")
     greater, less = int((differences > 0).sum()), int((differences < 0).sum())
-    binary = all(bool(((one == 0) | (one == 1)).all()) for one in (first, second))
+    binary = is_binary(first) and is_binary(second)
     groups = None if clusters is None else number_clusters(clusters)
     if groups is not None and len(groups) != len(differences):
         raise ValueError(f"{len(differences)} rows, and clusters of {len(groups)}")
     if groups is not None and groups.max() + 1 < len(groups):
-        interval = clustered_interval(differences, groups, level=level)
+        interval = _clustered(differences, groups, level, binary=binary)
         p, test = _flip_signs(np.bincount(groups, weights=differences).astype(np.float64)), "sign flips"
-        error = clustered_error(differences, groups)[0] if interval.method != "none" else math.inf
+        error = clustered_error(differences, groups)[0] if interval.clusters != 1 else math.inf
     elif binary:
         interval = _bonett_price(greater, less, len(differences), level)
         p, test = mcnemar(greater, less), "mcnemar"
@@ -122,7 +126,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _bonett_price(greater: int, less: int, count: int, level: float) -> Interval:
+def _bonett_price(greater: float, less: float, count: int, level: float) -> Interval:
     """Return the adjusted Wald interval of a difference of paired shares: one row more each way, two in all.
 
     The estimate that is shown is that of the rows; the interval's middle is drawn a little towards 0.
@@ -134,6 +138,21 @@ def _bonett_price(greater: int, less: int, count: int, level: float) -> Interval
     middle = up - down
     mean = (greater - less) / count
     return Interval(mean, max(-1.0, middle - half), min(1.0, middle + half), count, "bonett-price", level=level)
+
+
+def _clustered(differences: NDArray[np.float64], groups: NDArray[np.intp], level: float, *, binary: bool) -> Interval:
+    """Return the interval of the mean difference of rows in clusters, of shares between -1 and 1.
+
+    Where all clusters differ by the same, each counts as one row; of other numbers than shares nothing is known then.
+    """
+    count, number, mean = len(differences), int(groups.max()) + 1, float(differences.mean())
+    half = clustered_half_width(differences, groups, level) if number > 1 else 0.0
+    low, high = (mean - half, mean + half) if half else (-math.inf, math.inf)
+    if binary and number > 1:
+        each = _bonett_price(max(0.0, mean) * number, max(0.0, -mean) * number, number, level)
+        low, high = (max(-1.0, low), min(1.0, high)) if half else (each.low, each.high)
+    method = name_method(number) if math.isfinite(low) else "none"
+    return Interval(mean, low, high, count, method, number, level)
 
 
 def _flip_signs(differences: NDArray[np.float64]) -> float:
@@ -151,8 +170,11 @@ def _flip_signs(differences: NDArray[np.float64]) -> float:
     if number > _MANY:
         return 2 * float(ndtr(-abs(nonzero.sum()) / math.sqrt((nonzero**2).sum())))
     generator = np.random.default_rng(_SEED)
-    drawn = generator.integers(0, 2, (_DRAWS, number), dtype=np.int8)
-    reached = int((np.abs((1 - 2 * drawn) @ nonzero) >= seen).sum())
+    # The rows' order and which model is `a` are no part of the draw; a part of it at a time keeps memory small.
+    sizes, reached = np.sort(np.abs(nonzero)), 0
+    for _ in range(_DRAWS // _DRAWN_AT_ONCE):
+        drawn = generator.integers(0, 2, (_DRAWN_AT_ONCE, number), dtype=np.int8)
+        reached += int((np.abs((1 - 2 * drawn) @ sizes) >= seen).sum())
     return (reached + 1) / (_DRAWS + 1)
 
 
@@ -162,6 +184,9 @@ def _standard_error(differences: NDArray[np.float64]) -> float:
 
 
 def _detectable(error: float, level: float) -> float:
+    """Return the smallest difference that is told; infinite where all rows differ alike, which tells nothing of it."""
     from scipy.special import ndtri
 
+    if not error:
+        return math.inf
     return float(ndtri((1 + level) / 2) + ndtri(_POWER)) * error

@@ -111,6 +111,18 @@ def test_rows_that_are_all_right_are_not_sure():
     assert (found.low, found.high, found.clusters) == (alone.low, 1.0, 3)
 
 
+def test_clusters_of_one_mean_count_as_a_row_each():
+    found = mean_interval([1, 0, 0, 1, 1, 0, 0, 1], ["a", "a", "b", "b", "c", "c", "d", "d"])
+    alone = wilson_interval(2, 4)
+    assert (found.low, found.high, found.clusters) == (alone.low, alone.high, 4)
+
+
+@pytest.mark.parametrize("clusters", [None, ["a", "a", "b"]])
+def test_equal_rows_do_not_tell_how_sure_they_are(clusters):
+    found = mean_interval([0.3, 0.3, 0.3], clusters)
+    assert (found.method, found.low, found.high) == ("none", -math.inf, math.inf)
+
+
 @pytest.mark.parametrize(("values", "clusters"), [([], None), ([1.0, math.nan], None), ([1.0, 0.0], ["a"])])
 def test_what_has_no_mean_is_refused(values, clusters):
     with pytest.raises(ValueError, match="."):

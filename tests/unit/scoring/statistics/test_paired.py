@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
 import numpy as np
@@ -35,6 +36,35 @@ def test_swapping_the_models_swaps_the_sign_alone():
     one, other = compare_rows(first, second), compare_rows(second, first)
     assert one.p == other.p
     assert one.difference.low == pytest.approx(-other.difference.high)
+
+
+@pytest.mark.parametrize("rows", [20, 300, 3000])
+def test_the_order_of_the_rows_changes_nothing(rows):
+    generator = np.random.default_rng(rows)
+    first, second = generator.random((2, rows))
+    order = generator.permutation(rows)
+    assert compare_rows(first[order], second[order]).p == pytest.approx(compare_rows(first, second).p, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [([0, 1, 0, 0, 1, 0], [1, 1, 0, 1, 1, 0]), ([0] * 6, [1] * 6), ([0, 1] * 3, [0, 1] * 3)]
+)
+def test_swapping_the_models_swaps_the_ends_of_clusters(first, second):
+    """Also where b is nowhere worse, so that all differences are 0 or 1."""
+    groups = ["a", "a", "a", "b", "b", "c"]
+    one, other = compare_rows(first, second, groups), compare_rows(second, first, groups)
+    assert (one.difference.low, one.difference.high) == (
+        pytest.approx(-other.difference.high),
+        pytest.approx(-other.difference.low),
+    )
+    assert one.detectable == other.detectable
+    assert one.difference.low < one.difference.mean <= one.difference.high
+
+
+@pytest.mark.parametrize("groups", [None, ["a", "a", "b", "b"]])
+def test_equal_answers_do_not_tell_what_could_be_seen(groups):
+    assert compare_rows([1, 0, 1, 0], [1, 0, 1, 0], groups).detectable == math.inf
+    assert compare_rows([0.5, 0.2, 0.3, 0.1], [0.5, 0.2, 0.3, 0.1], groups).difference.method == "none"
 
 
 def test_few_graded_rows_are_counted_in_all_ways():
