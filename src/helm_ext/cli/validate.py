@@ -62,7 +62,10 @@ def validate(
 def check_file(
     file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False
 ) -> dict[str, Any]:
-    """Return `{file, format, problems, counts}`, and `inferred` where something was, for one file. Raises RunEntryError for unknown arguments."""
+    """Return `{file, format, problems, counts}` for one file, and `inferred` where something was.
+
+    Raises RunEntryError for unknown arguments.
+    """
     problems: list[Problem] = []
     counts: dict[str, int] = {}
     inferred: list[str] = []

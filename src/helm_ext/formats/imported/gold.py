@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, RunEntryError, show
 
 __all__ = ["KINDS", "NO_YES", "GoldColumn", "GoldKind", "Kind", "Options", "decide", "to_options"]
 
@@ -144,6 +144,7 @@ class GoldColumn:
 
         `is_class_label`: a whole number is a position from 0, as in a ClassLabel column of the Hugging Face library.
         `allow_hidden`: rows without a gold are counted, not refused; `GoldKind.read` returns () for them.
+        Raises RunEntryError where the two contradict each other.
         """
         self._gold_kind = gold_kind
         self._path = path
@@ -295,7 +296,7 @@ def _ways(kind: Kind | None, base: int | None) -> list[_Way]:
         ways = [way for way in ways if way.element == kind]
     if base is not None:
         if kind not in (None, "index", "list"):
-            raise ValueError(f"index_base={base} is about positions, and gold_kind={kind} says that there are none")
+            raise RunEntryError(f"index_base={base} is about positions, and gold_kind={kind} says that there are none")
         ways = [way for way in ways if way.element != "index" or way.base == base]
     return ways
 

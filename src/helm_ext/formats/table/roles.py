@@ -137,7 +137,8 @@ class _Chooser:
         if given is None:
             return self._one("output", None)
         if len(given) > 1:
-            hint = f"one run has one model's outputs: output={given[0]}"
+            each = " and ".join(f"output={column}" for column in given)
+            hint = f"a run entry has one model's outputs, {each}; helm-ext score makes a run of each"
             raise self._error(f"output={'+'.join(given)} names {len(given)} columns", hint, "several-outputs")
         return self._known("output", given[0])
 
@@ -237,7 +238,7 @@ def _position(mark: str) -> int:
 
 
 def option_labels(columns: Sequence[str]) -> list[str]:
-    """Return the labels that columns of options are called by (`A`, `option_b`); A, B, ... where they are no letters."""
+    """Return the letters that columns of options are called by (`A`, `option_b`), else A, B, ..."""
     marks = [match[2] for column in columns if (match := _GROUP.fullmatch(column.strip())) is not None]
     if len(marks) != len(columns) or any(mark.isdecimal() for mark in marks) or len(set(marks)) < len(marks):
         return list(to_options(columns))

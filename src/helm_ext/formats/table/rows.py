@@ -53,6 +53,10 @@ class Survey:
     """Rows with an output."""
     train: int = 0
     is_chat: bool = False
+    golds_are_lists: bool = False
+    """Whether every gold spells a list, in a table whose cells are texts."""
+    number_lists: int = 0
+    """Rows without options whose gold spells a list of numbers."""
     outputs_are_positions: bool = False
     uses_split: bool = False
     same_as_gold: int = 0
@@ -115,17 +119,21 @@ class RowReader:
         roles, options, table = self._roles, self._options, self._table
         layout = roles.layout
         problems = Problems(table.path)
-        golds = GoldColumn(
+        golds, lists = (
+            GoldColumn(
             gold_kind=options.gold_kind or (layout.gold_kind if layout and _uses_adapted(roles) else None),
             index_base=layout.index_base if options.index_base is None and layout else options.index_base,
             is_class_label=roles.gold in table.class_labels,
             allow_hidden=layout is not None and layout.allows_hidden,
             path=table.path,
             name=_shown(roles.gold),
+            )
+            for _ in range(2)
         )  # fmt: skip
         positions = _Positions()
         found = Survey(GoldKind("text", "text"))
         names: dict[str, list[int]] = {}
+        may_be_lists = self._table.is_text and options.gold_kind in (None, "list", "flags")
         for line, cells, split in self._cells():
             found.rows += 1
             try:
@@ -133,8 +141,12 @@ class RowReader:
                 found.is_chat |= not isinstance(question, str)
                 choices = self._choices(cells)
                 gold = look_up(cells, roles.gold)
-                gold = parse_list(gold) if self._is_list(gold) else gold
                 golds.see(gold, choices, line)
+                may_be_lists = may_be_lists and self._spells_list(gold)
+                if may_be_lists:
+                    items = parse_list(gold)
+                    found.number_lists += choices is None and not any(isinstance(item, str) for item in items)
+                    lists.see(items, choices, line)
                 answers = None if self._is_live else self._answers(cells, None)
                 self._see_scores(cells, found)
             except CellError as error:
@@ -156,7 +168,13 @@ class RowReader:
         if not found.rows:
             self._refuse("there are no rows", "", "no-rows")
         found.lines = table.lines
-        found.gold = self._decide(golds)
+        found.golds_are_lists = may_be_lists
+        if found.number_lists and may_be_lists and options.gold_kind is None:
+            message = "every gold is a list of numbers: one answer, or several that are accepted?"
+            self._refuse(
+                message, "gold_kind=text where a list is one answer, gold_kind=list where any of it is", "list"
+            )
+        found.gold = self._decide(lists if may_be_lists else golds)
         found.hidden = found.gold.hidden
         found.uses_split = self._uses_split(names)
         if found.uses_split and not self._splits:
@@ -228,7 +246,7 @@ class RowReader:
         roles = self._roles
         choices = self._choices(cells)
         gold = look_up(cells, roles.gold)
-        right = survey.gold.read(parse_list(gold) if self._is_list(gold) else gold, choices)
+        right = survey.gold.read(parse_list(gold) if survey.golds_are_lists else gold, choices)
         if survey.gold.options is not None and choices is None:
             choices = survey.gold.options
         likelihoods = (look_up(cells, roles.likelihoods) or ()) if roles.likelihoods else ()
@@ -246,7 +264,7 @@ class RowReader:
             options=choices,
             gold=right,
             split=self._split_of(cells, split, uses_column=survey.uses_split),
-            answers=self._answers(cells, survey if survey.outputs_are_positions else None) if is_asked else None,
+            answers=self._answers(cells, survey) if is_asked else None,
             likelihoods=likelihoods,
             unscored="" if right else "the row has no gold",
             source_scores=self._scores(cells) if roles.source_scores else {},
@@ -314,7 +332,7 @@ class RowReader:
         return label_options([to_text(text) for text in texts], self._labels[: len(texts)])
 
     def _answers(self, cells: Cells, survey: Survey | None) -> list[Answer] | None:
-        """Return what the model answered; None where the row was not run. `survey`: the outputs are positions."""
+        """Return what the model answered; None where the row was not run. `survey`: once it is known."""
         column = self._roles.output
         value = look_up(cells, column) if column else None
         if value is None:
@@ -329,12 +347,12 @@ class RowReader:
             if not all(isinstance(text, str) for text in value):
                 raise CellError(f"expected texts as outputs, got {show(value)}")
             return [Answer(text) for text in value] or None
-        if survey is not None:
+        if survey is not None and survey.gold.options is NO_YES:
+            return [Answer(_YES_NO.get(str(value).strip().rstrip(".").casefold()) or to_text(value))]
+        if survey is not None and survey.outputs_are_positions:
             choices = self._choices(cells)
             (label,) = survey.gold.read(value, choices) or ("",)
             return [Answer(label)]
-        if isinstance(value, bool):
-            value = NO_YES["B" if value else "A"]
         return [Answer(to_text(value))]
 
     def _split_of(self, cells: Cells, split: str, *, uses_column: bool) -> Split:
@@ -356,9 +374,9 @@ class RowReader:
             if score is None or isinstance(score, int | float)
         }
 
-    def _is_list(self, gold: Any) -> bool:
-        """Whether a gold of text spells a list: only in tables where a cell cannot be one."""
-        return self._table.is_text and isinstance(gold, str) and gold.startswith("[") and gold.endswith("]")
+    def _spells_list(self, gold: Any) -> bool:
+        """Whether a gold of text spells a list, in a table where no cell can be one."""
+        return isinstance(gold, str) and gold.startswith("[") and gold.endswith("]")
 
     def _refuse(self, message: str, hint: str, code: str, line: int | None = None) -> None:
         problems = Problems(self._table.path)
@@ -399,6 +417,9 @@ class _Positions:
             found.append(base)
         return found
 
+
+_YES_NO = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
+"""What answers a question whose gold is true or false, beside yes and no."""
 
 _ROLES = {"HUMAN": "user", "USER": "user", "BOT": "assistant", "ASSISTANT": "assistant", "SYSTEM": "system"}
 

@@ -44,7 +44,12 @@ def test_tables_are_known(tmp_path, name, text):
         {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "?"}},
         {"doc_id": 0, "doc": {**ROW}, "target": "iron", "arguments": {}, "resps": [], "filtered_resps": []},
         {"schema_version": "0.3.0", "evaluation_id": "x", "input": {"raw": "?"}, "output": {}, "evaluation": {}},
-        {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [{"input": "?", "target": "iron"}]},
+        {
+            "version": 2,
+            "status": "success",
+            "eval": {"task": "t", "model": "m"},
+            "samples": [{"input": "?", "target": "iron"}],
+        },
         {"task_name": "x", "path": "y", "transform": "z"},
         [1, 2],
         {},

@@ -18,7 +18,9 @@ def prompt(evalset, index=0):
 
 class TestMmlu:
     def test_golds_are_positions_from_0(self, tmp_path):
-        rows = [{"question": "?", "subject": "ore", "choices": ["iron", "tin", "oak", "silk"], "answer": n} for n in (0, 3)]
+        rows = [
+            {"question": "?", "subject": "ore", "choices": ["iron", "tin", "oak", "silk"], "answer": n} for n in (0, 3)
+        ]
         evalset = load(write_lines(tmp_path, *rows), by=["subject"])
         assert (golds(evalset), evalset.attributes) == ([["iron"], ["silk"]], {"subject": ("ore",)})
 
@@ -56,7 +58,10 @@ class TestHellaSwag:
 
     def test_the_test_split_has_no_labels(self, tmp_path):
         found = refusal(write_lines(tmp_path, {**self.ROW, "label": ""}))
-        assert (found.code, found.hint) == ("gold-hidden", "HellaSwag's test split has no labels: use the validation split")
+        assert (found.code, found.hint) == (
+            "gold-hidden",
+            "HellaSwag's test split has no labels: use the validation split",
+        )
 
 
 class TestGsm8k:
@@ -67,10 +72,14 @@ class TestGsm8k:
         assert (golds(evalset), evalset.scoring.extract is not None) == ([["1004"]], True)
 
     def test_reasoning_becomes_the_chain_of_thought_of_demonstrations(self, tmp_path):
-        evalset = load(write_lines(tmp_path, {**self.ROW, "split": "train"}, {**self.ROW, "question": "x", "split": "test"}))
+        evalset = load(
+            write_lines(tmp_path, {**self.ROW, "split": "train"}, {**self.ROW, "question": "x", "split": "test"})
+        )
         thought = "He has 2+2=4 bars.\nAll in all 1,004."
         train = next(instance for instance in evalset.instances if instance.split == "train")
-        assert thought in json.dumps([str(train), train.extra_data], ensure_ascii=False).replace("\\\\n", "\\n").replace("\\n", "\n")
+        assert thought in json.dumps([str(train), train.extra_data], ensure_ascii=False).replace(
+            "\\\\n", "\\n"
+        ).replace("\\n", "\n")
 
     def test_a_row_that_is_laid_out_otherwise_is_refused(self, tmp_path):
         assert refusal(write_lines(tmp_path, self.ROW, {"question": "?", "answer": "4"})).location.line == 2
@@ -112,7 +121,9 @@ class TestSquad:
         assert (golds(evalset), prompt(evalset)) == ([["Iron", "iron"]], "Iron rusts.\nWhat rusts?")
 
     def test_a_question_without_answer_has_an_empty_gold(self, tmp_path):
-        evalset = load(write_lines(tmp_path, self.ROW, {**self.ROW, "answers": {"text": [], "answer_start": []}, "output": ""}))
+        evalset = load(
+            write_lines(tmp_path, self.ROW, {**self.ROW, "answers": {"text": [], "answer_start": []}, "output": ""})
+        )
         assert golds(evalset)[1] == [""]
 
     def test_its_original_nested_file_is_refused(self, tmp_path):
@@ -140,7 +151,9 @@ class TestBoolQ:
 
 def test_simpleqa_keeps_its_metadata_as_text_that_by_can_look_into(tmp_path):
     header = ["metadata", "problem", "answer", "output"]
-    path = write_csv(tmp_path, header, ["{'topic': 'Ores', 'urls': ['https://zormun.example']}", "Which?", "iron", "iron"])
+    path = write_csv(
+        tmp_path, header, ["{'topic': 'Ores', 'urls': ['https://zormun.example']}", "Which?", "iron", "iron"]
+    )
     evalset = load(path, by=["metadata.topic"])
     assert (golds(evalset), evalset.attributes) == ([["iron"]], {"metadata.topic": ("Ores",)})
 
@@ -148,14 +161,24 @@ def test_simpleqa_keeps_its_metadata_as_text_that_by_can_look_into(tmp_path):
 class TestLighteval:
     """Rows as lighteval's Doc and ModelResponse are written (tasks/requests.py, models/model_output.py)."""
 
-    DOC = {"query": "Which rusts?", "choices": [" iron", " tin", " gold"], "gold_index": 0, "id": "7", "task_name": "ores"}
+    DOC = {
+        "query": "Which rusts?",
+        "choices": [" iron", " tin", " gold"],
+        "gold_index": 0,
+        "id": "7",
+        "task_name": "ores",
+    }
 
     def row(self, doc=None, response=None, **metric):
         response = {"input": "x", "text": [], "logprobs": [], "argmax_logits_eq_gold": [], **(response or {})}
         return {"doc": {**self.DOC, **(doc or {})}, "model_response": response, "metric": metric}
 
     def test_log_probabilities_of_options_are_kept(self, tmp_path):
-        row = self.row(response={"logprobs": [-3.0, -1.0, -2.0], "argmax_logits_eq_gold": [False, True, False]}, acc=0, acc_norm=1.0)
+        row = self.row(
+            response={"logprobs": [-3.0, -1.0, -2.0], "argmax_logits_eq_gold": [False, True, False]},
+            acc=0,
+            acc_norm=1.0,
+        )
         evalset = load(write_lines(tmp_path, row))
         assert golds(evalset) == [[" iron"]]
         assert row_extra(evalset.instances[0])["source_scores"] == {"lighteval_acc": 0.0, "lighteval_acc_norm": 1.0}
@@ -180,13 +203,19 @@ class TestOpenCompass:
 
     def test_predictions_are_read(self, tmp_path):
         turns = [{"role": "SYSTEM", "prompt": "Be brief."}, {"role": "HUMAN", "prompt": "What rusts?"}]
-        rows = {"0": {"origin_prompt": turns, "prediction": "iron", "gold": "iron"}, "1": {"origin_prompt": turns, "prediction": ["tin", "iron"], "gold": ["iron"]}}
+        rows = {
+            "0": {"origin_prompt": turns, "prediction": "iron", "gold": "iron"},
+            "1": {"origin_prompt": turns, "prediction": ["tin", "iron"], "gold": ["iron"]},
+        }
         evalset = load(self.write(tmp_path, rows))
         assert (golds(evalset), answers(evalset)) == ([["iron"], ["iron"]], [["iron"], ["tin", "iron"]])
         assert evalset.instances[0].input.messages[1] == {"role": "user", "content": "What rusts?"}
 
     def test_golds_that_it_did_not_write_are_missed(self, tmp_path):
-        rows = {"0": {"origin_prompt": "1-1", "prediction": "0"}, "1": {"origin_prompt": "1+1", "prediction": "2", "gold": "2"}}
+        rows = {
+            "0": {"origin_prompt": "1-1", "prediction": "0"},
+            "1": {"origin_prompt": "1+1", "prediction": "2", "gold": "2"},
+        }
         found = refusal(self.write(tmp_path, rows))
         assert (found.code, found.hint.startswith("OpenCompass does not write golds")) == ("gold-hidden", True)
 

@@ -13,7 +13,9 @@ from helm_ext.formats.table.format import FORMAT
 
 @pytest.fixture
 def write(tmp_path):
-    write_csv(tmp_path, ["frage", "antwort", "gpt", "llama", "topic"], ["?", "iron", "iron", "tin", "ore"], name="ores.csv")
+    write_csv(
+        tmp_path, ["frage", "antwort", "gpt", "llama", "topic"], ["?", "iron", "iron", "tin", "ore"], name="ores.csv"
+    )
 
     def write_mapping(**said):
         path = tmp_path / "ores.table.json"

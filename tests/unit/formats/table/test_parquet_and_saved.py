@@ -54,7 +54,9 @@ def test_class_labels_come_from_the_schema(tmp_path, library):
 
 
 def test_class_labels_are_the_options_where_there_are_no_others(tmp_path):
-    features = datasets.Features({"input": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])})
+    features = datasets.Features(
+        {"input": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])}
+    )
     path = tmp_path / "x.parquet"
     rows = [{"input": "I like it.", "label": 1}, {"input": "I do not.", "label": 0}]
     datasets.Dataset.from_list(rows, features=features).to_parquet(path)
@@ -87,7 +89,9 @@ def test_a_saved_dataset_is_known_by_its_files(tmp_path, library):
 
 def test_all_splits_are_read_as_splits(tmp_path, library):
     live = library.remove_columns("output")
-    saved = datasets.DatasetDict({"train": live.select([0, 1]), "validation": live.select([2]), "test": live.select([3, 4])})
+    saved = datasets.DatasetDict(
+        {"train": live.select([0, 1]), "validation": live.select([2]), "test": live.select([3, 4])}
+    )
     saved.save_to_disk(str(tmp_path / "d"))
     evalset = FORMAT.load(path=str(tmp_path / "d"))
     assert [instance.split for instance in evalset.instances] == ["train", "train", "valid", "test", "test"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from helm_ext.formats.table.format import FORMAT
-
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+
+from helm_ext.formats.table.format import FORMAT
 
 
 @pytest.mark.parametrize("question", ["question", "Prompt", "INPUT", "query", "problem", "instruction"])
@@ -30,7 +30,9 @@ def test_names_are_known_in_any_case(tmp_path, question, gold):
 )
 def test_columns_of_options_are_found(tmp_path, columns, names):
     texts = {name: f"metal {name}" for name in columns}
-    path = write_csv(tmp_path, ["question", *columns, "gold", "output"], ["?", *texts.values(), f"metal {columns[0]}", "x"])
+    path = write_csv(
+        tmp_path, ["question", *columns, "gold", "output"], ["?", *texts.values(), f"metal {columns[0]}", "x"]
+    )
     assert labels(load(path)) == [dict(zip(names, (texts[name] for name in sorted(columns)), strict=True))]
 
 
@@ -40,7 +42,9 @@ def test_columns_that_look_like_options_are_not_taken_where_one_is_missing(tmp_p
 
 
 def test_an_option_that_a_row_lacks_at_the_end_is_none(tmp_path):
-    path = write_csv(tmp_path, ["question", "A", "B", "C", "answer"], ["?", "iron", "tin", "", "A"], ["?", "x", "y", "z", "C"])
+    path = write_csv(
+        tmp_path, ["question", "A", "B", "C", "answer"], ["?", "iron", "tin", "", "A"], ["?", "x", "y", "z", "C"]
+    )
     assert [len(row) for row in labels(load(path))] == [2, 3]
     gap = write_csv(tmp_path, ["question", "A", "B", "C", "answer"], ["?", "iron", "", "tin", "A"])
     assert refusal(gap).location.line == 2
@@ -52,8 +56,16 @@ class TestGuess:
         [
             (["question", "prompt", "answer"], "ambiguous-column", "say which: question=question or question=prompt"),
             (["question", "answer", "label"], "ambiguous-column", "say which: gold=answer or gold=label"),
-            (["question", "answer", "output", "response"], "ambiguous-column", "say which: output=output or output=response"),
-            (["question", "gold", "choices", "A", "B"], "ambiguous-column", "say which: options=choices or options=A+B"),
+            (
+                ["question", "answer", "output", "response"],
+                "ambiguous-column",
+                "say which: output=output or output=response",
+            ),
+            (
+                ["question", "gold", "choices", "A", "B"],
+                "ambiguous-column",
+                "say which: options=choices or options=A+B",
+            ),
             (["item", "answer"], "no-question", None),
             (["question", "right"], "no-gold", None),
         ],
@@ -82,8 +94,20 @@ class TestGuess:
 class TestSaid:
     def test_columns_are_taken_as_given(self, tmp_path):
         path = write_csv(tmp_path, ["frage", "x", "y", "antwort", "gpt"], ["?", "iron", "tin", "y", "tin"])
-        evalset = load(path, question="frage", options=["x", "y"], gold="antwort", output=["gpt"], gold_kind="label", index_base=None)
-        assert (labels(evalset), golds(evalset), answers(evalset)) == ([{"X": "iron", "Y": "tin"}], [["tin"]], [["tin"]])
+        evalset = load(
+            path,
+            question="frage",
+            options=["x", "y"],
+            gold="antwort",
+            output=["gpt"],
+            gold_kind="label",
+            index_base=None,
+        )
+        assert (labels(evalset), golds(evalset), answers(evalset)) == (
+            [{"X": "iron", "Y": "tin"}],
+            [["tin"]],
+            [["tin"]],
+        )
 
     def test_a_column_that_is_not_there_is_refused_with_the_nearest(self, tmp_path):
         found = refusal(write_csv(tmp_path, ["frage", "answer"], ["?", "iron"]), question="farge")
@@ -100,7 +124,10 @@ class TestSaid:
         path = write_csv(tmp_path, ["question", "answer", "gpt", "llama"], ["?", "iron", "iron", "tin"])
         tasks = FORMAT.tasks({"path": path, "output": ["gpt", "llama"]})
         assert tasks == [{"output": "gpt"}, {"output": "llama"}]
-        assert [FORMAT.name_model({"path": path, **task, "output": [task["output"]]}) for task in tasks] == ["gpt", "llama"]
+        assert [FORMAT.name_model({"path": path, **task, "output": [task["output"]]}) for task in tasks] == [
+            "gpt",
+            "llama",
+        ]
         one, other = load(path, output=["gpt"]), load(path, output=["llama"])
         assert (answers(one), answers(other)) == ([["iron"]], [["tin"]])
         assert one.question_digest == other.question_digest

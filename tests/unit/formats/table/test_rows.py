@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 
 MC = ["question", "A", "B", "C", "answer", "output"]
@@ -33,16 +32,32 @@ class TestOutputs:
         path = write_lines(tmp_path, {"question": "?", "answer": "iron", "output": output})
         assert refusal(path).location.line == 1
 
+    @pytest.mark.parametrize(
+        ("output", "read"), [(True, "yes"), ("False.", "no"), (1, "yes"), ("Yes, it is.", "Yes, it is.")]
+    )
+    def test_to_a_gold_that_is_true_or_false_are_yes_or_no(self, tmp_path, output, read):
+        path = write_lines(tmp_path, {"question": "?", "answer": True, "output": output})
+        assert answers(load(path)) == [[read]]
+
     def test_numbers_are_positions_where_golds_are(self, tmp_path):
-        rows = [{"question": "?", "choices": ["iron", "tin", "oak"], "answer": gold, "output": output} for gold, output in [(0, 1), (2, 2), (1, 0)]]
+        rows = [
+            {"question": "?", "choices": ["iron", "tin", "oak"], "answer": gold, "output": output}
+            for gold, output in [(0, 1), (2, 2), (1, 0)]
+        ]
         assert answers(load(write_lines(tmp_path, *rows))) == [["B"], ["C"], ["A"]]
 
     def test_numbers_that_are_counted_otherwise_than_golds_are_refused(self, tmp_path):
-        rows = [{"question": "?", "choices": ["iron", "tin", "oak"], "answer": gold, "output": output} for gold, output in [(0, 1), (2, 3)]]
+        rows = [
+            {"question": "?", "choices": ["iron", "tin", "oak"], "answer": gold, "output": output}
+            for gold, output in [(0, 1), (2, 3)]
+        ]
         assert refusal(write_lines(tmp_path, *rows)).code == "positions"
 
     def test_words_stay_words_where_golds_are_positions(self, tmp_path):
-        rows = [{"question": "?", "choices": ["iron", "tin"], "answer": gold, "output": output} for gold, output in [(0, "A"), (1, "tin")]]
+        rows = [
+            {"question": "?", "choices": ["iron", "tin"], "answer": gold, "output": output}
+            for gold, output in [(0, "A"), (1, "tin")]
+        ]
         assert answers(load(write_lines(tmp_path, *rows))) == [["A"], ["tin"]]
 
     def test_outputs_that_are_all_golds_are_doubted(self, tmp_path):
@@ -73,6 +88,16 @@ class TestGolds:
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", cell, "Fe"])
         assert golds(load(path)) == [["iron", "Fe"]]
 
+    def test_are_texts_where_only_some_look_like_lists(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["Range?", "[0, 1]", "0"], ["?", "iron", "iron"])
+        assert golds(load(path)) == [["[0, 1]"], ["iron"]]
+
+    def test_lists_of_numbers_are_refused_unless_it_is_said_what_they_are(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["Range?", "[0, 1]", "0"])
+        assert refusal(path).code == "list"
+        assert golds(load(path, gold_kind="text")) == [["[0, 1]"]]
+        assert golds(load(path, gold_kind="list")) == [["0", "1"]]
+
     @pytest.mark.parametrize("cell", ["['iron' 'Fe']", "['iron'\n 'Fe']", "[iron, Fe]", "['iron', 'Fe'"])
     def test_a_list_as_numpy_prints_it_is_refused(self, tmp_path, cell):
         path = write_csv(tmp_path, ["question", "choices", "answer"], ["?", cell, "iron"])
@@ -99,7 +124,19 @@ class TestOptions:
         path = write_lines(tmp_path, {"question": "?", "choices": choices, "answer": "tin", "output": "tin"})
         assert (labels(load(path)), golds(load(path))) == ([expected], [["tin"]])
 
-    @pytest.mark.parametrize("choices", [None, [], ["iron"], "iron|tin", {"text": ["iron", "tin"], "label": ["A"]}, {"text": ["a", "b"], "label": ["A", "A"]}, ["iron", ["tin"]], 7])
+    @pytest.mark.parametrize(
+        "choices",
+        [
+            None,
+            [],
+            ["iron"],
+            "iron|tin",
+            {"text": ["iron", "tin"], "label": ["A"]},
+            {"text": ["a", "b"], "label": ["A", "A"]},
+            ["iron", ["tin"]],
+            7,
+        ],
+    )
     def test_of_another_shape_are_refused(self, tmp_path, choices):
         good = {"question": "?", "choices": ["iron", "tin"], "answer": "tin", "output": "tin"}
         path = write_lines(tmp_path, good, {**good, "choices": choices})
@@ -108,7 +145,9 @@ class TestOptions:
 
 class TestQuestions:
     def test_follow_their_passage(self, tmp_path):
-        path = write_csv(tmp_path, ["passage", "question", "answer", "output"], ["Iron rusts.", "What rusts?", "iron", "iron"])
+        path = write_csv(
+            tmp_path, ["passage", "question", "answer", "output"], ["Iron rusts.", "What rusts?", "iron", "iron"]
+        )
         assert load(path).instances[0].input.text == "Iron rusts.\nWhat rusts?"
 
     def test_may_be_conversations(self, tmp_path):
@@ -154,7 +193,10 @@ def test_ids_are_kept_and_their_absence_is_no_error(tmp_path):
 
 
 def test_live_rows_have_one_sequence_of_labels(tmp_path):
-    rows = [{"question": "?", "choices": {"text": ["iron", "tin"], "label": names}, "answer": names[1]} for names in ("12", "AB")]
+    rows = [
+        {"question": "?", "choices": {"text": ["iron", "tin"], "label": names}, "answer": names[1]}
+        for names in ("12", "AB")
+    ]
     rows = [{**row, "choices": {**row["choices"], "label": list(row["choices"]["label"])}} for row in rows]
     evalset = load(write_lines(tmp_path, *rows))
     assert (evalset.adapter_spec.method, golds(evalset)) == ("multiple_choice_joint", [["tin"], ["tin"]])
