@@ -27,6 +27,7 @@ ROW = {"question": "What rusts?", "answer": "iron"}
         ("x.json", json.dumps({"0": {"origin_prompt": "?", "prediction": "iron", "gold": "iron"}})),
         ("x.json", json.dumps({"testCases": [{"input": "?", "actualOutput": "iron"}]})),
         ("x.table.json", json.dumps({"path": "x.csv"})),
+        ("x.table.json", json.dumps({"path": "x.csv", "adapter_spec": {}, "question": "q"}, indent=1)),
     ],
 )
 def test_tables_are_known(tmp_path, name, text):
