@@ -35,6 +35,9 @@ _CHOICE = {
 _TEXT = {**_QUESTION, "method": "generation", "instance_prefix": "\n", "max_tokens": 100, "stop_sequences": ["\n"]}
 """HELM's own (`get_generation_adapter_spec`)."""
 
+_OF_ANSWERS = ("multi_label", "output_format", "output_mapping_pattern", "eval_splits")
+"""Keys of `adapter_spec` that are about answers, not about asking."""
+
 _DEMONSTRATIONS = 5
 """In a prompt, where a table has a train split: HELM's default."""
 
@@ -125,10 +128,12 @@ def _look(options: Options) -> tuple[Table, Roles, RowReader, Survey]:
 
 
 def _adapter_spec(roles: Roles, options: Options, survey: Survey, *, is_live: bool) -> dict[str, Any]:
+    if not is_live:
+        # What was asked is recorded already: only what says how answers are read applies.
+        said = {key: value for key, value in options.adapter_spec.items() if key in _OF_ANSWERS}
+        return {**({"method": "chat"} if survey.is_chat else {}), **said}
     if survey.is_chat:
         spec: dict[str, Any] = {"method": "chat"}
-    elif not is_live:
-        spec = {}
     else:
         has_options = bool(roles.options) or survey.gold.element != "text" or survey.gold.options is not None
         spec = dict(_CHOICE if has_options else _TEXT)
