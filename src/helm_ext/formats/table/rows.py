@@ -39,6 +39,9 @@ SPLITS: Mapping[str, Split] = {
 }  # fmt: skip
 """What splits are called, to HELM's names."""
 
+_OBJECT = re.compile(r"""\{\s*(['"])\w+\1\s*:""")
+"""How an object begins that is written as text."""
+
 _LETTER = re.compile(r"\s*\(?[A-Za-z]\)?\s*")
 
 
@@ -141,6 +144,8 @@ class RowReader:
                 found.is_chat |= not isinstance(question, str)
                 choices = self._choices(cells)
                 gold = look_up(cells, roles.gold)
+                if self._table.is_text and isinstance(gold, str) and _OBJECT.match(gold):
+                    raise CellError(f"expected a text as gold, got the object {show(gold)}", "name what is in it")
                 golds.see(gold, choices, line)
                 may_be_lists = may_be_lists and self._spells_list(gold)
                 if may_be_lists:

@@ -126,6 +126,11 @@ class TestSquad:
         )
         assert golds(evalset)[1] == [""]
 
+    def test_answers_as_pandas_writes_them_are_refused(self, tmp_path):
+        cell = "{'text': array(['Iron'], dtype=object), 'answer_start': array([0])}"
+        path = write_csv(tmp_path, ["context", "question", "answers", "output"], ["Iron rusts.", "?", cell, "Iron"])
+        assert refusal(path).location.line == 2
+
     def test_its_original_nested_file_is_refused(self, tmp_path):
         path = tmp_path / "x.json"
         path.write_text(json.dumps({"version": "2", "data": [{"title": "Zormun", "paragraphs": []}]}))

@@ -103,6 +103,10 @@ class TestGolds:
         path = write_csv(tmp_path, ["question", "choices", "answer"], ["?", cell, "iron"])
         assert refusal(path).location.line == 2
 
+    def test_an_object_in_a_cell_is_refused(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "{'value': 'iron'}", "iron"])
+        assert refusal(path).code == "cell"
+
     def test_single_letters_without_options_are_doubted(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "A", "A."], ["?", "B", "C"])
         assert any("every gold is a single letter" in str(warning) for warning in load(path).warnings)
