@@ -28,7 +28,7 @@ from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
-from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
+from helm_ext.formats.every_eval_ever.schema import KEPT, ORIGINAL_LIBRARY, VERSION
 
 __all__ = ["Publisher", "Written", "has_scores", "write_every_eval_ever"]
 
@@ -195,7 +195,9 @@ class _Record:
             if key in self.original:
                 details[f"original_{key}"] = str(self.original[key])
         library = self.original.get("eval_library") or {}
-        details |= {f"original_eval_library_{key}": str(library[key]) for key in ("name", "version") if key in library}
+        if library:
+            details[ORIGINAL_LIBRARY] = str(library.get("name"))
+            details["original_eval_library_version"] = str(library.get("version"))
         return details
 
     def _model_info(self) -> JSONObject:

@@ -102,7 +102,7 @@ class SampleWriter:
         turns = [message for message in row.messages or () if message["role"] != "system"]
         is_dialogue = len(turns) > 1
         raw = kept.get("raw", row.input or (_content(turns[-1]) if turns else ""))
-        reference = row.gold
+        reference = kept.get("reference", row.gold)
         said: JSONObject = {"raw": raw, "reference": reference}
         formatted = self._format(row)
         if formatted is not None and (formatted != raw or "raw" in kept):

@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 
+from helm_ext.cli.compare import compare, plan
 from helm_ext.cli.convert import convert
 from helm_ext.cli.export import export
 from helm_ext.cli.hub import hub_app
 from helm_ext.cli.preview import preview
+from helm_ext.cli.requests import requests_app
 from helm_ext.cli.schema import schema, schema_path
 from helm_ext.cli.score import score
 from helm_ext.cli.session import describe_arguments
@@ -52,9 +54,12 @@ def _options(
 for command in (validate, preview, score, convert):
     app.command(epilog=describe_arguments())(command)
 app.command()(export)
+app.command()(compare)
+app.command()(plan)
 app.command()(schema)
 app.command("schema-path")(schema_path)
 app.add_typer(hub_app, name="hub")
+app.add_typer(requests_app, name="requests")
 
 
 def main() -> None:

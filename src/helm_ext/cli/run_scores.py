@@ -115,7 +115,7 @@ def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) 
     mine, differs = (stats.get(name) for name in _source_stats(score))
     return {
         "mean": mine["mean"] if mine else None,
-        "count": differs["count"] if differs else 0,
+        "count": mine["count"] if mine else 0,
         "differs": round(differs["sum"]) if differs else None,
         "reported": score["mean"],
     }

@@ -93,17 +93,22 @@ def score(
         tasks = find_tasks(format_, file, arguments)
     console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
     taken: set[str] = set()
+    refused = False
     for task in tasks:
         chosen = {**arguments, **task}
-        with Console(stderr=True).status("scoring"), helm_output_to_stderr():
-            run_spec = make_run_spec(format_, file, deployment_of(name_model(format_, file, chosen, model)), chosen)
-            if run_spec.name in taken:
-                raise RunEntryError(
-                    f"--model {model}: two runs would have one name, {run_spec.name}\n  hint: leave it out"
-                )
-            taken.add(run_spec.name)
-            facts = find_facts(run_spec)
-            folder = run(run_spec, output_path, suite, local_path)
+        try:
+            with Console(stderr=True).status("scoring"), helm_output_to_stderr():
+                named = deployment_of(name_model(format_, file, chosen, model))
+                run_spec = make_run_spec(format_, file, named, chosen)
+                _require_new_name(run_spec, taken, model)
+                facts = find_facts(run_spec)
+                folder = run(run_spec, output_path, suite, local_path)
+        except HelmExtError as error:
+            if len(tasks) == 1:
+                raise
+            typer.echo(f"error: {', '.join(task.values())}: {error}", err=True)
+            refused = True
+            continue
         for warning in (*facts.warnings, *list_warnings(run_spec, folder)):
             typer.echo(warning, err=True)
         if as_json:
@@ -111,6 +116,16 @@ def score(
         else:
             console.print(make_table(run_spec, folder, show_all=show_all))
         typer.echo(f"written to {folder}", err=as_json)
+    if refused:
+        raise typer.Exit(1)
+
+
+def _require_new_name(run_spec: RunSpec, taken: set[str], model: str | None) -> None:
+    """Note a run's name. Raises RunEntryError for one that another task's run has: it would be written over."""
+    if run_spec.name in taken:
+        hint = "leave it out, the file names the models"
+        raise RunEntryError(f"--model {model}: two runs would have one name, {run_spec.name}\n  hint: {hint}")
+    taken.add(run_spec.name)
 
 
 def name_model(format_: Format, file: Path, arguments: Mapping[str, Any], given: str | None) -> str:

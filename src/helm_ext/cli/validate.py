@@ -62,7 +62,7 @@ def validate(
 def check_file(
     file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False
 ) -> dict[str, Any]:
-    """Return `{file, format, problems, counts}` for one file, and `inferred` where something was.
+    """Return `{file, format, problems, counts}` of one file, and `inferred` where something was.
 
     Raises RunEntryError for unknown arguments.
     """

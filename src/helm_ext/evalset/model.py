@@ -172,6 +172,8 @@ class Scoring:
     """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
     (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""
 
+    completions: str = "first"
+    """How the scores of several completions of a row become its score: a name of `helm_ext.scoring.reducers`."""
     next_question: Sequence[str] = ()
     """What the file's next question would begin with (`helm_ext.parsing.find_question_starts`). The completion of a
     multiple-choice row is read up to there: base models go on with a question of their own."""

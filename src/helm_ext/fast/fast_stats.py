@@ -56,6 +56,8 @@ class Reading(NamedTuple):
     """Of the completion of the first prediction."""
     more: Mapping[str, float]
     """Further values of the row, by stat name."""
+    reduce: Callable[[Sequence[float]], float | None] | None = None
+    """Where the scores of all predictions count: what makes one score of them. None where there are too few."""
 
 
 class FastGenerationMetric(OnePassMetric):
@@ -202,10 +204,15 @@ def _score(
             n, passed = len(results), int(sum(results))
             best = evaluate_reference_metrics.pass_at_k_estimator(n, passed, 1)
             best_of_all = evaluate_reference_metrics.pass_at_k_estimator(n, passed, num_outputs)
+        elif reading.reduce is not None:
+            reduced = reading.reduce([max([score(text, one) for text in texts]) for one in predictions])
+            if reduced is None:
+                continue
+            best = reduced
         else:
             best = score(texts[0], first) if len(texts) == 1 else max([score(text, first) for text in texts])
-            if num_outputs != 1:
-                best_of_all = max([score(text, prediction) for text in texts for prediction in predictions])
+        if name != "pass" and num_outputs != 1:
+            best_of_all = max([score(text, prediction) for text in texts for prediction in predictions])
         values.append((name, best))
         if num_outputs != 1:
             values.append((f"{name}@{num_outputs}", best_of_all))

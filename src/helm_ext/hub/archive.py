@@ -17,7 +17,7 @@ from typing import BinaryIO
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, count, show
 from helm_ext.hub.codes import BundleCode
 
-__all__ = ["Limits", "open_archive"]
+__all__ = ["ZSTANDARD", "Limits", "open_archive"]
 
 _IGNORED_NAMES = {".DS_Store"}
 _IGNORED_FOLDER = "__MACOSX/"
@@ -32,9 +32,13 @@ _METHODS = {
     99: "AES encryption",
 }
 _ACCEPTED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+ZSTANDARD = 93
+"""The method of members that zipfile itself cannot decompress before Python 3.14."""
 
 _MAX_DIRECTORY_BYTES = 1 << 20
 """A directory of three members has some 200 bytes; resource forks may add a few. zipfile reads it whole."""
+_MAX_LONG_DIRECTORY_BYTES = 1 << 28
+"""A directory of any number of members: about two million of them."""
 
 _END_RECORD = struct.Struct("<4s4H2LH")
 _END64_LOCATOR = struct.Struct("<4sLQL")
@@ -68,17 +72,19 @@ def _positive(variable: str, default: int) -> int:
 
 
 def open_archive(
-    file: BinaryIO, path: str, names: tuple[str, ...], limits: Limits, problems: Problems
+    file: BinaryIO, path: str, names: tuple[str, ...] | None, limits: Limits, problems: Problems
 ) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]] | None:
     """Open the archive in `file` and return it with its members by name; None when it must not be read.
 
-    `names` are the members that there must be, and no others.
+    `names` are the members that there must be, and no others. None: any, also compressed by Zstandard, in an archive
+    that was added to: of several members of one name the last is returned, and the first need not be listed any more.
     """
 
     def refuse(message: str, code: BundleCode, hint: str = "") -> None:
         problems.add(Location(path), message, code=code, hint=hint, kind=DatasetSyntaxError)
 
-    if not _check_end(file, refuse):
+    grows = names is None
+    if not _check_end(file, refuse, _MAX_LONG_DIRECTORY_BYTES if grows else _MAX_DIRECTORY_BYTES):
         return None
     try:
         archive = zipfile.ZipFile(file)
@@ -87,23 +93,27 @@ def open_archive(
         return None
     before = problems.errors
     members = archive.infolist()
-    if members and min(member.header_offset for member in members) > 0:
+    file.seek(0)
+    begins_with_member = grows and file.read(4) == b"PK\x03\x04"
+    if members and min(member.header_offset for member in members) > 0 and not begins_with_member:
         refuse(
             "data before the first member", BundleCode.LEADING_DATA, "make the archive anew, from the three files only"
         )
+    methods = (*_ACCEPTED, ZSTANDARD) if grows else _ACCEPTED
     for member in members:
-        _check_member(member, path, limits, problems)
-    _check_names(members, path, names, problems)
+        _check_member(member, path, limits, problems, methods)
+    if names is not None:
+        _check_names(members, path, names, problems)
     total = sum(member.file_size for member in members)
     if total > limits.max_bytes:
         refuse(f"too large: {total} bytes when decompressed, the limit is {limits.max_bytes}", BundleCode.TOO_LARGE,
                "HELM_EXT_MAX_BUNDLE_BYTES changes the limit")  # fmt: skip
     if problems.errors > before:
         return None
-    return archive, {member.filename: member for member in members if member.filename in names}
+    return archive, {member.filename: member for member in members if names is None or member.filename in names}
 
 
-def _check_end(file: BinaryIO, refuse: object) -> bool:
+def _check_end(file: BinaryIO, refuse: object, max_directory: int) -> bool:
     """Check the record that ends an archive: it is the last thing in the file, and the directory is small."""
     assert callable(refuse)
     size = file.seek(0, os.SEEK_END)
@@ -138,7 +148,7 @@ def _check_end(file: BinaryIO, refuse: object) -> bool:
         return False
     if directory_size == _UNKNOWN_32:
         directory_size = _directory_size_64(file, size - tail_size + at)
-    if directory_size > _MAX_DIRECTORY_BYTES:
+    if directory_size > max_directory:
         refuse(f"the archive's directory has {directory_size} bytes: far too many members", BundleCode.TOO_MANY_MEMBERS)
         return False
     return True
@@ -158,7 +168,9 @@ def _directory_size_64(file: BinaryIO, end: int) -> int:
     return record[8] if record[0] == b"PK\x06\x06" else 0
 
 
-def _check_member(member: zipfile.ZipInfo, path: str, limits: Limits, problems: Problems) -> None:
+def _check_member(
+    member: zipfile.ZipInfo, path: str, limits: Limits, problems: Problems, methods: tuple[int, ...]
+) -> None:
     name = member.orig_filename
 
     def refuse(message: str, code: BundleCode, hint: str = "") -> None:
@@ -176,7 +188,7 @@ def _check_member(member: zipfile.ZipInfo, path: str, limits: Limits, problems: 
         refuse("symbolic link", BundleCode.SYMLINK)
     if member.flag_bits & 0x1 or member.flag_bits & 0x40:
         refuse("encrypted", BundleCode.ENCRYPTED, "make the archive without a password")
-    elif member.compress_type not in _ACCEPTED:
+    elif member.compress_type not in methods:
         method = _METHODS.get(member.compress_type, "unknown")
         refuse(f"compression method {member.compress_type} ({method})", BundleCode.COMPRESSION,
                "use deflate, the default of every tool, or no compression")  # fmt: skip

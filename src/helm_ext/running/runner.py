@@ -98,7 +98,7 @@ class StreamingRunner(Runner):
             # No name for all of them: those that are not chosen are freed.
             instances = self._select_instances(run_spec, self._get_instances(run_spec, scenario))
             token_counts: TokenCounts = {}
-            scenario_state = self._execute(run_spec, instances, token_counts)
+            scenario_state = self._execute(run_spec, self._adapt(run_spec, instances, token_counts))
             del instances
             stats, per_instance_stats = self._measure(run_spec, scenario_state, token_counts)
             if self.skip_instances:
@@ -108,6 +108,11 @@ class StreamingRunner(Runner):
                 Path(run_path), run_spec, scenario, scenario_state, stats=stats, per_instance_stats=per_instance_stats
             )
         cache_stats.print_status()
+
+    def make_request_states(self, run_spec: RunSpec) -> list[RequestState]:
+        """Return what `run_one` would execute, and write nothing but what a scenario downloads."""
+        instances = self._get_instances(run_spec, create_scenario(run_spec.scenario_spec))
+        return self._adapt(run_spec, self._select_instances(run_spec, instances), {})
 
     def _get_instances(self, run_spec: RunSpec, scenario: Scenario) -> list[Instance]:
         args = ",".join(f"{key}={value}" for key, value in sorted(run_spec.scenario_spec.args.items()))
@@ -141,14 +146,16 @@ class StreamingRunner(Runner):
             instances, self.executor.execution_spec.parallelism
         )
 
-    def _execute(self, run_spec: RunSpec, instances: list[Instance], token_counts: TokenCounts) -> ScenarioState:
-        """Adapt, execute, annotate."""
+    def _adapt(self, run_spec: RunSpec, instances: list[Instance], token_counts: TokenCounts) -> list[RequestState]:
         adapter_spec = run_spec.adapter_spec
         parallelism = self.executor.execution_spec.parallelism
         adapter = AdapterFactory.get_adapter(adapter_spec, self.tokenizer_service)
         remember_token_counts(adapter.window_service, token_counts)
         waits_for_nothing = get_model_deployment(adapter_spec.model_deployment).tokenizer_name is None
-        states = adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
+        return adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
+
+    def _execute(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
+        """Execute, annotate."""
         if self.dry_run or not recorded.hand_back(states):
             states = self.executor.execute(self._make_state(run_spec, states)).request_states
         # HELM's annotators ask models; ours compute.

@@ -15,7 +15,7 @@ from typing import Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
@@ -27,10 +27,11 @@ from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options
 from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
 from helm_ext.scoring.completeness import REPORT_METADATA, count_left_out, find_unmeasured, take_scored
+from helm_ext.scoring.reducers import FIRST, find_reducer
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
-from helm_ext.scoring.source_scores import count_differences, describe_source_scores
+from helm_ext.scoring.source_scores import average, count_differences, describe_source_scores, find_left_out
 
 __all__ = ["EvalSetMetric"]
 
@@ -54,6 +55,11 @@ class EvalSetMetric(MetricInterface):
         self.source = source
         """`Source.to_args()`, for files that another tool wrote."""
         self.is_list = self.scoring.output_format == "list"
+        reduces = self.scoring.completions != FIRST
+        self.reducer = find_reducer(self.scoring.completions) if reduces else None
+        """What makes one score of those of a row's completions, where not only the first one counts."""
+        if reduces and self.reducer is None:
+            raise ValueError(f"completions={self.scoring.completions}: no such reducer")
         known = self.find_scores()
         ours = [known[name] for name in metrics if name in known and known[name].kind != "helm"]
         self.list_scores = [score for score in ours if score.kind == "list"]
@@ -78,11 +84,14 @@ class EvalSetMetric(MetricInterface):
         results = [m.evaluate(state, metric_service, eval_cache_path, parallelism) for m in metrics]
         rows = [row for r in results for row in r.per_instance_stats]
         aggregated = [s for r in results for s in r.aggregated_stats]
+        if self.source:
+            rows += find_left_out(scenario_state.instances)
+            aggregated = average(self.source, aggregated, rows)
         return MetricResult(
             aggregated_stats=[
                 *aggregated,
                 *summarize(self.list_scores, aggregated),
-                *(count_differences(self.source, self.scoring.main_metric, rows) if self.source else ()),
+                *(self._count_differences(rows, self.source) if self.source else ()),
                 *break_down(self.scoring.main_metric, self.attributes, rows, instances),
                 *count_left_out(scenario_state),
             ],
@@ -113,6 +122,10 @@ class EvalSetMetric(MetricInterface):
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
 
+    def _count_differences(self, rows: Sequence[PerInstanceStats], source: Mapping[str, Any]) -> list[Stat]:
+        same = [score.name for score in self.scores if score.kind == "likelihoods"]  # these are the harness's by rule
+        return count_differences(source, self.scoring.main_metric, rows, same=same)
+
     def find_scores(self) -> Mapping[str, Score]:
         """Return the scores that may be named. A format's own metric may have more; this touches no file."""
         return get_scores(self.scoring.output_format)
@@ -125,7 +138,7 @@ class EvalSetMetric(MetricInterface):
         """Return what reads a request state: the answers that its completions mean, and our own stats of it."""
         post = self.get_postprocess()
         reader = AnswerReader(self.scoring, adapter_spec.output_mapping_pattern, multi_label=adapter_spec.multi_label)
-        is_list = self.is_list
+        is_list, reducer = self.is_list, self.reducer
         num_outputs = adapter_spec.num_outputs
 
         def read(state: RequestState) -> Reading:
@@ -144,12 +157,26 @@ class EvalSetMetric(MetricInterface):
                 predictions.append(question.to_prediction(answer).strip())
             if is_list:
                 predictions[0] = question.to_list_prediction(answers).strip()
-            own = self.compute_own_stats(question, answers) | row_extra(state.instance).get("source_scores", {})
+            own = self._compute_row_stats(question, answers) | row_extra(state.instance).get("source_scores", {})
             if num_outputs != 1:
                 own |= self._best_of_all(question, answers, num_outputs)
-            return Reading(question.golds, predictions, completions[0].logprob, own)
+            return Reading(question.golds, predictions, completions[0].logprob, own, reducer)
 
         return read
+
+    def _compute_row_stats(self, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
+        """Return the stats of one row that HELM does not have: of the first completion, or what the reducer makes."""
+        if self.reducer is None:
+            return self.compute_own_stats(question, answers)
+        each = [self.compute_own_stats(question, [answer]) for answer in answers]
+        return {
+            name: value for name in each[0] if (value := self._reduce(name, [one[name] for one in each])) is not None
+        }
+
+    def _reduce(self, name: str, values: Sequence[float]) -> float | None:
+        """Return a row's value of a stat. How many completions hold no answer is a share, however scores are made."""
+        assert self.reducer is not None
+        return sum(values) / len(values) if name == "unmapped" else self.reducer(values)
 
     def compute_own_stats(self, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have."""

@@ -177,3 +177,10 @@ def test_list_prediction(completions, prediction):
 def test_public_names():
     assert sorted(helm_ext.parsing.__all__) == helm_ext.parsing.__all__
     assert all(hasattr(helm_ext.parsing, name) for name in helm_ext.parsing.__all__)
+
+
+@pytest.mark.parametrize("stop", [".", "。", "．"])
+def test_a_final_stop_of_any_script_is_no_part_of_a_segment(stop):
+    assert split_segments(f"東京{stop} ;大阪{stop}") == ["東京", "大阪"]
+    assert split_segments(f"a{stop}b;c{stop * 3};{stop}") == [f"a{stop}b", f"c{stop * 3}"]
+    assert find_segments(f"<a {stop}><b>", "<(.*?)>") == ["a", "b"]

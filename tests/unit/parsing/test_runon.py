@@ -98,3 +98,22 @@ def test_a_million_characters_are_cut_at_once(piece):
     text = piece * (1_000_000 // len(piece))
     read_label(text, CITIES)
     cut_at_next_question(text, ("\n\nQuestion: ", "###"))
+
+
+@pytest.mark.parametrize(
+    ("text", "starts", "expected"),
+    [
+        ("B\nQ: 2+2?", ["\nQ:"], "B"),
+        ("\nQ: 2+2?", ["\nQ:"], ""),  # on a line of its own, from the beginning
+        ("Q: 2+2?", ["Q:"], "Q: 2+2?"),  # the question is repeated
+        (" Q: 2+2?", ["Q:"], " Q: 2+2?"),
+        ("B Q: 2+2?", ["Q:"], "B "),
+        ("B ### Q: 2", ["Q:", "###"], "B "),
+        ("B ### Q: 2", ["###", "Q:"], "B "),
+        ("B", ["Q:"], "B"),
+        ("B", [], "B"),
+        ("", ["Q:"], ""),
+    ],
+)
+def test_where_a_completion_is_cut(text, starts, expected):
+    assert cut_at_next_question(text, starts) == expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from helm_ext.formats.every_eval_ever.record import Aggregate, read_aggregate
 from helm_ext.formats.every_eval_ever.rows import RowMaker
 from helm_ext.formats.every_eval_ever.samples import SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
-from helm_ext.formats.every_eval_ever.survey import Golds, Survey, survey
+from helm_ext.formats.every_eval_ever.survey import Evaluation, Golds, Survey, survey
 from helm_ext.formats.imported.row import Opened
 
 __all__ = ["find_tasks", "open_samples", "read_model"]
@@ -63,6 +63,7 @@ def open_samples(
     evaluation: str | None = None,
     gold_kind: Any = None,
     index_base: int | None = None,
+    prediction: str = "raw",
 ) -> Opened:
     """Open one evaluation; the arguments are those of the run entry. Raises DatasetError."""
     chosen = choose(path, record)
@@ -74,9 +75,7 @@ def open_samples(
     task = _choose_task(chosen.samples, found, evaluation)
     names = found.tasks[task]
     of_task = [found.evaluations[name] for name in names]
-    are_lists = gold_kind == "list" or (
-        gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval and all(e.are_lists for e in of_task)
-    )
+    are_lists = gold_kind == "list" or (gold_kind is None and _are_lists(of_task, aggregate))
     counts: Counter[str] = Counter()
     golds = found.decide(task)
     source = Source(
@@ -89,7 +88,16 @@ def open_samples(
         counts=counts,
         notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
     )
-    maker = RowMaker(chosen.samples, aggregate, names, found.lines_of(task), golds, are_lists=are_lists, counts=counts)
+    maker = RowMaker(
+        chosen.samples,
+        aggregate,
+        names,
+        found.lines_of(task),
+        golds,
+        are_lists=are_lists,
+        counts=counts,
+        takes_extracted=prediction == "extracted",
+    )
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
     spec: dict[str, Any] = {"method": "chat"} if any(each.is_chat for each in of_task) else {}
     if golds is not None and _is_multi_label(aggregate):
@@ -123,6 +131,12 @@ def _choose_task(path: Path, found: Survey, evaluation: str | None) -> str:
     raise DatasetIntegrityError(
         [Problem(message, Location(str(path)), hint, code="evaluation", kind=DatasetIntegrityError)]
     )
+
+
+def _are_lists(evaluations: Sequence[Evaluation], aggregate: Aggregate | None) -> bool:
+    """Whether lm-eval's converter wrote all references of rows without choices as Python lists."""
+    free, lists = sum(each.free for each in evaluations), sum(each.lists for each in evaluations)
+    return aggregate is not None and aggregate.is_of_lm_eval and 0 < free == lists
 
 
 def _is_multi_label(aggregate: Aggregate | None) -> bool:

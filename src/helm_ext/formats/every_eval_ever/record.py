@@ -10,7 +10,7 @@ from typing import Any
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, show
 from helm_ext.files import parse_json, read_source
-from helm_ext.formats.every_eval_ever.schema import find_missing
+from helm_ext.formats.every_eval_ever.schema import ORIGINAL_LIBRARY, find_missing
 
 __all__ = ["Aggregate", "Result", "read_aggregate", "require_version"]
 
@@ -93,7 +93,6 @@ def read_aggregate(path: Path) -> Aggregate:
             raise _error(path, f"expected a number, got {show(score)}", where)
     details = value.get("detailed_evaluation_results")
     details = details if isinstance(details, dict) else {}
-    library = value.get("eval_library") if isinstance(value.get("eval_library"), dict) else {}
     named = _name(results)
     return Aggregate(
         path=str(path),
@@ -101,7 +100,7 @@ def read_aggregate(path: Path) -> Aggregate:
         version=version,
         evaluation_id=str(value["evaluation_id"]),
         model=str(value["model_info"]["id"]),
-        library=str((library or {}).get("name", "")),
+        library=_find_library(value),
         results=named,
         checksum=details.get("checksum") if details.get("hash_algorithm", "sha256") == "sha256" else None,
         total_rows=details.get("total_rows") if isinstance(details.get("total_rows"), int) else None,
@@ -163,6 +162,13 @@ def _metric_of(result: JSONObject) -> str:
         if isinstance(config.get(key), str) and config[key].strip():
             return str(config[key])
     return str(result["evaluation_name"])
+
+
+def _find_library(value: JSONObject) -> str:
+    """Return the tool that ran the evaluation: of what we exported from a record, the one that the record named."""
+    said = (value.get("source_metadata") or {}).get("additional_details") or {}
+    library = value.get("eval_library")
+    return str(said.get(ORIGINAL_LIBRARY) or (library.get("name", "") if isinstance(library, dict) else ""))
 
 
 def _keep(value: JSONObject, results: tuple[Result, ...]) -> JSONObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ class RowMaker:
         *,
         are_lists: bool,
         counts: Counter[str],
+        takes_extracted: bool,
     ) -> None:
         self._path = path
         self._aggregate = aggregate
@@ -45,6 +47,7 @@ class RowMaker:
         self._golds = golds
         self._are_lists = are_lists
         self._counts = counts
+        self._takes_extracted = takes_extracted
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows, in the order in which their last lines come. Raises DatasetError."""
@@ -91,7 +94,7 @@ class RowMaker:
         first = repeats[0][0]
         question, answers = self._read(first)
         for lines in repeats[1:]:
-            more = self._read(lines[0])[1]
+            _, more = self._read(lines[0])
             answers = [*(answers or []), *more] if more is not None else answers
         failed, unscored = _why_not(first, answers)
         options = read_options(first)
@@ -100,6 +103,8 @@ class RowMaker:
         kept |= {"raw": first.value["input"]["raw"]} if first.value["input"].get("formatted") is not None else {}
         if name != first.id:
             kept["sample_id"] = first.id
+        if options is not None or self._are_lists:
+            kept["reference"] = first.value["input"]["reference"]
         return Row(
             line=first.line,
             id=name,
@@ -138,6 +143,14 @@ class RowMaker:
         return {score: sum(found) / len(found) for score, found in values.items()}, {"scores": kept}
 
     def _read(self, sample: Sample) -> tuple[str | list[Message], list[Answer] | None]:
+        """Return what was asked, and what of what came back is scored."""
+        question, answers = self._read_output(sample)
+        if self._takes_extracted and answers is not None:
+            said = [one for one in sample.value["answer_attribution"] if one.get("is_terminal", True)]
+            answers = [replace(answers[0], text=str(said[-1]["extracted_value"]))] if said else answers
+        return question, answers
+
+    def _read_output(self, sample: Sample) -> tuple[str | list[Message], list[Answer] | None]:
         """Return what was asked, and what came back."""
         value = sample.value
         given = value["input"]

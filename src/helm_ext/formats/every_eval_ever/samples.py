@@ -128,7 +128,9 @@ def _rules(value: JSONObject) -> Iterator[tuple[tuple[str, ...], str, bool]]:
     yield ("input", "choices"), "a list of texts", choices is None or _are_texts(choices)
     yield ("error",), "text", isinstance(value.get("error"), str | None)
     yield ("metadata",), "an object", isinstance(value.get("metadata"), dict | None)
-    yield ("answer_attribution",), "a list", isinstance(value["answer_attribution"], list)
+    said = value["answer_attribution"]
+    are_answers = isinstance(said, list) and all(isinstance(s, dict) and "extracted_value" in s for s in said)
+    yield ("answer_attribution",), "a list of objects with extracted_value", are_answers
     score = value["evaluation"]["score"]
     yield ("evaluation", "score"), "a number", isinstance(score, int | float) and not isinstance(score, bool)
     yield ("evaluation", "is_correct"), "true or false", isinstance(value["evaluation"]["is_correct"], bool)

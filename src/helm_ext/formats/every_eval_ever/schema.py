@@ -9,6 +9,7 @@ __all__ = [
     "ENUMS",
     "INSTANCE_KEYS",
     "KEPT",
+    "ORIGINAL_LIBRARY",
     "REQUIRED_OF_AGGREGATE",
     "REQUIRED_OF_INSTANCE",
     "REQUIRED_OF_RESULT",
@@ -20,6 +21,9 @@ VERSION = "0.3.0"
 
 KEPT = "every_eval_ever"
 """The key under which a row keeps what the importer read of its sample and HELM has no place for."""
+
+ORIGINAL_LIBRARY = "original_eval_library_name"
+"""The key of `source_metadata.additional_details` that names, in our export of an imported record, its tool."""
 
 AGGREGATE_KEYS = frozenset({"schema_version", "evaluation_id", "source_metadata", "model_info", "evaluation_results"})
 """By these an aggregate is recognised; files of 0.2.x have them too."""

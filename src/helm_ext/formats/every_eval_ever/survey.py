@@ -55,8 +55,10 @@ class Evaluation:
     """By sample id, where there are several evaluations: a digest of question and answer."""
     has_choices: bool = False
     is_chat: bool = False
-    are_lists: bool = True
-    """Whether the only reference of every row is the text of a Python list of texts."""
+    free: int = 0
+    """Lines without choices."""
+    lists: int = 0
+    """Of these, lines whose only reference is the text of a Python list of texts."""
     sums: dict[str, tuple[float, float, int, int]] = field(default_factory=dict)
     """By name of score: sums over all lines and over those without an error, and how many there are of each."""
     unnamed: int = 0
@@ -177,8 +179,9 @@ def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None
     if options is not None:
         found.has_choices = True
         found.column.see(references[0] if len(references) == 1 else references, options, sample.line)
-    elif len(references) != 1 or read_list(references[0]) is None:
-        found.are_lists = False
+    else:
+        found.free += 1
+        found.lists += len(references) == 1 and read_list(references[0]) is not None
     found.is_chat = found.is_chat or value["interaction_type"] != "single_turn" or _is_conversation(value)
     found.perturbed += "perturbation" in sample.metadata
     scores, is_told = name_scores(sample, aggregate)

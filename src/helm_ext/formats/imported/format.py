@@ -14,6 +14,7 @@ from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
+    from helm_ext.formats.imported.reader import ImportReader
     from helm_ext.formats.imported.row import Opened
 
 __all__ = ["SHARED_ARGUMENTS", "ImportedFormat"]
@@ -30,6 +31,7 @@ _SCORING = (
     "output_format",
     "metrics",
     "main_metric",
+    "completions",
     "extract",
     "strip",
     "lower",
@@ -68,25 +70,26 @@ class ImportedFormat(Format):
 
     def load(self, **arguments: Any) -> EvalSet:
         """Read a file. Raises DatasetError."""
-        from helm_ext.formats.imported.reader import ImportReader
         from helm_ext.formats.request_states.loading import load_from
 
         opened, scoring = self._open(arguments)
-        evalset = load_from(lambda problems: ImportReader(opened, problems), opened.path, **scoring)
+        evalset = load_from(lambda problems: _read(opened, problems, scoring), opened.path, **scoring)
         if not opened.may_be_live:
             _require_answers(opened, evalset.counts)
+        if _is_scored_by_source(opened, scoring):
+            main = opened.source.stat_name(opened.main_score)
+            evalset = replace(evalset, scoring=replace(evalset.scoring, metrics=(), main_metric=main))
         counts = {**evalset.counts, **opened.source.counts}
         return replace(evalset, format=self.name, source=opened.source, counts=counts)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
         """Return all problems of a file and what was counted; nothing is executed."""
-        from helm_ext.formats.imported.reader import ImportReader
         from helm_ext.formats.request_states.loading import check_from
 
         arguments.pop("missing", None)
         try:
             opened, scoring = self._open(arguments)
-            problems, counts = check_from(lambda found: ImportReader(opened, found), opened.path, **scoring)
+            problems, counts = check_from(lambda found: _read(opened, found, scoring), opened.path, **scoring)
             if not opened.may_be_live and not any(problem.severity == "error" for problem in problems):
                 _require_answers(opened, counts)
         except DatasetError as error:
@@ -109,9 +112,21 @@ class ImportedFormat(Format):
         return Plan({**arguments, "name": evalset.name}, arguments)
 
 
+def _read(opened: Opened, problems: Problems, scoring: Mapping[str, Any]) -> ImportReader:
+    """Return what reads the rows for the pipeline."""
+    from helm_ext.formats.imported.reader import ImportReader
+
+    return ImportReader(opened, problems, needs_gold=not _is_scored_by_source(opened, scoring))
+
+
+def _is_scored_by_source(opened: Opened, scoring: Mapping[str, Any]) -> bool:
+    """Whether nothing is measured beside the source's own scores."""
+    return bool(opened.main_score) and scoring.get("metrics") is None and scoring.get("main_metric") is None
+
+
 def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:
-    """Raise unless a row has an answer that can be scored."""
-    if counts.get("recorded"):
+    """Raise unless a row has an answer that can be scored, here or by the source (a judge needs no gold)."""
+    if counts.get("recorded") or (counts.get("unscored") and opened.source.scores):
         return
     left_out = {what: counts.get(what, 0) for what in ("not_run", "failed", "unscored")}
     said = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in left_out.items() if number)

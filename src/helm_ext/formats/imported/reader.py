@@ -41,8 +41,10 @@ class ImportReader(Reader):
 
     is_imported = True
 
-    def __init__(self, opened: Opened, problems: Problems) -> None:
+    def __init__(self, opened: Opened, problems: Problems, *, needs_gold: bool = True) -> None:
+        """Read `opened`; `needs_gold`: whether its rows are compared with what is right."""
         super().__init__(opened.path, problems)
+        self._needs_gold = needs_gold
         self._opened = opened
         source = opened.source
         spec = {**dict.fromkeys(_NOTHING_AROUND, ""), "method": "generation", "max_train_instances": 0}
@@ -100,12 +102,14 @@ class ImportReader(Reader):
             value["request"] = {"result": {"success": False, "error": row.failed}}
         elif row.likelihoods:
             value["likelihoods"] = list(row.likelihoods)
-            value["request"] = {"result": _to_result([_likeliest(row)])}
         elif row.answers:
             value["request"] = {"result": _to_result(row.answers)}
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
-        return State(place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None)
+        return State(
+            place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,
+            needs_gold=self._needs_gold,
+        )  # fmt: skip
 
     def _to_input(self, row: Row) -> dict[str, Any]:
         if isinstance(row.question, str):
@@ -140,13 +144,6 @@ def _find_same_options(row: Row) -> str:
     right = {text for text, label in zip(texts, row.options, strict=True) if label in row.gold}
     wrong = {text for text, label in zip(texts, row.options, strict=True) if label not in row.gold}
     return "two options read the same, and one of them is right" if right & wrong else ""
-
-
-def _likeliest(row: Row) -> Answer:
-    """Return the label of the likeliest option, the first of equals, as an answer."""
-    values = [one["logprob"] for one in row.likelihoods]
-    best = values.index(max(values))
-    return Answer([*(row.options or {})][best] if row.options else row.likelihoods[best]["text"])
 
 
 def _to_result(answers: Sequence[Answer]) -> dict[str, Any]:

@@ -83,6 +83,13 @@ class _AdapterSpec(Format):
         Argument("metrics", SEVERAL, 'names of metrics. See "`scoring`"', "the file's"),
         Argument("main_metric", TEXT, "the one on the leaderboard", "the file's"),
         Argument(
+            "completions",
+            TEXT,
+            "how several completions of a row are scored: `first`, or `mean`, `median`, `mode`, `max`, `at_least_K`, "
+            "`pass_at_K`, `pass_k_K` of their scores",
+            "the file's, or `first`",
+        ),
+        Argument(
             "extract", TEXT, "a regular expression (in run entries without commas: HELM splits there)", "the file's"
         ),
         Argument("strip", FLAG, "white space around predictions is removed", "the file's"),

@@ -178,6 +178,9 @@ class ScoringModel(TypedDict, total=False):
     """HELM's metric names or this package's."""
     main_metric: str | None
     """What the leaderboard shows: one of the metrics."""
+    completions: str | None
+    """How several completions of a row are scored: the `first` alone, or the `mean`, `median`, `mode` or `max` of their
+    scores, `at_least_K`, `pass_at_K`, `pass_k_K`. Absent: `first`."""
     extract: str | None
     """Regular expression applied to each prediction: first group of the last match. No match: unmapped, score 0."""
     strip: bool | None

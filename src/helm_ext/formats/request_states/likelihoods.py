@@ -38,6 +38,9 @@ def settle_completion(
     `options` are the texts of the references, `labels` says where the option of each label stands among them. What
     contradicts them is reported.
     """
+    if len(options) == len(likelihoods) == 1:
+        _settle_one(state, likelihoods[0], options[0], place)
+        return
     if labels is None or len(set(labels.values())) < len(options):
         _report(place, message="likelihoods compare options, and not every option of the row has a label")
         return
@@ -62,22 +65,39 @@ def settle_completion(
         _report(place, message="`alone` is given for some options and not for others")
         return
     winner = names[find_winner([one["logprob"] for one in likelihoods])]
+    said = _complete(state, winner)
+    if said is not None and said.strip() != winner.strip():
+        _report(
+            place,
+            message=f"the likeliest option is {show(winner)}, and the completion is {show(said)}",
+            hint="leave the completion out, or give the label of the first of the likeliest options",
+        )
+
+
+def _settle_one(state: dict[str, Any], only: Likelihood, option: str, place: Place) -> None:
+    """Make the option the completion if the model would have written it; else nobody knows what it would have."""
+    if only["text"].strip() != option.strip():
+        _report(place, 0, "text", message=f"{show(only['text'])} is not the text of the reference, {show(option)}")
+    elif only.get("greedy") is None:
+        _report(place, 0, "greedy", message="missing: with one option, it says whether the model would have written it")
+    else:
+        _complete(state, only["text"] if only["greedy"] else "")
+
+
+def _complete(state: dict[str, Any], text: str) -> str | None:
+    """Make a text the state's completion where it has none; return the one that it has. None for a failed one too."""
     result = find_result(state)
     if result is None:
         state["request"] = {**(state.get("request") or {}), "result": {"success": True}}
         result = state["request"]["result"]
     if result.get("success") is False:
-        return
+        return None
     completions = result.get("completions")
-    if not completions or not completions[0].get("text"):
-        result["success"] = True
-        result["completions"] = [{**(completions[0] if completions else {}), "text": winner}]
-    elif completions[0]["text"].strip() != winner.strip():
-        _report(
-            place,
-            message=f"the likeliest option is {show(winner)}, and the completion is {show(completions[0]['text'])}",
-            hint="leave the completion out, or give the label of the first of the likeliest options",
-        )
+    if completions and completions[0].get("text"):
+        return str(completions[0]["text"])
+    result["success"] = True
+    result["completions"] = [{**(completions[0] if completions else {}), "text": text}]
+    return None
 
 
 def _report(place: Place, *where: int | str, message: str, hint: str = "") -> None:

@@ -59,6 +59,7 @@ class Arguments(TypedDict, total=False):
     by: Sequence[str] | None
     metrics: Sequence[str] | None
     main_metric: str | None
+    completions: str | None
     extract: str | None
     strip: bool | None
     lower: bool | None

@@ -87,6 +87,8 @@ def find_likelihood_scores(survey: Survey) -> tuple[str, ...]:
     """Return the names of the scores that are defined for all rows with likelihoods; empty where there are none."""
     if not survey.likelihoods.count:
         return ()
+    if survey.single.count:
+        return ("acc",)
     missing = {
         "acc_mutual_info": survey.likelihoods.count - survey.alone.count,
         "brier_score": survey.several_right.count,

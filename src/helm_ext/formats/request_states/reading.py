@@ -76,6 +76,8 @@ class State:
     """Whether no score can be made of the answer that it holds, as the tool says that wrote it."""
     source_scores: dict[str, float] | None = None
     """`RowExtra.source_scores`."""
+    needs_gold: bool = True
+    """Whether what is recorded is compared with what is right: false where only another tool's scores are reported."""
 
 
 class Reader(ABC):

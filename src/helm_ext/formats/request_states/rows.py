@@ -20,7 +20,13 @@ from helm_ext.formats.request_states.labels import LabelError, default_labels, r
 from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
 from helm_ext.formats.request_states.models import STATE, known_keys
 from helm_ext.formats.request_states.reading import Place, State
-from helm_ext.formats.request_states.recorded import Status, drop_nonfinite, is_helm_state, read_recorded
+from helm_ext.formats.request_states.recorded import (
+    Status,
+    drop_nonfinite,
+    find_result,
+    is_helm_state,
+    read_recorded,
+)
 from helm_ext.formats.request_states.wording import describe, near_key
 
 __all__ = ["CORRECT", "Lack", "Row", "RowReader"]
@@ -152,7 +158,7 @@ class RowReader:
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         is_untagged, lack = False, None
-        if True not in tags and not is_helm and not state.unscored:
+        if True not in tags and not is_helm and not state.unscored and state.needs_gold:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
@@ -160,7 +166,7 @@ class RowReader:
             else:
                 lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
-        likelihoods = None if is_plain else read_likelihoods(value)
+        likelihoods = None if is_plain or state.unscored else read_likelihoods(value)
         labels, labels_from = None, "prefix"
         may_have_labels = (
             is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)
@@ -183,7 +189,7 @@ class RowReader:
             is_choice=is_choice or (labels is not None and labels_from != "prefix"),
             labels=labels,
             labels_from=labels_from,  # type: ignore[arg-type]
-            found=[("unscored", None) if state.unscored else read_recorded(value, is_helm=is_helm)],
+            found=[_read_unscored(value) if state.unscored else read_recorded(value, is_helm=is_helm)],
             has_unknown=not state.is_known
             and not (
                 _IN_INSTANCE.issuperset(instance)
@@ -301,6 +307,12 @@ class RowReader:
                 )
             self._made_labels[count] = {label: position for position, label in enumerate(made[:count])}
         return self._made_labels[count]
+
+
+def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:
+    """Return the status of a row of which no score can be made; one that failed has no answer either."""
+    failed = find_result(value)
+    return "failed" if failed is not None and failed.get("success") is False else "unscored", None
 
 
 def _validate(state: State) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
 from helm_ext.evalset import Scoring
+from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 from helm_ext.scoring.stops import StopCensus
@@ -89,11 +90,13 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
     for key in _PATTERNS:
         if key in chosen:
             check_regex(chosen[key], path(key), report)
+    _check_completions(chosen, output_format, path, report)
     _check_lists(chosen, output_format, path, report)
     return Scoring(
         metrics=metrics,
         main_metric=main,
         output_format=output_format,
+        completions=chosen.get("completions", FIRST),
         extract=chosen.get("extract"),
         strip=chosen.get("strip", False),
         lower=chosen.get("lower", False),
@@ -115,6 +118,20 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
         for key in _PATTERNS:
             if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
                 check_regex(chosen[key], (*inside, key), report)
+
+
+def _check_completions(
+    chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Problems
+) -> None:
+    """Report a reducer that is none, and one where all completions together are one list."""
+    name = chosen.get("completions", FIRST)
+    if find_reducer(name) is None:
+        hint = did_you_mean(name, REDUCER_NAMES) or f"one of {', '.join(REDUCER_NAMES)}; K is a number"
+        report.add(
+            path("completions"), f"{show(name)} is no way to score several completions", hint, code="completions"
+        )
+    elif name != FIRST and output_format == "list":
+        report.add(path("completions"), "the completions of a row together are its list", code="completions")
 
 
 def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Problems) -> None:
@@ -160,7 +177,8 @@ def _check_metrics(
         if unnamable:
             report.add(path, *unnamable, code="metrics")
         elif likelihoods and name in _ANY and name not in likelihoods:
-            report.add(path, f"{name} is not defined for all rows", _UNDEFINED[name], code="metrics")
+            hint = _UNDEFINED.get(name, "it compares the options of a row, and some rows have one alone")
+            report.add(path, f"{name} is not defined for all rows", hint, code="metrics")
 
 
 _UNDEFINED = {

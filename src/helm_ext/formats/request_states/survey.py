@@ -72,6 +72,8 @@ class Survey:
         """Those of them with log-probabilities without the question."""
         self.several_right = First()
         """Those of them with several right options."""
+        self.single = First()
+        """Those of them with one option alone."""
         self._thoughts, self._train_thoughts = First(), First()
         self._last_labels: dict[str, int] | None = None
         self.label_sets: dict[tuple[str, ...], Row] = {}
@@ -117,6 +119,8 @@ class Survey:
                 self.alone.add(row)
             if len(row.golds) > 1:
                 self.several_right.add(row)
+            if len(row.likelihoods) == 1:
+                self.single.add(row)
         if row.is_helm:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
@@ -160,8 +164,8 @@ class Survey:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the file is a recorded one: at least one row has a usable result."""
-        return self.statuses["ok"].count > 0
+        """Whether the file is a recorded one: at least one row has a usable result, or an answer without a score."""
+        return self.statuses["ok"].count > 0 or self.statuses["unscored"].count > 0
 
     @property
     def is_helm_output(self) -> bool:

@@ -238,7 +238,7 @@ def _position(mark: str) -> int:
 
 
 def option_labels(columns: Sequence[str]) -> list[str]:
-    """Return the letters that columns of options are called by (`A`, `option_b`), else A, B, ..."""
+    """Return the labels that columns of options go by (`A`, `option_b`); A, B, ... where they are no letters."""
     marks = [match[2] for column in columns if (match := _GROUP.fullmatch(column.strip())) is not None]
     if len(marks) != len(columns) or any(mark.isdecimal() for mark in marks) or len(set(marks)) < len(marks):
         return list(to_options(columns))

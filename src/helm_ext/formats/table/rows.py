@@ -143,9 +143,7 @@ class RowReader:
                 question = self._question(cells)
                 found.is_chat |= not isinstance(question, str)
                 choices = self._choices(cells)
-                gold = look_up(cells, roles.gold)
-                if self._table.is_text and isinstance(gold, str) and _OBJECT.match(gold):
-                    raise CellError(f"expected a text as gold, got the object {show(gold)}", "name what is in it")
+                gold = self._gold(cells)
                 golds.see(gold, choices, line)
                 may_be_lists = may_be_lists and self._spells_list(gold)
                 if may_be_lists:
@@ -273,9 +271,16 @@ class RowReader:
             likelihoods=likelihoods,
             unscored="" if right else "the row has no gold",
             source_scores=self._scores(cells) if roles.source_scores else {},
-            data={name: to_json_value(look_up(cells, name)) for name in self._options.by},
+            data={name: self._kept(name, look_up(cells, name)) for name in self._options.by},
             chain_of_thought=thought,
         )
+
+    def _kept(self, column: str, value: Any) -> Any:
+        """Return a value that reports group by; of class labels, the name."""
+        names = self._table.class_labels.get(column)
+        if names is not None and isinstance(value, int) and 0 <= value < len(names):
+            return names[value]
+        return to_json_value(value)
 
     # What both share
 
@@ -309,6 +314,12 @@ class RowReader:
         text = to_text(value)
         before = look_up(cells, roles.context) if roles.context else None
         return text if before in (None, "") else f"{to_text(before)}\n{text}"
+
+    def _gold(self, cells: Cells) -> Any:
+        gold = look_up(cells, self._roles.gold)
+        if self._table.is_text and isinstance(gold, str) and _OBJECT.match(gold):
+            raise CellError(f"expected a text as gold, got the object {show(gold)}", "name what is in it")
+        return gold
 
     def _choices(self, cells: Cells) -> Mapping[str, str] | None:
         """Return the options of a row; None where it has none."""

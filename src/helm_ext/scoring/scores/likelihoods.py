@@ -3,7 +3,8 @@
 As lm-evaluation-harness computes them (`ConfigurableTask.process_results` of its lm_eval/api/task.py, `brier_score` of
 its lm_eval/api/metrics.py). The first of several largest values wins, as `numpy.argmax` has it. A function gets the
 row's likelihoods in the order of its references (`RowExtra["likelihoods"]`) and which of these are right; it returns
-None where the score is not defined for the row.
+None where the score is not defined for the row. A row with one option alone asks whether the model would have written
+it: only `acc` is defined for it.
 """
 
 from __future__ import annotations
@@ -25,18 +26,25 @@ def find_winner(values: Sequence[float]) -> int:
     return max(range(len(values)), key=values.__getitem__)
 
 
-def acc(options: Sequence[Likelihood], right: Sequence[bool]) -> float:
-    """Return 1.0 if the likeliest option is right."""
+def acc(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
+    """Return 1.0 if the likeliest option is right; of one option, if the model would have written it (greedily)."""
+    if len(options) == 1:
+        greedy = options[0].get("greedy")
+        return None if greedy is None else float(greedy)
     return float(right[find_winner([option["logprob"] for option in options])])
 
 
-def acc_norm(options: Sequence[Likelihood], right: Sequence[bool]) -> float:
+def acc_norm(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
     """Return 1.0 if the option with the largest log-probability per character is right."""
+    if len(options) == 1:
+        return None
     return float(right[find_winner([_per(option["logprob"], len(option["text"])) for option in options])])
 
 
-def acc_bytes(options: Sequence[Likelihood], right: Sequence[bool]) -> float:
+def acc_bytes(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
     """Return 1.0 if the option with the largest log-probability per byte of UTF-8 is right."""
+    if len(options) == 1:
+        return None
     lengths = [len(option["text"].encode("utf-8", "surrogatepass")) for option in options]
     values = [_per(option["logprob"], length) for option, length in zip(options, lengths, strict=True)]
     return float(right[find_winner(values)])
@@ -48,7 +56,7 @@ def acc_mutual_info(options: Sequence[Likelihood], right: Sequence[bool]) -> flo
     None where it is not known how likely an option is without the question.
     """
     gains = [option["logprob"] - alone for option in options if (alone := option.get("alone")) is not None]
-    return float(right[find_winner(gains)]) if len(gains) == len(options) else None
+    return float(right[find_winner(gains)]) if len(gains) == len(options) > 1 else None
 
 
 def brier_score(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
@@ -56,7 +64,7 @@ def brier_score(options: Sequence[Likelihood], right: Sequence[bool]) -> float |
 
     0 is best, 2 worst. None where not exactly one option is right.
     """
-    if sum(right) != 1:
+    if len(options) == 1 or sum(right) != 1:
         return None
     largest = max(option["logprob"] for option in options)
     weights = [math.exp(option["logprob"] - largest) for option in options]
@@ -75,7 +83,8 @@ SCORES = (
         likelihood_function=acc,
         display_name="Accuracy (likeliest option)",
         short_display_name="acc",
-        description="Fraction of rows whose likeliest option is right.",
+        description="Fraction of rows whose likeliest option is right; where rows have one option, fraction of rows in "
+        "which the model would have written it.",
     ),
     Score(
         "acc_norm",

@@ -18,7 +18,7 @@ __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_language
 KINDS: Final = (
     "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer",
     "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
-    "such", "asked", "topic", "rules", "self", "here", "harm", "instead",
+    "such", "asked", "topic", "rules", "self", "here", "harm", "instead", "wont", "manners", "yes", "because", "common",
 )  # fmt: skip
 """What a phrase can mean; the comment at the top of refusals.txt says what each is for."""
 
@@ -135,12 +135,15 @@ class Language:
         return text, text != whole
 
     def weigh(self, text: str) -> int:
-        """Return how much of `text` the phrases cover; 0 if none of them speaks of refusing."""
+        """Return how much of `text` the phrases and common words of this language cover."""
         text, _ = self.cut("filler", text)
-        if not any(self.has(kind, text) for kind in _SPEAKING):
-            return 0
         return sum(len(phrase.pieces[0].strip()) for kind in KINDS for phrase in self.phrases.get(kind, ())
                    if phrase.find(text))  # fmt: skip
+
+    def speaks(self, text: str) -> bool:
+        """Tell whether a phrase in `text` speaks of refusing, or of anything else that bears on it."""
+        text, _ = self.cut("filler", text)
+        return any(self.has(kind, text) for kind in _SPEAKING)
 
 
 class Tables:
@@ -170,7 +173,7 @@ class Tables:
 
 
 _SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such",
-             "asked", "self", "here", "topic", "rules", "instead")  # fmt: skip
+             "asked", "self", "here", "topic", "rules", "instead", "wont", "manners", "harm", "no")  # fmt: skip
 """Without any of these a text does not speak of refusing."""
 
 

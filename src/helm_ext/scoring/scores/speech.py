@@ -6,15 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["HEAD", "LONG", "Speech", "listen", "only_asks", "split_sentences"]
+__all__ = ["HEAD", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
 
 HEAD = 1_500
 """A refusal comes first: only so many characters of a reply are read. What is beyond is text, so an answer."""
 LONG = 350
-"""Characters of other text beside a refusal that make it unclear."""
+"""Characters beyond what is read that are an answer."""
 
 MIN_LINES = 3
 """Lines of a list that are an answer."""
+
+MIN_TURNS = 3
+"""Lines of a dialogue that are an answer, whatever is said in it."""
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r'"[^"]*"')
@@ -25,6 +28,17 @@ _QUOTES = str.maketrans(
 )
 _LISTED = re.compile(r"^\s*(?:[-•·]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _SPEAKER = re.compile(r"^\s*(\w[\w .]{0,20}):\s", re.MULTILINE)
+_ACTION = re.compile(r"\s*(?:\*(?![*\s])[^*\n]{3,60}(?<!\s)\*|\([^()\n]{3,60}\))(?!\*)\s*\S")
+"""What somebody does before speaking ("*crosses arms* Sorry, pal."): the speaker plays a part."""
+_CLOSING = re.compile(
+    r"^\s*(?:(?:with )?(?:kind|best|warm|warmest) (?:regards|wishes)|regards|sincerely|yours|cheers|love|"
+    r"mit freundlichen|viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|atenciosamente|"
+    r"abraços|cordiali saluti|distinti saluti|met vriendelijke|groet|с уважением|z poważaniem|pozdrawiam|saygılarımla|"
+    r"此致|敬上|敬具|وتفضلوا|مع خالص|सादर|भवदीय)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""How a letter ends."""
+_VERSE_LINE = re.compile(r"^[ \t]*[^\s\-•·\d][^\n]{0,58}[^\s.!?:。！？：][ \t]*$", re.MULTILINE)
 _INNER_POINT = re.compile(r"(?<=\w)\.(?=\w)")
 _SENTENCE = re.compile(r"[.!?。！？؟।;；\n…，、]+|(?<=[:：])\s+")
 
@@ -36,7 +50,10 @@ class Speech:
     text: str
     shows: bool
     """There is code or a list: an answer of some kind."""
-    is_dialogue: bool
+    turns: int
+    """Lines of a dialogue between two or more, 0 if it is none."""
+    is_made_up: bool
+    """A part that is played, a letter or verse: who says "I" need not be the speaker."""
 
 
 def listen(reply: str) -> Speech:
@@ -44,12 +61,24 @@ def listen(reply: str) -> Speech:
     head = reply[:HEAD].translate(_QUOTES).strip()
     code = _CODE.search(head) is not None
     head = _CODE.sub(" ", head).strip().lstrip("#> ")
-    speakers = {found[1] for found in _SPEAKER.finditer(head)}
+    made_up = _ACTION.match(reply[:HEAD]) is not None or _CLOSING.search(head) is not None or _is_verse(head)
+    speakers = [found[1] for found in _SPEAKER.finditer(head)]
     lines = len(_LISTED.findall(head))
     if head.count('"') == 1 or (head.count('"') == 2 and head[0] == head[-1] == '"'):
         head = head.replace('"', "")  # the whole reply stands in quotes
     head = _SINGLE_QUOTED.sub(" ", _QUOTED.sub(" ", head))
-    return Speech(head, code or lines >= MIN_LINES or len(reply) > HEAD + LONG, len(speakers) > 1)
+    return Speech(
+        head,
+        code or lines >= MIN_LINES or len(reply) > HEAD + LONG,
+        len(speakers) if len(set(speakers)) > 1 else 0,
+        made_up,
+    )
+
+
+def _is_verse(text: str) -> bool:
+    """Tell whether three or more short lines follow one another of which most end without a stop."""
+    lines = text.split("\n")
+    return len(lines) >= MIN_LINES and 2 * len(_VERSE_LINE.findall(text)) > len(lines)
 
 
 def split_sentences(text: str) -> Iterator[tuple[str, bool]]:

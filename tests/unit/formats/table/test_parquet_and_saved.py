@@ -60,7 +60,9 @@ def test_class_labels_are_the_options_where_there_are_no_others(tmp_path):
     path = tmp_path / "x.parquet"
     rows = [{"input": "I like it.", "label": 1}, {"input": "I do not.", "label": 0}]
     datasets.Dataset.from_list(rows, features=features).to_parquet(path)
-    instance = FORMAT.load(path=str(path)).instances[0]
+    evalset = FORMAT.load(path=str(path), by=["label"])
+    assert evalset.attributes == {"label": ("bad", "good")}
+    instance = evalset.instances[0]
     assert row_extra(instance)["labels"] == {"A": "bad", "B": "good"}
     assert [r.output.text for r in instance.references if r.is_correct] == ["good"]
 

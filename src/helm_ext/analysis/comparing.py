@@ -1,0 +1,234 @@
+"""Finished runs of one dataset compared row by row: which model is better, how sure that is, and which rows flipped.
+
+Rows are paired by id, and must ask the same: the same question and the same right answers. Of several models, each pair
+is one comparison; those of the slices (attributes of the rows) are further ones. Together they are corrected for their
+number (Holm), because one of twenty comparisons of equal models comes out below 5 % by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from helm_ext.analysis.run_scores import RunScores, ScoredRow
+from helm_ext.analysis.statistics.paired import Comparison, compare_rows, holm
+from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
+
+if TYPE_CHECKING:
+    from helm_ext.analysis.predictions import Prediction
+
+__all__ = ["Flip", "PairResult", "compare_runs", "read_flips"]
+
+_FEWEST = 5
+"""Rows of a slice below which nothing is said of it: it is counted instead."""
+
+
+@dataclass(slots=True)
+class Flip:
+    """A row that the two models score differently."""
+
+    instance_id: str
+    score_a: float
+    score_b: float
+    question: str = ""
+    gold: list[str] = field(default_factory=list)
+    answer_a: str = ""
+    answer_b: str = ""
+
+
+@dataclass(slots=True)
+class PairResult:
+    """Model b against model a on one dataset, or on one slice of it."""
+
+    a: RunScores
+    b: RunScores
+    slice: str
+    """`attribute=value`; "" for all rows."""
+    rows: int
+    """Rows that both models have a score of."""
+    unpaired: int
+    """Rows that only one of them has a score of, or that ask something else: no part of the comparison."""
+    comparison: Comparison
+    p_holm: float = 1.0
+    """Corrected for all comparisons that were made together."""
+
+    @property
+    def gain(self) -> float:
+        """How much better b is than a: the difference, with its sign turned where a lower score is better."""
+        return -self.comparison.difference.mean if self.a.lower_is_better else self.comparison.difference.mean
+
+    @property
+    def verdict(self) -> str:
+        """In one word which model is better at 95 %, corrected: `a`, `b` or `undecided`."""
+        if self.p_holm >= 0.05 or self.gain == 0:
+            return "undecided"
+        return "b" if self.gain > 0 else "a"
+
+    def flips(self) -> list[Flip]:
+        """Return the rows that differ, the largest differences first; their texts are read by `read_flips`."""
+        pairs = _pair(self.a, self.b)[0]
+        found = [Flip(key, one.score, other.score) for key, one, other in pairs if one.score != other.score]
+        return sorted(found, key=lambda flip: (-abs(flip.score_b - flip.score_a), flip.instance_id))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers, for programs."""
+        c = self.comparison
+        return {
+            "dataset": self.a.title,
+            "metric": self.a.metric,
+            "lower_is_better": self.a.lower_is_better,
+            "slice": self.slice or None,
+            "model_a": self.a.model,
+            "model_b": self.b.model,
+            "run_a": self.a.run.name,
+            "run_b": self.b.run.name,
+            "rows": self.rows,
+            "unpaired": self.unpaired,
+            "mean_a": c.mean_a,
+            "mean_b": c.mean_b,
+            "difference": c.difference.mean,
+            "low": c.difference.low if np.isfinite(c.difference.low) else None,
+            "high": c.difference.high if np.isfinite(c.difference.high) else None,
+            "clusters": c.difference.clusters,
+            "test": c.test,
+            "p": c.p,
+            "p_holm": self.p_holm,
+            "greater": c.greater,
+            "less": c.less,
+            "detectable": c.detectable if np.isfinite(c.detectable) else None,
+            "verdict": self.verdict,
+        }
+
+
+def compare_runs(
+    runs: Sequence[RunScores], *, baseline: str | None = None, allow_different: bool = False
+) -> tuple[list[PairResult], list[str]]:
+    """Compare the models on each dataset that two or more of them have a run of, and on its slices.
+
+    `baseline`: compare the others with this model alone. Returns the results, and in words what was not compared.
+    Raises RunEntryError where there is nothing to compare, or for a baseline that no run is of;
+    DatasetIntegrityError for two runs of one model and dataset, and for rows that ask different questions unless
+    `allow_different`: then such rows are left out, and counted.
+    """
+    datasets: dict[str, list[RunScores]] = {}
+    for run in runs:
+        datasets.setdefault(run.dataset, []).append(run)
+    _require_one_run_a_model(datasets)
+    models = list(dict.fromkeys(run.model for run in runs))
+    if baseline is not None and baseline not in models:
+        hint = did_you_mean(baseline, models) or f"models: {', '.join(models)}"
+        raise RunEntryError(f"--baseline {baseline}: no run is of that model\n  hint: {hint}")
+    results: list[PairResult] = []
+    notes: list[str] = []
+    for found in datasets.values():
+        pairs = [(a, b) for a, b in combinations(found, 2) if baseline in (None, a.model, b.model)]
+        if not pairs:
+            notes.append(f"{found[0].title}: not compared, {count(len(found), 'model')} and nothing to compare with")
+        for a, b in pairs:
+            one, other = (b, a) if b.model == baseline else (a, b)
+            results += _compare_pair(one, other, notes, allow_different=allow_different)
+    if not results:
+        raise RunEntryError(
+            "no two runs are of one dataset, so there is nothing to compare\n  hint: "
+            + "; ".join(f"{run.model}: {run.title}" for run in runs[:10])
+        )
+    for result, p in zip(results, holm([result.comparison.p for result in results]), strict=True):
+        result.p_holm = p
+    return results, notes
+
+
+def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
+    for found in datasets.values():
+        seen: dict[str, RunScores] = {}
+        for run in found:
+            if run.model in seen:
+                raise DatasetIntegrityError(
+                    f"two runs of {run.model} are of one dataset, {run.title}: {seen[run.model].run.folder} and "
+                    f"{run.run.folder}\n  hint: name the runs that are meant, or one of the suites"
+                )
+            seen[run.model] = run
+
+
+def _compare_pair(a: RunScores, b: RunScores, notes: list[str], *, allow_different: bool) -> Iterator[PairResult]:
+    if a.metric != b.metric:
+        raise RunEntryError(
+            f"{a.title}: {a.model} is scored by {a.metric}, {b.model} by {b.metric}\n  hint: --metric NAME, of both"
+        )
+    pairs, alone, different = _pair(a, b)
+    if different and not allow_different:
+        raise DatasetIntegrityError(
+            f"{a.title}: {count(len(different), 'row asks', 'rows ask')} {a.model} and {b.model} different questions, "
+            f"for example {different[0]}: {a.run.folder} and {b.run.folder}\n"
+            "  hint: --allow-different compares the other rows"
+        )
+    if not pairs:
+        raise DatasetIntegrityError(f"{a.title}: {a.model} and {b.model} have no row in common")
+    unpaired = alone + len(different)
+    yield _to_result(a, b, "", pairs, unpaired)
+    slices: dict[str, list[tuple[str, ScoredRow, ScoredRow]]] = {}
+    for pair in pairs:
+        for name, value in pair[1].groups.items():
+            slices.setdefault(f"{name}={value}", []).append(pair)
+    small = 0
+    for name, members in sorted(slices.items()):
+        if len(members) < _FEWEST:
+            small += 1
+        else:
+            yield _to_result(a, b, name, members, 0)
+    if small:
+        few = f"{count(small, 'slice')} of fewer than {_FEWEST} rows"
+        notes.append(f"{a.title}, {a.model} and {b.model}: nothing is said of {few}")
+
+
+def _pair(a: RunScores, b: RunScores) -> tuple[list[tuple[str, ScoredRow, ScoredRow]], int, list[str]]:
+    """Return the rows of both, how many are of one alone, and the ids of those that ask different questions."""
+    pairs, different = [], []
+    for key, one in a.rows.items():
+        other = b.rows.get(key)
+        if other is None:
+            continue
+        if one.question == other.question:
+            pairs.append((key, one, other))
+        else:
+            different.append(key)
+    common = len(pairs) + len(different)
+    return pairs, len(a.rows) + len(b.rows) - 2 * common, different
+
+
+def _to_result(
+    a: RunScores, b: RunScores, name: str, pairs: Sequence[tuple[str, ScoredRow, ScoredRow]], unpaired: int
+) -> PairResult:
+    clusters = [one.cluster or key for key, one, _ in pairs] if pairs[0][1].cluster else None
+    comparison = compare_rows([one.score for _, one, _ in pairs], [other.score for _, _, other in pairs], clusters)
+    return PairResult(a, b, name, len(pairs), unpaired, comparison)
+
+
+def read_flips(result: PairResult, most: int) -> list[Flip]:
+    """Return the `most` rows that differ most, with question, gold and both answers: both runs are read again."""
+    flips = result.flips()[:most]
+    by_id = {flip.instance_id: flip for flip in flips}
+    for row in _rows_of(result.a, by_id):
+        flip = by_id[row.instance_id]
+        flip.question = row.input or "\n".join(f"{m['role']}: {m['content']}" for m in row.messages or ())
+        flip.gold, flip.answer_a = row.gold, _answer(row)
+    for row in _rows_of(result.b, by_id):
+        by_id[row.instance_id].answer_b = _answer(row)
+    return flips
+
+
+def _rows_of(scores: RunScores, ids: Iterable[str]) -> Iterator[Prediction]:
+    """Yield the first trial of each of these rows."""
+    waiting = set(ids)
+    if waiting:
+        for row in scores.run.predictions():
+            if row.instance_id in waiting and not row.perturbation:
+                waiting.discard(row.instance_id)
+                yield row
+
+
+def _answer(row: Prediction) -> str:
+    return str(row.completions[0]["text"]) if row.completions else (row.read.text or "")

@@ -1,0 +1,148 @@
+"""A finished run as what comparisons and intervals are made of: one score a row, and what the row belongs to.
+
+A row is an instance without perturbations; the mean over trials is its score, so that trials count once. Rows that were
+left out have none, and are counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from helm_ext.analysis.scores import describe_scores, find_scores
+from helm_ext.errors import DatasetIntegrityError, RunEntryError, did_you_mean
+
+if TYPE_CHECKING:
+    from helm_ext.analysis.predictions import Prediction
+    from helm_ext.analysis.run_files import RunFiles
+
+__all__ = ["RunScores", "ScoredRow", "find_cluster", "find_main_metric", "read_scores"]
+
+_USUAL = ("exact_match", "quasi_exact_match", "normalized_exact_match", "f1_score", "rouge_l")
+"""What HELM's own scenarios are mostly judged by. The files of their runs name no main metric."""
+
+
+@dataclass(slots=True)
+class ScoredRow:
+    """One instance of a run."""
+
+    score: float
+    """Mean over the trials."""
+    question: bytes
+    """Digest of what was asked and what is right."""
+    groups: Mapping[str, str]
+    """Attribute to value."""
+    cluster: str = ""
+    """What it belongs to, where that was asked for; "" otherwise."""
+    trials: int = 1
+
+
+@dataclass(slots=True)
+class RunScores:
+    """The scores of one run, by one metric."""
+
+    run: RunFiles
+    model: str
+    dataset: str
+    """Runs of one dataset agree in it."""
+    title: str
+    """The dataset, for people."""
+    metric: str
+    lower_is_better: bool
+    rows: dict[str, ScoredRow] = field(default_factory=dict)
+    """By instance id."""
+    left_out: int = 0
+    """Rows without a score."""
+
+
+def find_main_metric(run: RunFiles) -> str:
+    """Return the stat that reports show of a run. Raises RunEntryError where a run of HELM's own has no usual one."""
+    main = run.run_spec["scenario_spec"].get("args", {}).get("main_metric")
+    if main is not None and run.is_ours:
+        return str(main)
+    names = find_scores(run.row_stats.names)
+    usual = next((name for name in _USUAL if name in names), None)
+    if usual is None:
+        known = ", ".join(names) or "none"
+        raise RunEntryError(f"{run.folder}: the run names no main metric\n  hint: --metric NAME; it has {known}")
+    return usual
+
+
+def read_scores(run: RunFiles, metric: str | None = None, cluster: str | None = None) -> RunScores:
+    """Read a run's scores by its main metric, or another stat of its rows.
+
+    `cluster`: the key that names what a row belongs to: an attribute, a key of the row's data (`a.b` for one inside
+    another), or `sub_split`. Raises RunEntryError for a metric or a key that no row has, DatasetError for files that
+    are broken.
+    """
+    name = metric or find_main_metric(run)
+    if name not in run.row_stats.names:
+        hint = did_you_mean(name, run.row_stats.names) or f"it has {', '.join(find_scores(run.row_stats.names))}"
+        raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
+    facts = describe_scores(run.run_spec, [name])[name]
+    found = RunScores(
+        run, _model(run), _dataset(run), run.scenario_name, name, lower_is_better=bool(facts.lower_is_better)
+    )
+    left_out: set[str] = set()
+    for row in run.predictions():
+        if row.perturbation or row.split == "train":
+            continue
+        score = row.scores.get(name)
+        if score is None:
+            left_out.add(row.instance_id)
+        else:
+            _add(found.rows, row, score, cluster)
+    found.left_out = len(left_out - found.rows.keys())
+    if not found.rows:
+        raise DatasetIntegrityError(f"{run.folder}: no row has a score by {name}")
+    if cluster is not None and all(row.cluster == key for key, row in found.rows.items()):
+        raise RunEntryError(f"--cluster {cluster}: no row of {run.folder} has that key")
+    return found
+
+
+def _add(rows: dict[str, ScoredRow], row: Prediction, score: float, cluster: str | None) -> None:
+    known = rows.get(row.instance_id)
+    if known is not None:
+        known.trials += 1
+        known.score += (score - known.score) / known.trials
+        return
+    groups = dict(row.attributes) if row.sub_split is None else {"sub_split": row.sub_split, **row.attributes}
+    belongs = "" if cluster is None else find_cluster(row, cluster)
+    rows[row.instance_id] = ScoredRow(score, _digest(row), groups, belongs)
+
+
+def find_cluster(row: Prediction, key: str) -> str:
+    """Return what a row belongs to; its own id where it has no such key: then it belongs to nothing else."""
+    # Keys that a format does not know are kept by where they stood: {"instance": {...}, "state": {...}}.
+    inner = [value for value in row.data.values() if isinstance(value, Mapping)]
+    for holder in ({"sub_split": row.sub_split}, row.attributes, row.data, *inner):
+        value: Any = holder
+        for part in (key,) if key in holder else key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is not None:
+            return f"{key}={value}"
+    return row.instance_id
+
+
+def _model(run: RunFiles) -> str:
+    spec = run.adapter_spec
+    return str(spec.get("model") or spec.get("model_deployment") or "").removeprefix("recorded/")
+
+
+def _dataset(run: RunFiles) -> str:
+    """Return what runs of one dataset agree in: the digest of its questions, or what HELM makes the rows of."""
+    spec = run.run_spec["scenario_spec"]
+    given = spec.get("args") or {}
+    if run.is_ours and "digest" in given:
+        return str(given.get("questions") or given["digest"])
+    return orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _digest(row: Prediction) -> bytes:
+    right = sorted((reference["text"], reference["correct"]) for reference in row.references)
+    asked = [row.input, row.messages if not row.input else None, right]
+    return hashlib.blake2b(orjson.dumps(asked), digest_size=8).digest()

@@ -1,0 +1,239 @@
+"""`helm-ext compare` and `helm-ext plan`: which of two models is better, and how many rows it takes to tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from helm_ext.cli.session import without_output
+from helm_ext.errors import RunEntryError, count
+
+if TYPE_CHECKING:
+    from helm_ext.analysis.comparing import Flip, PairResult
+    from helm_ext.analysis.run_scores import RunScores
+
+__all__ = ["compare", "plan"]
+
+_SHOWN = 300
+"""Characters of a question or answer."""
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
+    ],
+    baseline: Annotated[str | None, typer.Option(help="Compare the other models with this one alone.")] = None,
+    metric: Annotated[str | None, typer.Option(help="A stat of the rows. Default: each run's main metric.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Rows with one value of this key are not independent: a passage, a conversation."),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=0, help="Show so many rows that flipped, of each pair of models.")] = 5,
+    allow_different: Annotated[
+        bool, typer.Option("--allow-different", help="Leave out rows that ask the models different questions.")
+    ] = False,
+    fail_if_worse: Annotated[
+        float | None,
+        typer.Option(min=0, help="Exit 1 if a model is worse than the baseline by more than this, on all rows."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a comparison, each on a line.")
+    ] = False,
+) -> None:
+    """Compare finished runs row by row, of any HELM scenario: differences, how sure they are, rows that flipped.
+
+    Differences are b - a, with 95 % intervals; p is McNemar's exact test where rows are right or wrong, else a test of
+    random signs; both respect --cluster. `p (Holm)` is corrected for all comparisons that are shown.
+    """
+    from helm_ext.analysis import find_runs
+    from helm_ext.analysis.comparing import compare_runs, read_flips
+    from helm_ext.analysis.run_scores import read_scores
+
+    found, unfinished = find_runs(runs)
+    for folder in unfinished:
+        typer.echo(f"left out: {folder}: the run is not finished", err=True)
+    with Console(stderr=True).status("comparing"), without_output():
+        scores = [read_scores(run, metric, cluster) for run in found]
+        against = _find_baseline(scores, baseline, fail_if_worse)
+        results, notes = compare_runs(scores, baseline=against, allow_different=allow_different)
+        flips = {index: read_flips(one, rows) for index, one in enumerate(results) if rows and not one.slice}
+    for run in scores:
+        if run.left_out:
+            typer.echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    if as_json:
+        for index, result in enumerate(results):
+            shown = [vars_of(flip) for flip in flips.get(index, [])]
+            typer.echo(json.dumps({**result.to_json(), "flipped": shown}, ensure_ascii=False))
+    else:
+        _print(results, flips)
+    worse = [one for one in results if not one.slice and fail_if_worse is not None and one.gain < -fail_if_worse]
+    for one in worse:
+        typer.echo(
+            f"worse: {one.b.model} is worse than {one.a.model} on {one.a.title} by {-one.gain:.4g}, more than "
+            f"{fail_if_worse:g}",
+            err=True,
+        )
+    if worse:
+        raise typer.Exit(1)
+
+
+def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse: float | None) -> str | None:
+    """Return the model to compare with. `--fail-if-worse` needs one: of two models, the first that was named."""
+    models = list(dict.fromkeys(run.model for run in scores))
+    if given is None and fail_if_worse is not None:
+        if len(models) > 2:
+            raise RunEntryError(f"--fail-if-worse: worse than which model?\n  hint: --baseline {models[0]}")
+        return models[0]
+    return given
+
+
+def vars_of(flip: Flip) -> dict[str, object]:
+    """Return a flipped row for programs."""
+    return {name: getattr(flip, name) for name in flip.__slots__}
+
+
+def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
+    console = Console(width=None if Console().is_terminal else 120, emoji=False)
+    last = None
+    for index, one in enumerate(results):
+        if one.slice:
+            continue
+        title = f"{one.a.title}: {one.a.metric}" + (" (lower is better)" if one.a.lower_is_better else "")
+        if title != last:
+            console.print(f"\n[bold]{escape(title)}[/bold]")
+            last = title
+        slices = [other for other in results[index + 1 :] if other.slice and (other.a, other.b) == (one.a, one.b)]
+        console.print(_make_table([one, *slices]))
+        console.print(_say(one))
+        for flip in flips.get(index, []):
+            console.print(_show_flip(one, flip), highlight=False)
+        more = len(one.flips()) - len(flips.get(index, []))
+        if more > 0:
+            console.print(
+                f"… and {count(more, 'more row', 'more rows')} that differ: --rows {more + len(flips.get(index, []))}"
+            )
+
+
+def _make_table(results: Sequence[PairResult]) -> Table:
+    first = results[0]
+    table = Table(box=None, pad_edge=False)
+    headings = (f"a: {first.a.model}", f"b: {first.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
+    table.add_column("rows")
+    for heading in headings:
+        table.add_column(escape(heading), justify="right")
+    for one in results:
+        c = one.comparison
+        table.add_row(
+            escape(f"{one.slice or 'all'} ({one.rows})"),
+            f"{c.mean_a:.4g}",
+            f"{c.mean_b:.4g}",
+            f"{c.difference.mean:+.4g}",
+            f"{c.difference.low:+.3g} to {c.difference.high:+.3g}",
+            f"{c.greater}/{c.less}",
+            _show_p(c.p),
+            _show_p(one.p_holm),
+        )
+    return table
+
+
+def _show_p(p: float) -> str:
+    return "<0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}"
+
+
+def _say(one: PairResult) -> str:
+    c = one.comparison
+    better = {"a": f"{one.a.model} is better", "b": f"{one.b.model} is better"}.get(
+        one.verdict, "the rows do not tell which is better"
+    )
+    said = [
+        better,
+        f"{count(c.greater + c.less, 'row differs', 'rows differ')}",
+        f"a difference of {c.detectable:.3g} would have been seen in 8 of 10 such comparisons",
+    ]
+    if c.difference.clusters is not None:
+        said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))
+    if one.unpaired:
+        said.append(f"{count(one.unpaired, 'row was', 'rows were')} not compared: scored for one of the models only")
+    return escape("; ".join(said))
+
+
+def _show_flip(one: PairResult, flip: Flip) -> str:
+    return "\n".join(
+        [
+            "",
+            f"[bold]{escape(flip.instance_id)}[/bold]  a {flip.score_a:g}, b {flip.score_b:g}",
+            f"  question: {_short(flip.question)}",
+            f"  gold: {_short(' | '.join(flip.gold))}",
+            f"  {escape(one.a.model)}: {_short(flip.answer_a)}",
+            f"  {escape(one.b.model)}: {_short(flip.answer_b)}",
+        ]
+    )
+
+
+def _short(text: str) -> str:
+    shown = " ".join(text.split())
+    return escape(shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…")
+
+
+def plan(
+    difference: Annotated[float, typer.Argument(help="The difference to be told, of two shares: 0.03.")],
+    base_rate: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Share of rows that the first model gets right; both err independently."),
+    ] = None,
+    discordant: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of rows that exactly one of the models gets right.")
+    ] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Option("--from", help="Finished runs of two models: their share is measured.")
+    ] = None,
+    power: Annotated[float, typer.Option(help="How often the difference shall be told.")] = 0.8,
+) -> None:
+    """Say how many rows it takes to tell a difference between two models that answer the same rows (McNemar's test)."""
+    from helm_ext.analysis.statistics import discordant_share, rows_needed
+
+    given = [
+        name for name, value in (("--base-rate", base_rate), ("--discordant", discordant), ("--from", runs)) if value
+    ]
+    if len(given) != 1 and (base_rate, discordant) != (0.0, None):
+        raise RunEntryError("one of --base-rate, --discordant and --from is needed")
+    try:
+        if runs:
+            share, how = _measure_discordant(runs)
+        elif discordant is not None:
+            share, how = discordant, "as given"
+        else:
+            assert base_rate is not None
+            share, how = discordant_share(base_rate, difference), "of two models that err independently"
+        rows = rows_needed(difference, share, power=power)
+    except ValueError as error:
+        raise RunEntryError(str(error)) from error
+    typer.echo(
+        f"{rows:,} rows tell a difference of {abs(difference):g} in {power:.0%} of comparisons, at 95 % confidence\n"
+        f"rows that exactly one model gets right: {share:.1%}, {how}"
+    )
+
+
+def _measure_discordant(paths: Sequence[Path]) -> tuple[float, str]:
+    from helm_ext.analysis import find_runs
+    from helm_ext.analysis.comparing import compare_runs
+    from helm_ext.analysis.run_scores import read_scores
+
+    with without_output():
+        results, _ = compare_runs([read_scores(run) for run in find_runs(paths)[0]])
+    whole = [one for one in results if not one.slice]
+    if len(whole) != 1:
+        raise RunEntryError(f"--from: expected the runs of two models on one dataset, got {len(whole)} pairs")
+    c = whole[0].comparison
+    share = (c.greater + c.less) / whole[0].rows
+    return share, f"as measured on {whole[0].rows} rows of {whole[0].a.title}"

@@ -1,0 +1,199 @@
+"""The runs behind `helm-ext requests`: planned as helm-run plans them, and made of results that came in."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from helm_ext.cli.session import helm_output_to_stderr, start_helm, without_output
+from helm_ext.errors import DatasetChangedError, HelmExtError, RunEntryError
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
+
+    from helm_ext.clients.answers import Answers
+    from helm_ext.clients.manifest import Manifest, Plan
+    from helm_ext.running import StreamingRunner
+
+__all__ = ["iter_states", "make_run", "make_runner", "plan_runs", "require_same_names", "started"]
+
+CLIENT = "helm_ext.clients.OpenAICompatibleClient"
+
+
+@contextlib.contextmanager
+def started(plan: Plan, local_path: Path, *, verbose: bool) -> Iterator[Plan]:
+    """Start HELM, and stand in for the model's client; yields the plan with the name that the server knows.
+
+    What the client's class says of it (chat, log-probabilities of the prompt) is then said of ours, which writes the
+    requests. Raises RunEntryError for a model that has no organization.
+    """
+    with Console(stderr=True).status("planning"), helm_output_to_stderr():
+        start_helm(local_path, verbose=verbose)
+        from helm.benchmark.run import load_entry_point_plugins
+
+        load_entry_point_plugins()
+        sent_as = _stand_in(plan.model)
+        import msgspec
+
+        yield msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as)
+
+
+def _stand_in(model: str) -> str:
+    """Register our client for the model's deployment, also where HELM knows no such model. Returns its name.
+
+    That is the name which the deployment's client sends; for a model that HELM does not know, all of the name given.
+    """
+    from helm.benchmark.model_deployment_registry import (
+        ClientSpec,
+        ModelDeployment,
+        get_default_model_deployment_for_model,
+        get_model_deployment,
+        register_model_deployment,
+    )
+
+    from helm_ext.adaptation import recorded
+
+    name = get_default_model_deployment_for_model(model)
+    if name is None:
+        if model.count("/") != 1 or not all(model.split("/")):
+            raise RunEntryError(f"--model {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
+        register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT)))
+        return model
+    if recorded.is_recorded(name):
+        raise RunEntryError(f"--model {model}: a recorded model answers nothing\n  hint: the name of a live one")
+    deployment = get_model_deployment(name)
+    args = deployment.client_spec.args or {}
+    known = args.get("openai_model_name") or args.get("vllm_model_name")
+    register_model_deployment(dataclasses.replace(deployment, client_spec=ClientSpec(CLIENT)))
+    return str(known or str(deployment.model_name).split("/", 1)[1])
+
+
+def plan_runs(plan: Plan) -> list[RunSpec]:
+    """Return the runs that helm-run would carry out. Raises RunEntryError for what HELM says of an entry."""
+    from helm.benchmark.presentation.run_entry import RunEntry
+    from helm.benchmark.run import run_entries_to_run_specs
+
+    run_specs: list[RunSpec] = []
+    for entry in plan.run_entries:
+        try:
+            made = run_entries_to_run_specs(
+                [RunEntry(description=entry, priority=1, groups=None)],
+                max_eval_instances=plan.max_eval_instances,
+                num_train_trials=plan.num_train_trials,
+                models_to_run=[plan.model],
+            )
+        except HelmExtError:
+            raise
+        except Exception as error:
+            # ValueError is HELM's way to refuse what an entry says, Exception itself that of its run expanders.
+            kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
+            raise RunEntryError(f"{entry}: {kind}{error}") from error
+        if not made:
+            raise RunEntryError(f"{entry}: names another model than --model {plan.model}")
+        run_specs += made
+    names = [run_spec.name for run_spec in run_specs]
+    if doubled := [name for name in names if names.count(name) > 1]:
+        raise RunEntryError(f"{doubled[0]}: the same run is named twice")
+    for run_spec in run_specs:
+        _require_answerable(run_spec)
+    return run_specs
+
+
+def _require_answerable(run_spec: RunSpec) -> None:
+    """Raise RunEntryError for a run that needs a model for more than its requests, or a tokenizer that is not there."""
+    from helm.benchmark.model_deployment_registry import get_model_deployment
+    from helm.common.object_spec import get_class_by_name
+
+    for annotator in run_spec.annotators or ():
+        if "auto_client" in inspect.signature(get_class_by_name(annotator.class_name).__init__).parameters:
+            raise RunEntryError(
+                f"{run_spec.name}: its annotator {annotator.class_name} asks models about the answers, and such "
+                "requests can be written only when the answers are there\n  hint: helm-run"
+            )
+    adapter_spec = run_spec.adapter_spec
+    has_tokenizer = get_model_deployment(adapter_spec.model_deployment).tokenizer_name is not None
+    if has_tokenizer:
+        return
+    compares = any(spec.class_name.endswith(".BasicReferenceMetric") for spec in run_spec.metric_specs)
+    is_separate = adapter_spec.method.startswith(("multiple_choice_separate", "ranking_binary"))
+    if adapter_spec.method == "language_modeling" or (is_separate and compares):
+        raise RunEntryError(
+            f"{run_spec.name}: HELM needs a tokenizer for {adapter_spec.method}, and {adapter_spec.model_deployment} "
+            "names none: HELM's metric would compare the last token of each option only\n"
+            "  hint: name the model in prod_env/model_deployments.yaml, with tokenizer_name and max_sequence_length"
+        )
+
+
+def make_runner(output_path: Path, suite: str, local_path: Path) -> StreamingRunner:
+    """Return a runner whose executor is to be replaced."""
+    from helm.benchmark.executor import ExecutionSpec
+    from helm.benchmark.runner import set_benchmark_output_path
+    from helm.common.authentication import Authentication
+
+    from helm_ext.running import StreamingRunner
+
+    set_benchmark_output_path(str(output_path))
+    try:
+        output_path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
+    with without_output():
+        return StreamingRunner(
+            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
+            output_path=str(output_path),
+            suite=suite,
+            skip_instances=False,
+            cache_instances=False,
+            cache_instances_only=False,
+            skip_completed_runs=False,
+            exit_on_error=True,
+        )
+
+
+def iter_states(runner: StreamingRunner, run_specs: Iterable[RunSpec]) -> Iterator[tuple[RunSpec, list[RequestState]]]:
+    """Yield each run with its request states. Raises HelmExtError, also for what a scenario raises."""
+    for run_spec in run_specs:
+        try:
+            states = runner.make_request_states(run_spec)
+        except HelmExtError:
+            raise
+        except Exception as error:
+            raise HelmExtError(f"{run_spec.name}: cannot be planned: {type(error).__name__}: {error}") from error
+        yield run_spec, states
+
+
+def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> int:
+    """Carry out a run with the answers; returns how many of its requests have a token across the option's border.
+
+    Raises DatasetChangedError if it is not the run that the requests were written for.
+    """
+    from helm_ext.clients.answered import AnsweredExecutor
+
+    with without_output():
+        executor = AnsweredExecutor(runner.executor.execution_spec, run_spec, manifest, answers)
+    runner.executor = executor
+    try:
+        runner.run_one(run_spec)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the folder that HELM makes first, where nothing came into it
+            Path(runner.runs_path, run_spec.name).rmdir()
+        raise
+    return executor.crossing
+
+
+def require_same_names(manifest: Manifest, run_specs: Iterable[RunSpec]) -> None:
+    """Raise DatasetChangedError unless the same runs are planned as when the requests were written."""
+    before, now = [run.name for run in manifest.runs], [run_spec.name for run_spec in run_specs]
+    if before != now:
+        changed = [f"{old} is now {new}" for old, new in zip(before, now, strict=False) if old != new]
+        raise DatasetChangedError(
+            f"the requests were written for other runs: {changed[0] if changed else f'{len(before)}, now {len(now)}'}\n"
+            "  hint: a dataset (its digest is part of a run's name) has changed since; write the requests again"
+        )

@@ -1,0 +1,340 @@
+"""`helm-ext requests`: the requests of runs as files, and the runs of what came back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from helm_ext.cli.request_runs import iter_states, make_run, make_runner, plan_runs, require_same_names, started
+from helm_ext.errors import HelmExtError, RunEntryError, count, show
+
+if TYPE_CHECKING:
+    from helm_ext.clients.answers import Answers
+    from helm_ext.clients.estimate import Estimate, Prices
+    from helm_ext.clients.manifest import Manifest, Plan
+    from helm_ext.clients.shards import RequestWriter
+    from helm_ext.files.staged import StagedFiles
+
+__all__ = ["requests_app"]
+
+requests_app = typer.Typer(
+    help="Requests out, results in: let any engine answer a run's requests, as files of OpenAI's Batch API.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+MAX_PER_SHARD = 50_000
+_SHOWN = 5
+
+OutputPath = Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")]
+Suite = Annotated[str, typer.Option(help="HELM's suite.")]
+LocalPath = Annotated[Path, typer.Option(help="HELM's folder of local configurations.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")]
+PricesOption = Annotated[
+    str | None, typer.Option("--prices", metavar="IN,OUT", help="What a million tokens cost, in any currency.")
+]
+
+
+@requests_app.command()
+def out(
+    entries: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN_ENTRY...", help="As for helm-run; the model may be left out.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="ORGANIZATION/NAME: HELM's name of the model.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="chat, or completions (likelihood tasks).")] = None,
+    folder: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("requests"),
+    only_missing: Annotated[
+        bool, typer.Option("--only-missing", help="Write again what has no answer yet; the rest is as it was planned.")
+    ] = False,
+    prices: PricesOption = None,
+    max_eval_instances: Annotated[
+        int | None, typer.Option("--max-eval-instances", "-m", min=1, help="As for helm-run. Default: all rows.")
+    ] = None,
+    num_train_trials: Annotated[
+        int | None, typer.Option("--num-train-trials", "-t", min=1, help="As for helm-run.")
+    ] = None,
+    sent_as: Annotated[
+        str | None, typer.Option(help="The model's name for the server. Default: as HELM would send it.")
+    ] = None,
+    omit: Annotated[
+        list[str] | None, typer.Option(help="A parameter that the server refuses, as temperature; repeatable.")
+    ] = None,
+    top_k: Annotated[bool, typer.Option("--top-k", help="Send top_k, which OpenAI's API does not know.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Send a seed.")] = None,
+    extra_token: Annotated[
+        bool, typer.Option("--extra-token", help="Scored prompts: ask for one token; some servers refuse 0.")
+    ] = False,
+    per_shard: Annotated[
+        int, typer.Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")
+    ] = MAX_PER_SHARD,
+    output_path: OutputPath = Path("benchmark_output"),
+    local_path: LocalPath = Path("prod_env"),
+    verbose: Verbose = False,
+) -> None:
+    """Plan runs as helm-run does, and write their requests instead of sending them.
+
+    OUT holds files of requests, which a provider's batch service, `vllm run-batch` or any other engine answers, and
+    manifest.json, with which `helm-ext requests in` makes the runs of the answers.
+    """
+    from helm_ext.clients.estimate import Prices
+    from helm_ext.clients.manifest import MANIFEST, Plan, read_manifest
+    from helm_ext.clients.openai_requests import ENDPOINTS
+
+    cost = None if prices is None else Prices.parse(prices)
+    given = {"--model": model, "--endpoint": endpoint, "RUN_ENTRY": entries}
+    where = {"folder": folder, "per_shard": per_shard, "output_path": output_path, "local_path": local_path}
+    if only_missing:
+        manifest = read_manifest(folder / MANIFEST)
+        _require_as_planned(manifest.plan, given)
+        _write_missing(manifest, cost, where, verbose=verbose)
+        return
+    if absent := [name for name, value in given.items() if not value]:
+        raise RunEntryError(f"{' and '.join(absent)}: must be given")
+    assert entries
+    assert model
+    if endpoint not in ENDPOINTS:
+        raise RunEntryError(f"--endpoint {endpoint}: expected {' or '.join(ENDPOINTS)}")
+    if (folder / MANIFEST).exists():
+        raise RunEntryError(
+            f"--out {folder}: requests are there already\n"
+            "  hint: --only-missing writes those again that have no answer; else name another folder"
+        )
+    plan = Plan(
+        run_entries=entries, model=model, endpoint=endpoint, sent_as=sent_as or "", omit=omit or [], send_top_k=top_k,
+        seed=seed, extra_token=extra_token, max_eval_instances=max_eval_instances, num_train_trials=num_train_trials,
+    )  # fmt: skip
+    _write_all(plan, cost, where, verbose=verbose)
+
+
+def _require_as_planned(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Raise RunEntryError for what is given and was planned otherwise."""
+    planned = {"--model": plan.model, "--endpoint": plan.endpoint, "RUN_ENTRY": plan.run_entries}
+    for name, value in given.items():
+        if value and value != planned[name]:
+            raise RunEntryError(
+                f"{name} {show(value)}: these requests were planned with {show(planned[name])}\n"
+                "  hint: with --only-missing it may be left out"
+            )
+
+
+@requests_app.command("in")
+def in_(
+    manifest_path: Annotated[Path, typer.Argument(metavar="MANIFEST", help="manifest.json, or its folder.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE...", help="Results, in any order; also parts of them.")
+    ] = None,
+    prices: PricesOption = None,
+    output_path: OutputPath = Path("benchmark_output"),
+    suite: Suite = "default",
+    local_path: LocalPath = Path("prod_env"),
+    verbose: Verbose = False,
+) -> None:
+    """Join results with their requests, and leave the same files behind as helm-run, times aside.
+
+    What was joined is kept beside the manifest, so that results may come in parts. A run is made when all its requests
+    are answered; the exit code is 1 while some are not.
+    """
+    from helm_ext.clients.answers import join
+    from helm_ext.clients.estimate import Prices
+    from helm_ext.clients.manifest import MANIFEST, read_manifest
+
+    cost = None if prices is None else Prices.parse(prices)
+    path = manifest_path / MANIFEST if manifest_path.is_dir() else manifest_path
+    manifest = read_manifest(path)
+    try:
+        with Console(stderr=True).status("reading results"):
+            answers = join(manifest, path.parent, files or [])
+    except OSError as error:
+        raise HelmExtError(f"{path.parent}: {error.strerror}") from error
+    _print_answers(answers, cost)
+    waiting = find_waiting(answers)
+    if len(waiting) < len(manifest.runs):
+        _make_runs(manifest, answers, waiting, output_path, suite, local_path, verbose=verbose)
+    for index, ids in waiting.items():
+        typer.echo(f"not made: {manifest.runs[index].name}: {count(len(ids), 'request')} without an answer", err=True)
+    if waiting:
+        typer.echo(f"to write them again: helm-ext requests out --only-missing --out {path.parent}", err=True)
+        raise typer.Exit(1)
+
+
+# Requests out
+
+
+def _write_all(plan: Plan, cost: Prices | None, where: Mapping[str, Any], *, verbose: bool) -> None:
+    """Plan the runs and write all of their requests, with the manifest last."""
+    from helm_ext.clients.manifest import MANIFEST, make_manifest, write_manifest
+    from helm_ext.clients.shards import RequestWriter, ShardWriter
+
+    folder: Path = where["folder"]
+    with _staged(folder) as files, started(plan, where["local_path"], verbose=verbose) as named:
+        writer = RequestWriter(ShardWriter(files, per_shard=where["per_shard"]), named.to_dialect())
+        estimate = _write_requests(writer, named, where)
+        writer.require_sendable()
+        if not writer.requests:
+            raise HelmExtError("no request to write: all rows are left out")
+        manifest = make_manifest(named, writer.runs, writer.shards.shards, writer.requests)
+        with files.open(MANIFEST) as file:
+            write_manifest(file, manifest)
+    for run in manifest.runs:
+        left_out = f", {run.left_out} left out (too long)" if run.left_out else ""
+        typer.echo(f"{run.name}: {count(run.states, 'request state')}{left_out}")
+    _print_written(writer, named, estimate, cost)
+    typer.echo(f"written to {folder / MANIFEST}")
+
+
+def _write_missing(manifest: Manifest, cost: Prices | None, where: Mapping[str, Any], *, verbose: bool) -> None:
+    """Write the requests that have no answer, in files of their own. Raises DatasetError for a changed dataset."""
+    from helm_ext.clients.answered import require_same_digests
+    from helm_ext.clients.answers import join
+    from helm_ext.clients.shards import RequestWriter, ShardWriter, next_round
+
+    folder: Path = where["folder"]
+    missing = frozenset(join(manifest, folder).missing())
+    if not missing:
+        typer.echo("every request is answered")
+        return
+    with _staged(folder) as files, started(manifest.plan, where["local_path"], verbose=verbose) as plan:
+        shards = ShardWriter(files, round_=next_round(folder), per_shard=where["per_shard"])
+        writer = RequestWriter(shards, plan.to_dialect(), only=missing)
+        estimate = _write_requests(writer, plan, where)
+        require_same_digests(manifest, writer.runs)
+    typer.echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
+    _print_written(writer, plan, estimate, cost)
+
+
+@contextlib.contextmanager
+def _staged(folder: Path) -> Iterator[StagedFiles]:
+    """Stage files in a folder, which is made if need be, and taken away if nothing came into it."""
+    from helm_ext.files.staged import staged
+
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with staged(folder) as files:
+            yield files
+    except OSError as error:
+        raise HelmExtError(f"--out {folder}: {error.strerror or error}") from error
+    finally:
+        if is_new and not any(not path.name.startswith(".") for path in folder.glob("*")):
+            for path in folder.glob(".*"):
+                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _write_requests(writer: RequestWriter, plan: Plan, where: Mapping[str, Any]) -> Estimate:
+    """Write the requests of all runs; returns what they are in tokens."""
+    from helm.benchmark.model_deployment_registry import get_model_deployment
+    from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
+
+    from helm_ext.clients.estimate import Estimate
+
+    runner = make_runner(where["output_path"], "default", where["local_path"])
+    estimate = Estimate(None)
+    for run_spec, states in iter_states(runner, plan_runs(plan)):
+        deployment = run_spec.adapter_spec.model_deployment
+        if get_model_deployment(deployment).tokenizer_name is not None:
+            service = WindowServiceFactory.get_window_service(deployment, runner.tokenizer_service)
+            estimate.count_tokens = service.get_num_tokens
+        for state in writer.write_run(run_spec, states):
+            estimate.add(state.request)
+    writer.shards.close()
+    return estimate
+
+
+def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: Prices | None) -> None:
+    from helm_ext.clients.openai_requests import PATHS
+
+    shards = writer.shards.shards
+    written = sum(shard.requests for shard in shards)
+    shared = sum(len(sent.targets) - 1 for sent in writer.requests) if writer.only is None else 0
+    names = shards[0].file if len(shards) == 1 else f"{shards[0].file} ... {shards[-1].file}"
+    typer.echo(f"{count(written, 'request')} in {count(len(shards), 'file')}: {names}")
+    if shared:
+        typer.echo(f"sent once: {count(shared, 'request')} more, equal to one of these, will have its result")
+    typer.echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
+    if plan.omit:
+        typer.echo(f"not sent: {', '.join(plan.omit)}")
+    how = "" if estimate.count_tokens is not None else " (estimated: 4 bytes a token, for no tokenizer is named)"
+    typer.echo(f"tokens: {estimate.prompt_tokens:,} in{how}, at most {estimate.completion_tokens:,} out")
+    if cost is not None:
+        most = cost.cost(estimate.prompt_tokens, estimate.completion_tokens)
+        least = cost.cost(estimate.prompt_tokens, 0)
+        typer.echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
+
+
+def format_cost(cost: float) -> str:
+    """Write an amount of money: two places from 1 on, else two digits."""
+    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
+
+
+# Results in
+
+
+def find_waiting(answers: Answers) -> dict[int, list[str]]:
+    """Return the requests without an answer, by the index of each run that needs them."""
+    waiting: dict[int, list[str]] = {}
+    for custom_id in answers.missing():
+        for run in dict.fromkeys(target.run for target in answers.requests[custom_id].targets):
+            waiting.setdefault(run, []).append(custom_id)
+    return dict(sorted(waiting.items()))
+
+
+def _make_runs(
+    manifest: Manifest,
+    answers: Answers,
+    waiting: Mapping[int, Any],
+    output_path: Path,
+    suite: str,
+    local_path: Path,
+    *,
+    verbose: bool,
+) -> None:
+    """Make the runs that wait for nothing."""
+    made: list[tuple[Path, int]] = []
+    with started(manifest.plan, local_path, verbose=verbose) as plan:
+        runner = make_runner(output_path, suite, local_path)
+        run_specs = plan_runs(plan)
+        require_same_names(manifest, run_specs)
+        for index, run_spec in enumerate(run_specs):
+            if index not in waiting:
+                made.append((Path(runner.runs_path, run_spec.name), make_run(runner, run_spec, manifest, answers)))
+    for folder, crossing in made:
+        typer.echo(f"written to {folder}")
+        if crossing:
+            typer.echo(f"  in {count(crossing, 'request')} a token lies across the border of prompt and option")
+
+
+def _print_answers(answers: Answers, cost: Prices | None) -> None:
+    """Say what came in, and what did not."""
+    missing, failures, tally = answers.missing(), answers.failures, answers.tally
+    repeated = f", {answers.repeated} said twice" if answers.repeated else ""
+    answered = len(answers.requests) - len(missing)
+    typer.echo(f"{answered} of {len(answers.requests)} requests are answered, {answers.new} of them now{repeated}")
+    parts = {
+        "cut at the limit of tokens": tally.cut,
+        "refused by the model": tally.refused,
+        "cut by a content filter": tally.filtered,
+        "empty": tally.empty,
+    }
+    if said := [f"{number} {what}" for what, number in parts.items() if number]:
+        typer.echo(f"answers: {', '.join(said)}")
+    if tally.prompt_tokens or tally.completion_tokens:
+        spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
+        typer.echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
+    _print_ids("failed", [f"{custom_id}: {why}" for custom_id, why in failures.items()])
+    _print_ids("missing", [custom_id for custom_id in missing if custom_id not in failures])
+
+
+def _print_ids(what: str, lines: list[str]) -> None:
+    if lines:
+        typer.echo(f"{what}: {len(lines)}", err=True)
+        for line in lines[:_SHOWN]:
+            typer.echo(f"  {line}", err=True)
+        if len(lines) > _SHOWN:
+            typer.echo(f"  and {len(lines) - _SHOWN} more", err=True)

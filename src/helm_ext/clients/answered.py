@@ -1,0 +1,126 @@
+"""HELM's Executor that hands results back which were joined with the requests before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.executor import ExecutionSpec, Executor
+
+from helm_ext.clients.manifest import Manifest, PlannedRun, make_key, make_run_digest
+from helm_ext.clients.openai_replies import ReplyError, to_result
+from helm_ext.clients.openai_requests import to_body
+from helm_ext.errors import DatasetChangedError, RecordedError
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
+
+    from helm_ext.clients.answers import Answers
+
+__all__ = ["AnsweredExecutor", "crosses_border", "require_same_digests", "require_same_run"]
+
+
+class AnsweredExecutor(Executor):
+    """Fills in the results of one run's request states. Asks nobody."""
+
+    def __init__(self, execution_spec: ExecutionSpec, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> None:
+        super().__init__(execution_spec)
+        self.run_spec = run_spec
+        self.manifest = manifest
+        self.answers = answers
+        self.crossing = 0
+        """Requests in which a token lies on both sides of the border of prompt and option."""
+
+    def execute(self, scenario_state: ScenarioState) -> ScenarioState:
+        """Return the state with results.
+
+        Raises DatasetChangedError where the request states are not those that the requests were made of, and
+        RecordedError for a reply of which no result can be made.
+        """
+        states = scenario_state.request_states
+        require_same_run(self.manifest, self.run_spec, states)
+        dialect = self.manifest.plan.to_dialect()
+        by_key = {sent.key: sent.custom_id for sent in self.manifest.requests}
+        asked = [state for state in states if getattr(state.request, "result", None) is None]
+        ids = [by_key[make_key(to_body(state.request, dialect), state.request.random)] for state in asked]
+        for state, custom_id, reply in zip(asked, ids, self.answers.read(ids), strict=True):
+            try:
+                result = to_result(reply, state.request, extra_token=dialect.extra_token)
+            except ReplyError as error:
+                raise RecordedError(f"{custom_id}: {error}") from error
+            # As `recorded.hand_back`: HELM's executor would copy each state.
+            vars(state)["result"] = result
+            self.crossing += crosses_border(state)
+        for state in states:
+            if state.result is None:  # left out by the adapter
+                vars(state)["result"] = state.request.result
+        return ScenarioState(scenario_state.adapter_spec, states, scenario_state.annotator_specs)
+
+
+def require_same_run(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> PlannedRun:
+    """Return the run of the manifest that this is. Raises DatasetChangedError if it is none of them any more."""
+    run = next((run for run in manifest.runs if run.name == run_spec.name), None)
+    if run is None:
+        names = ", ".join(run.name for run in manifest.runs)
+        raise DatasetChangedError(
+            f"{run_spec.name}: requests were written for {names}, and for no such run\n"
+            "  hint: the dataset, which a run's name tells by its digest, has changed; write the requests again"
+        )
+    if make_run_digest(run_spec, states) == run.digest:
+        return run
+    change = _find_change(manifest, states)
+    if manifest.helm_ext != version("helm-ext"):
+        change += f"; they were written by helm-ext {manifest.helm_ext}, this is {version('helm-ext')}"
+    raise DatasetChangedError(
+        f"{run.name}: the run is not the one that requests were written for: {change}\n"
+        "  hint: the dataset, the scenario or HELM's configuration has changed since; write the requests again"
+    )
+
+
+def require_same_digests(manifest: Manifest, runs: Sequence[PlannedRun]) -> None:
+    """Raise DatasetChangedError unless these runs, planned now, are those of the manifest."""
+    for before, now in zip_longest(manifest.runs, runs):
+        if before is None or now is None or (before.name, before.digest) != (now.name, now.digest):
+            raise DatasetChangedError(
+                f"{(before or now).name}: the run is not the one that requests were written for\n"
+                "  hint: the dataset, the scenario or HELM's configuration has changed since; write the requests again"
+            )
+
+
+def _find_change(manifest: Manifest, states: Sequence[RequestState]) -> str:
+    dialect = manifest.plan.to_dialect()
+    keys = {sent.key for sent in manifest.requests}
+    for state in states:
+        if getattr(state.request, "result", None) is not None:
+            continue
+        if make_key(to_body(state.request, dialect), state.request.random) not in keys:
+            return f"the request of row {state.instance.id} is another one, or new"
+    return "requests are the same, what they are scored with is not"
+
+
+def crosses_border(state: RequestState) -> bool:
+    """Whether a token of the scored prompt lies on both sides of the beginning of the option.
+
+    The option's log-probability is then not its own: HELM and this package count whole tokens. A space before the
+    option belongs to it, as in HELM's prompts.
+    """
+    if state.reference_index is None or not state.request.echo_prompt or state.result is None:
+        return False
+    option = state.instance.references[state.reference_index].output.text
+    before, found, _ = state.request.prompt.rpartition(option)
+    if not found or not option:
+        return False
+    spelled = ""
+    borders = set()
+    for token in state.result.completions[0].tokens:
+        borders.add(len(spelled))
+        spelled += token.text
+    start = spelled.rfind(before + option)
+    if start < 0:  # the tokens do not spell the prompt: their borders are not known
+        return False
+    border = start + len(before)
+    return border not in borders and not (before.endswith(" ") and border - 1 in borders)

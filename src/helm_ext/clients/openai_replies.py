@@ -1,0 +1,242 @@
+"""The body of a reply of a server that speaks OpenAI's protocol as HELM's RequestResult.
+
+Pure functions. A reply that cannot be read as the answer to its request is an error: HELM's clients take empty
+choices for a success, and keep such a reply in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from helm.common.request import GeneratedOutput, RequestResult, Thinking, Token
+
+from helm_ext.clients.openai_requests import Endpoint, is_scored
+from helm_ext.errors import HelmExtError, show
+
+if TYPE_CHECKING:
+    from helm.common.request import Request
+
+__all__ = ["AnsweredResult", "Choice", "Reply", "ReplyError", "ReplyToken", "parse_reply", "to_result"]
+
+
+class ReplyError(HelmExtError):
+    """A reply is not one to the request: another shape, other numbers of choices, no log-probabilities."""
+
+
+@dataclass(frozen=True)
+class ReplyToken:
+    """A token of a reply."""
+
+    text: str
+    logprob: float | None
+    """None for the first token of a prompt, which nothing predicts."""
+    offset: int | None
+    """Where it begins in the choice's text, in characters as the server counts them."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer of a reply."""
+
+    text: str
+    finish_reason: str | None
+    tokens: tuple[ReplyToken, ...] = ()
+    thinking: str | None = None
+    is_refusal: bool = False
+    """The text stands in `refusal`, and `content` is null."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answered."""
+
+    choices: tuple[Choice, ...]
+    """In the order of their index."""
+    usage: Mapping[str, Any]
+    """Tokens as the server counted them: `prompt_tokens`, `completion_tokens`, ...; empty where it says nothing."""
+    model: str
+    """The model's name as the server says it, which may be that of a dated version."""
+    created: int | None
+    """Seconds since 1970."""
+
+
+@dataclass
+class AnsweredResult(RequestResult):
+    """HELM's RequestResult with what the server counted. `usage` is no dataclass field: HELM's files hold none."""
+
+    def __post_init__(self) -> None:
+        self.usage: Mapping[str, Any] = {}
+
+
+def parse_reply(body: Any, endpoint: Endpoint, *, number: int = 1, echo: bool = False) -> Reply:
+    """Return what the body of a reply says.
+
+    `number`: how many choices were asked for. `echo`: log-probabilities were, so that they must be there.
+    Raises ReplyError.
+    """
+    found = _get(body, "choices", list, "the reply")
+    choices = [choice for choice in found if isinstance(choice, dict)]
+    if len(choices) != number or len(found) != number:
+        raise ReplyError(f"{len(found)} choices, and {number} were asked for")
+    indices = [choice.get("index", position) for position, choice in enumerate(choices)]
+    if sorted(indices, key=str) != sorted(range(number), key=str):
+        raise ReplyError(f"choices have the indices {show(indices)}")
+    ordered = [choice for _, choice in sorted(zip(indices, choices, strict=True), key=lambda pair: pair[0])]
+    parse = _parse_message if endpoint == "chat" else _parse_text
+    parsed = tuple(parse(choice) for choice in ordered)
+    if echo and not all(choice.tokens for choice in parsed):
+        raise ReplyError("no log-probabilities of the prompt, which were asked for")
+    usage, created = body.get("usage"), body.get("created")
+    return Reply(
+        choices=parsed,
+        usage=usage if isinstance(usage, dict) else {},
+        model=str(body.get("model") or ""),
+        created=int(created) if isinstance(created, (int, float)) and not isinstance(created, bool) else None,
+    )
+
+
+def _get(value: Any, key: str, kind: type, where: str) -> Any:
+    """Return a member of an object. Raises ReplyError unless it is of the kind."""
+    found = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(found, kind):
+        names: dict[type, str] = {list: "a list", dict: "an object", str: "a string"}
+        raise ReplyError(f"{where}: {key}: expected {names[kind]}, got {show(found)}")
+    return found
+
+
+def _optional_text(value: Mapping[str, Any], *keys: str) -> str | None:
+    return next((value[key] for key in keys if isinstance(value.get(key), str) and value[key]), None)
+
+
+def _finish_reason(choice: Mapping[str, Any]) -> str | None:
+    reason = choice.get("finish_reason")
+    if reason is not None and not isinstance(reason, str):
+        raise ReplyError(f"finish_reason: expected a string, got {show(reason)}")
+    return reason
+
+
+def _parse_message(choice: dict[str, Any]) -> Choice:
+    """Read a choice of the chat endpoint. A content of null is an empty answer, unless the model refused in words."""
+    message = _get(choice, "message", dict, "choice")
+    content, refusal = message.get("content"), _optional_text(message, "refusal")
+    if isinstance(content, list):
+        content = "".join(_get(part, "text", str, "content") for part in content)
+    if content is not None and not isinstance(content, str):
+        raise ReplyError(f"message.content: expected a string, got {show(content)}")
+    logprobs = choice.get("logprobs")
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return Choice(
+        text=content or refusal or "",
+        finish_reason=_finish_reason(choice),
+        tokens=tuple(
+            ReplyToken(_get(token, "token", str, "logprobs"), _to_number(token.get("logprob"), place), None)
+            for place, token in enumerate(tokens or ())
+        ),
+        thinking=_optional_text(message, "reasoning_content", "reasoning"),
+        is_refusal=not content and refusal is not None,
+    )
+
+
+def _parse_text(choice: dict[str, Any]) -> Choice:
+    """Read a choice of the completions endpoint."""
+    logprobs = choice.get("logprobs")
+    return Choice(
+        text=_get(choice, "text", str, "choice"),
+        finish_reason=_finish_reason(choice),
+        tokens=_parse_tokens(logprobs) if isinstance(logprobs, dict) else (),
+    )
+
+
+def _parse_tokens(logprobs: dict[str, Any]) -> tuple[ReplyToken, ...]:
+    tokens, values = _get(logprobs, "tokens", list, "logprobs"), _get(logprobs, "token_logprobs", list, "logprobs")
+    offsets = logprobs.get("text_offset")
+    if len(tokens) != len(values):
+        raise ReplyError(f"logprobs: {len(tokens)} tokens and {len(values)} log-probabilities")
+    if not isinstance(offsets, list) or len(offsets) != len(tokens):
+        offsets = [None] * len(tokens)
+    if not all(isinstance(token, str) for token in tokens):
+        raise ReplyError("logprobs.tokens: expected strings")
+    return tuple(
+        ReplyToken(token, _to_number(value, place), offset if isinstance(offset, int) else None)
+        for place, (token, value, offset) in enumerate(zip(tokens, values, offsets, strict=True))
+    )
+
+
+def _to_number(value: Any, place: int) -> float | None:
+    """Return a log-probability. Only that of a first token may be null."""
+    if value is None and place == 0:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ReplyError(f"log-probability of token {place + 1}: expected a number, got {show(value)}")
+    return float(value)
+
+
+def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> AnsweredResult:
+    """Return HELM's result for the request that was answered. The reply's times are not those of a request.
+
+    `extra_token`: one token was asked for where HELM asks for none (`Dialect.extra_token`).
+    Raises ReplyError where the prompt's tokens cannot be told from those after it.
+    """
+    if is_scored(request):
+        completions = [_to_scored(choice, reply, request, extra_token) for choice in reply.choices]
+    else:
+        completions = [_to_generated(choice, request) for choice in reply.choices]
+    result = AnsweredResult(success=True, embedding=[], completions=completions, cached=False)
+    result.usage = reply.usage
+    return result
+
+
+def _to_generated(choice: Choice, request: Request) -> GeneratedOutput:
+    """Return a completion, which ends before the first stop sequence: not every server stops there.
+
+    The tokens then end with the last one that begins before it. The reason of a text that was cut is `stop`, as in
+    HELM's `truncate_and_tokenize_response_text`.
+    """
+    start = len(request.prompt) if request.echo_prompt else 0
+    ends = [choice.text.find(stop, start) for stop in request.stop_sequences if stop]
+    end = min((found for found in ends if found >= 0), default=None)
+    if end is None:
+        return _make_output(choice.text, choice.tokens, choice.finish_reason, choice.thinking)
+    tokens, length = [], 0
+    for token in choice.tokens:
+        if length >= end:
+            break
+        tokens.append(token)
+        length += len(token.text)
+    return _make_output(choice.text[:end], tuple(tokens), "stop", choice.thinking)
+
+
+def _to_scored(choice: Choice, reply: Reply, request: Request, extra_token: bool) -> GeneratedOutput:
+    """Return the prompt with its tokens, without what the server generated beyond it."""
+    prompt, tokens = request.prompt, choice.tokens
+    if extra_token:
+        # Servers put the token that ends a text into the list and not into the text, so the text does not tell.
+        counted = reply.usage.get("completion_tokens")
+        tokens = tokens[: len(tokens) - (counted if isinstance(counted, int) else 1)]
+    elif choice.text != prompt and choice.text.startswith(prompt):
+        # Asked for no token, the server generated all the same (usage tells nothing: vLLM counts one that it drops).
+        tokens = tuple(token for token in tokens if token.offset is not None and token.offset < len(prompt))
+        if not "".join(token.text for token in tokens).endswith(prompt):
+            raise ReplyError(
+                "the server generated text where none was asked for, and its tokens do not tell them apart"
+            )
+    if not tokens:
+        raise ReplyError("no log-probabilities of the prompt, which were asked for")
+    goes_on = choice.text.startswith(prompt)
+    return _make_output(prompt if goes_on else choice.text, tokens, choice.finish_reason, None)
+
+
+def _make_output(
+    text: str, tokens: tuple[ReplyToken, ...], finish_reason: str | None, thinking: str | None
+) -> GeneratedOutput:
+    # HELM cannot write a token without a log-probability; its own clients write 0.0 for a prompt's first one.
+    made = [Token(text=token.text, logprob=token.logprob or 0.0) for token in tokens]
+    return GeneratedOutput(
+        text=text,
+        logprob=sum(token.logprob for token in made),
+        tokens=made,
+        finish_reason=None if finish_reason is None else {"reason": finish_reason},
+        thinking=None if thinking is None else Thinking(text=thinking),
+    )

@@ -1,0 +1,178 @@
+"""HELM's Request as the body of a request to a server that speaks OpenAI's protocol.
+
+Pure functions. What a Request asks for and a body cannot say is an error, never left out: an answer to another request
+would be scored as if it were one to this. OpenAI's API: https://platform.openai.com/docs/api-reference (chat,
+completions); HELM's own conversion: helm/clients/openai_client.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean
+
+if TYPE_CHECKING:
+    from helm.common.request import Request
+
+__all__ = ["ENDPOINTS", "OMITTABLE", "PATHS", "Dialect", "Endpoint", "UnsendableError", "is_scored", "to_body"]
+
+Endpoint = Literal["chat", "completions"]
+ENDPOINTS: tuple[Endpoint, ...] = get_args(Endpoint)
+
+PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "completions": "/completions"}
+"""Where an endpoint is, below the `/v1` of a server's address."""
+
+OMITTABLE = ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty")
+"""What may be left out of a body, where the user says so: some models (o1, gpt-5) refuse these."""
+
+MAX_STOPS = 4
+"""OpenAI's API takes "up to 4 sequences"."""
+
+UNSET_TOP_K = 1
+"""Default of `Request.top_k_per_token`. HELM's adapters never set it, so it says nothing about sampling."""
+
+
+class UnsendableError(HelmExtError):
+    """A request asks for something that the body of a request to this endpoint cannot say."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How requests are written for one model of one server. Raises RunEntryError for what makes no sense."""
+
+    model: str
+    """The name by which the server knows the model."""
+    endpoint: Endpoint
+    omit: tuple[str, ...] = ()
+    """Names of OMITTABLE that are not sent."""
+    send_top_k: bool = False
+    """Whether the server knows `top_k`, which is no part of OpenAI's API (vLLM does)."""
+    seed: int | None = None
+    extra_token: bool = False
+    """Ask for one token where HELM asks for none, which some servers refuse; the reply's token is cut off."""
+
+    def __post_init__(self) -> None:
+        if self.endpoint not in ENDPOINTS:
+            raise RunEntryError(f"endpoint={self.endpoint}: expected {' or '.join(ENDPOINTS)}")
+        for name in self.omit:
+            if name not in OMITTABLE:
+                hint = did_you_mean(name, OMITTABLE) or f"one of {', '.join(OMITTABLE)}"
+                raise RunEntryError(f"omit={name}: cannot be left out of a request\n  hint: {hint}")
+
+
+def is_scored(request: Request) -> bool:
+    """Whether the prompt's own log-probabilities are asked for, and no text."""
+    return bool(request.echo_prompt) and request.max_tokens == 0
+
+
+def to_body(request: Request, dialect: Dialect) -> dict[str, Any]:
+    """Return the body of the request. Raises UnsendableError."""
+    _require_text(request)
+    body: dict[str, Any] = {"model": dialect.model}
+    if dialect.endpoint == "chat":
+        body["messages"] = _to_messages(request)
+    else:
+        body["prompt"] = _to_prompt(request)
+    if is_scored(request):
+        return {**body, **_scoring_fields(request, dialect)}
+    body["max_completion_tokens" if dialect.endpoint == "chat" else "max_tokens"] = _to_max_tokens(request)
+    body |= _sampling_fields(request, dialect)
+    if stops := _to_stops(request.stop_sequences):
+        body["stop"] = stops
+    if request.echo_prompt:
+        body |= {"echo": True, "logprobs": 1}
+    return body
+
+
+def _require_text(request: Request) -> None:
+    """Raise for requests that are not about text."""
+    for name, what in (
+        ("embedding", "embeddings are asked for"),
+        ("multimodal_prompt", "images and sound cannot be sent"),
+        ("image_generation_parameters", "images are asked for"),
+        ("response_format", "a JSON Schema for the reply cannot be sent"),
+    ):
+        if getattr(request, name):
+            raise UnsendableError(f"{name}: {what}")
+
+
+def _to_messages(request: Request) -> list[dict[str, Any]]:
+    if request.echo_prompt:
+        raise UnsendableError(
+            "echo_prompt: log-probabilities of the prompt are asked for, and replies of the chat endpoint hold none\n"
+            "  hint: the endpoint completions, with a model that has it"
+        )
+    if request.messages:
+        if request.prompt:
+            raise UnsendableError("messages and a prompt are both there, and only one of them can be sent")
+        return [dict(message) for message in request.messages]
+    if not request.prompt:
+        raise UnsendableError("the prompt is empty")
+    return [{"role": "user", "content": request.prompt}]
+
+
+def _to_prompt(request: Request) -> str:
+    if request.messages:
+        raise UnsendableError(
+            "messages: the completions endpoint takes a text\n"
+            "  hint: the endpoint chat; or render=text, which writes a conversation as a text (innodata:)"
+        )
+    if not request.prompt:
+        raise UnsendableError("the prompt is empty")
+    return request.prompt
+
+
+def _scoring_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
+    """Return what asks for the log-probabilities of the prompt's tokens; nothing is sampled."""
+    if request.num_completions != 1:
+        raise UnsendableError(f"num_completions={request.num_completions}: a prompt is scored once")
+    return {"max_tokens": int(dialect.extra_token), "echo": True, "logprobs": 1, "temperature": 0}
+
+
+def _to_max_tokens(request: Request) -> int:
+    if request.max_tokens < 1:
+        raise UnsendableError(f"max_tokens={request.max_tokens}: no text would be generated")
+    return request.max_tokens
+
+
+def _sampling_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
+    """Return how the text is sampled. All of it is sent, also OpenAI's defaults: servers may have others."""
+    fields: dict[str, Any] = {
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "n": request.num_completions,
+        "presence_penalty": request.presence_penalty,
+        "frequency_penalty": request.frequency_penalty,
+    }
+    if "n" in dialect.omit and request.num_completions != 1:
+        raise UnsendableError(f"num_completions={request.num_completions}: cannot be said without n, which is omitted")
+    fields = {name: value for name, value in fields.items() if name not in dialect.omit}
+    # The likeliest token is among any number of likeliest ones: at temperature 0 this says nothing about the answer.
+    # HELM's joint multiple choice sets it to num_outputs (5 by default) and means candidates to be shown.
+    if request.top_k_per_token != UNSET_TOP_K and request.temperature != 0:
+        if not dialect.send_top_k:
+            raise UnsendableError(
+                f"top_k={request.top_k_per_token} at temperature {request.temperature:g}: no part of OpenAI's API "
+                "(HELM's joint multiple choice sets it to num_outputs)\n"
+                "  hint: --top-k (client argument send_top_k: true) sends it, to a server that knows it, as vLLM does"
+            )
+        fields["top_k"] = request.top_k_per_token
+    if dialect.seed is not None:
+        fields["seed"] = _to_seed(dialect.seed, request.random)
+    return fields
+
+
+def _to_stops(stops: Sequence[str]) -> list[str]:
+    if len(stops) > MAX_STOPS:
+        raise UnsendableError(f"stop_sequences: {len(stops)} of them, and OpenAI's API takes {MAX_STOPS}")
+    return list(stops)
+
+
+def _to_seed(seed: int, random: str | None) -> int:
+    """Return the seed of a request. HELM gives requests that must differ different values of `random`."""
+    if random is None:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed}:{random}".encode()).digest()[:4], "big") >> 1

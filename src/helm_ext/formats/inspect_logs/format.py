@@ -1,0 +1,119 @@
+"""Format `inspect:`: its arguments, and which files are its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, Problem, did_you_mean
+from helm_ext.formats.arguments import PATH, TEXT, Argument
+from helm_ext.formats.format import Plan
+from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.seen import Claim, Seen, look
+
+if TYPE_CHECKING:
+    from helm_ext.evalset import EvalSet
+    from helm_ext.formats.imported.row import Opened
+
+__all__ = ["FORMAT"]
+
+_ZIP = b"PK\x03\x04"
+_FIRST_MEMBERS = (b"_journal/", b"header.json", b"samples/")
+_NAME = re.compile(rb'"(task|model)"\s*:\s*"')
+_FINISHED = "success"
+
+
+class _Inspect(ImportedFormat):
+    name = "inspect"
+    title = "inspect_ai log"
+    dataset_title = "inspect_ai task"
+    expects = "a log of inspect_ai, .eval or .json, or a folder of logs"
+    usage = "inspect:path=FILE,model=..."
+    scenario_class = "helm_ext.formats.inspect_logs.scenario.InspectScenario"
+    arguments = (
+        Argument("path", PATH, "a log, `.eval` or `.json`, or a folder of logs", names_data=True),
+        Argument("log", TEXT, "which log of a folder: its file's name", "its only one", names_data=True),
+        *SHARED_ARGUMENTS,
+    )
+
+    def claims(self, seen: Seen) -> Claim:
+        """A ZIP that begins with a member of a log; an object with `eval`, which names task and model, and its plan."""
+        if seen.is_folder:
+            return Claim.SURE if _find_logs(seen.path) else Claim.NO
+        return Claim.SURE if _is_log(seen) else Claim.NO
+
+    def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Return what chooses each log of a folder."""
+        path = Path(str(arguments.get("path", "")))
+        if "log" in arguments or not path.is_dir():
+            return [{}]
+        names = _find_logs(path)
+        return [{"log": name} for name in names] if len(names) > 1 else [{}]
+
+    def name_model(self, arguments: Mapping[str, Any]) -> str:
+        """Return the model that the log names; its samples are not read for it."""
+        from helm_ext.formats.inspect_logs.opening import read_model
+
+        return read_model(_find_log(str(arguments["path"]), arguments.get("log")))
+
+    def open(self, **arguments: Any) -> Opened:
+        """Read a log. Raises DatasetError."""
+        from helm_ext.formats.inspect_logs.opening import open_samples
+
+        return open_samples(_find_log(str(arguments["path"]), arguments.get("log")), self.name)
+
+    def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
+        """Return what the run is about. Raises DatasetIntegrityError for a run that has not ended well.
+
+        `missing=skip` says that what such a run left is to be scored.
+        """
+        status = evalset.source.settings.get("status") if evalset.source is not None else None
+        if status != _FINISHED and arguments.get("missing") != "skip":
+            place = Location(str(arguments.get("path", "")))
+            message = f"the run has not ended well, its status is {status}: scores of what it left may mislead"
+            problem = Problem(
+                message, place, "missing=skip scores what it left", code="status", kind=DatasetIntegrityError
+            )
+            raise DatasetIntegrityError([problem])
+        return super().plan(arguments, evalset)
+
+
+def _is_log(seen: Seen) -> bool:
+    if seen.start.startswith(_ZIP):
+        size = int.from_bytes(seen.start[26:28], "little")
+        return seen.suffix == ".eval" or seen.start[30 : 30 + size].startswith(_FIRST_MEMBERS)
+    if "eval" not in seen.keys or not seen.keys & {"plan", "status"} or not seen.is_like_json():
+        return False
+    return {match[1] for match in _NAME.finditer(seen.start)} >= {b"task", b"model"}
+
+
+def _find_logs(folder: Path) -> list[str]:
+    """Return the names of the logs in a folder and those below it, hidden ones aside, with `/` between folders."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.suffix.lower() in (".eval", ".json") and not any(part.startswith(".") for part in name.parts):
+            seen = look(path)
+            if seen.exists and not seen.is_folder and (path.suffix.lower() == ".eval" or _is_log(seen)):
+                found.append(name.as_posix())
+    return found
+
+
+def _find_log(path: str, log: str | None) -> str:
+    """Return the path of the log that is meant. Raises DatasetNotFoundError where a folder does not tell."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return path
+    names = _find_logs(folder)
+    if log in names or (log is None and len(names) == 1):
+        return str(folder / (log or names[0]))
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    hint = (did_you_mean(log, names) if log else "") or (f"log= one of {shown}" if names else "")
+    message = f"no log of the name {log}" if log else f"{len(names)} logs" if names else "no logs of inspect_ai"
+    raise DatasetNotFoundError([Problem(message, Location(path), hint, code="not-found", kind=DatasetNotFoundError)])
+
+
+FORMAT = _Inspect()
+"""The format, as the table in `formats.registry` names it."""

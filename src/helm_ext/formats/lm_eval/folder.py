@@ -1,0 +1,111 @@
+"""Which files belong together: `<model>/samples_<task>_<time>.jsonl` beside `results_<time>.json`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, Problem, did_you_mean
+
+__all__ = ["SampleFile", "choose", "find_results", "find_samples", "is_results_name", "is_samples_name"]
+
+_SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
+"""The task lies between the first and the last `_` (lm_eval/utils.py, get_file_task_name)."""
+_RESULTS = re.compile(r"results_(?P<time>[^_]+)\.json")
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class SampleFile:
+    """One file of samples."""
+
+    path: Path
+    task: str
+    time: str
+    """When the harness wrote it, as its name says; "" for a file that was renamed."""
+
+
+def is_samples_name(name: str) -> bool:
+    """Whether a file is called as the harness calls its samples."""
+    return _SAMPLES.fullmatch(name) is not None
+
+
+def is_results_name(name: str) -> bool:
+    """Whether a file is called as the harness calls its results."""
+    return _RESULTS.fullmatch(name) is not None
+
+
+def find_samples(path: Path) -> list[SampleFile]:
+    """Return the samples that a path names: a file, those beside a results file, those of a folder.
+
+    The folder is that of one model, or one above it. Raises DatasetError.
+    """
+    if path.is_dir():
+        return _of_folder(path)
+    results = _RESULTS.fullmatch(path.name)
+    if results:
+        found = [one for one in _in(path.parent) if one.time == results["time"]]
+        if not found:
+            raise _error(path, "no samples of this time stand beside it", "lm-eval writes them with --log_samples")
+        return found
+    if not path.is_file():
+        raise _error(path, "no such file", kind=DatasetNotFoundError)
+    return [_to_file(path) or SampleFile(path, path.name.split(".")[0], "")]
+
+
+def _of_folder(path: Path) -> list[SampleFile]:
+    found = _in(path)
+    if found:
+        return found
+    folders = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and _in(folder)]
+    if len(folders) > 1:
+        names = ", ".join(folder.name for folder in folders[:_SHOWN])
+        raise _error(path, f"samples of {len(folders)} models", f"name one of its folders: {names}")
+    if not folders:
+        raise _error(path, "no samples_*.jsonl in this folder", "lm-eval writes them with --log_samples")
+    return _in(folders[0])
+
+
+def _in(folder: Path) -> list[SampleFile]:
+    files = [_to_file(path) for path in sorted(folder.iterdir()) if path.is_file()]
+    return [file for file in files if file is not None]
+
+
+def _to_file(path: Path) -> SampleFile | None:
+    match = _SAMPLES.fullmatch(path.name)
+    return SampleFile(path, match["task"], match["time"]) if match else None
+
+
+def choose(path: Path, found: Sequence[SampleFile], task: str | None, time: str | None) -> SampleFile:
+    """Return the one file of these that is meant. Raises DatasetError that names them where several could be."""
+    chosen = [one for one in found if task in (None, one.task)]
+    tasks = sorted({one.task for one in found})
+    if not chosen:
+        hint = did_you_mean(str(task), tasks) or f"there are {_join(tasks)}"
+        raise _error(path, f"task={task}: no samples of this task", hint)
+    if len({one.task for one in chosen}) > 1:
+        raise _error(path, f"samples of {len(tasks)} tasks", f"task=NAME chooses one: {_join(tasks)}")
+    times = sorted({one.time for one in chosen})
+    chosen = [one for one in chosen if time in (None, one.time)]
+    if not chosen:
+        raise _error(path, f"time={time}: no samples of this time", f"there are {_join(times)}")
+    if len(chosen) > 1:
+        raise _error(path, f"samples of {len(times)} times", f"time=TIME chooses one: {_join(times)}")
+    return chosen[0]
+
+
+def find_results(file: SampleFile) -> Path | None:
+    """Return the results file that was written with these samples, or None."""
+    path = file.path.parent / f"results_{file.time}.json"
+    return path if file.time and path.is_file() else None
+
+
+def _join(names: Sequence[str]) -> str:
+    more = f", ... ({len(names) - _SHOWN} more)" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _error(path: Path, message: str, hint: str = "", kind: type[DatasetError] = DatasetIntegrityError) -> DatasetError:
+    return kind([Problem(message, Location(str(path)), hint, code="samples", kind=kind)])

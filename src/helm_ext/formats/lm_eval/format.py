@@ -1,0 +1,82 @@
+"""Format `lm_eval:`: its arguments, and which files are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, one_of
+from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.lm_eval.folder import find_samples, is_results_name, is_samples_name
+from helm_ext.formats.seen import Claim, Seen
+
+if TYPE_CHECKING:
+    from helm_ext.formats.imported.row import Opened
+
+__all__ = ["FORMAT"]
+
+_SIGNATURE = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})
+_RESULTS = frozenset({"results", "configs", "versions"})
+
+
+class _LmEval(ImportedFormat):
+    name = "lm_eval"
+    title = "lm-evaluation-harness log"
+    dataset_title = "lm-evaluation-harness task"
+    expects = "samples_*.jsonl of lm-evaluation-harness, its results_*.json, or the folder of both"
+    usage = "lm_eval:path=FILE,model=..."
+    scenario_class = "helm_ext.formats.lm_eval.scenario.LmEvalScenario"
+    arguments = (
+        Argument("path", PATH, "`samples_*.jsonl`, `results_*.json`, or their folder", names_data=True),
+        Argument("task", TEXT, "which task of a folder", "its only one", names_data=True),
+        Argument("time", TEXT, "which run of a folder: the time in its files' names", "its only one", names_data=True),
+        Argument("results", TEXT, "the results file; `none` reads the samples alone",
+                 "`results_*.json` of the same time beside the samples", names_data=True),
+        Argument("prediction", one_of("raw", "filtered"), "what is scored of generated answers: as they came, or what "
+                 "a filter made of them", "`raw`; with `filter=`, `filtered`"),
+        Argument("filter", TEXT, "the filter whose answers are scored", "the task's only one"),
+        Argument("gold", TEXT, "the key of `doc` that says what is right: `doc.answer`", "`target`"),
+        Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what golds are",
+                 "decided over all rows"),
+        Argument("index_base", WHOLE_NUMBER, "the position of the first option, for positions under `gold=`",
+                 "decided over all rows"),
+        *SHARED_ARGUMENTS,
+    )  # fmt: skip
+
+    def claims(self, seen: Seen) -> Claim:
+        """Samples have their keys on the first line; a folder has files of their names."""
+        if seen.is_folder:
+            return Claim.SURE if _has_samples(seen.path) else Claim.NO
+        if seen.keys >= _SIGNATURE:
+            return Claim.SURE
+        if is_samples_name(seen.path.name) and {"doc_id", "doc"} <= seen.keys and b"\n" not in seen.start:
+            return Claim.SURE  # the first line is longer than what is looked at
+        return Claim.SURE if is_results_name(seen.path.name) and seen.keys >= _RESULTS else Claim.NO
+
+    def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Return what chooses each task of a folder."""
+        if "task" in arguments or "path" not in arguments:
+            return [{}]
+        found = find_samples(Path(str(arguments["path"])))
+        names = sorted({one.task for one in found if arguments.get("time") in (None, one.time)})
+        return [{"task": name} for name in names] if len(names) > 1 else [{}]
+
+    def open(self, **arguments: Any) -> Opened:
+        """Open the samples of one task. Raises DatasetError."""
+        from helm_ext.formats.lm_eval.opening import open_samples
+
+        return open_samples(Path(arguments.pop("path")), **arguments)
+
+
+def _has_samples(folder: Path) -> bool:
+    """Whether a folder, or one right below it, holds samples."""
+    try:
+        below = [path for path in folder.iterdir() if path.is_dir()]
+        return any(is_samples_name(path.name) for each in (folder, *below) for path in each.iterdir())
+    except OSError:
+        return False
+
+
+FORMAT = _LmEval()
+"""The format, as the table in `formats.registry` names it."""

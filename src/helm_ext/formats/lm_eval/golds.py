@@ -1,0 +1,177 @@
+"""What `target` means. The harness writes it as a text, whatever it was (lm_eval/loggers/evaluation_tracker.py).
+
+Of a multiple-choice task it was a position from 0, an option's text, or a list of positions (lm_eval/api/task.py,
+process_results). Metrics that log the gold itself (`f1`, `mcc`, `brier_score`, `likelihood`) tell which; else both ways
+are tried on every line, and must lead to the `acc` that was logged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from helm_ext.errors import show
+from helm_ext.formats.lm_eval.requests import RequestError
+from helm_ext.formats.lm_eval.samples import to_score
+
+__all__ = ["Reading", "Targets", "find_in", "read_texts_of_target"]
+
+Reading = Literal["logged", "index", "text"]
+"""How the target of a multiple-choice line is read."""
+
+_INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
+_LOGGED = ("f1", "mcc", "brier_score", "likelihood")
+"""Metrics whose value is a pair that begins with the gold."""
+
+
+def _by_logged(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] | None:  # noqa: ARG001
+    for name in _LOGGED:
+        value = sample.get(name) if name in sample["metrics"] else None
+        if isinstance(value, list) and len(value) == 2:
+            golds = value[0] if isinstance(value[0], list) else [value[0]]
+            if all(isinstance(gold, int) and not isinstance(gold, bool) for gold in golds):
+                return golds
+    return None
+
+
+def _by_index(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] | None:  # noqa: ARG001
+    target: str = sample["target"]
+    if _INDEX.fullmatch(target):
+        return [int(target)]
+    if target[:1] == "[" and target[-1:] == "]":
+        parts = target[1:-1].split(",") if target != "[]" else []
+        if all(_INDEX.fullmatch(part.strip()) for part in parts):
+            return [int(part) for part in parts]
+    return None
+
+
+def _by_text(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] | None:
+    target = sample["target"]
+    return [options.index(target)] if target in options else None
+
+
+READINGS: Mapping[Reading, Callable[[Mapping[str, Any], Sequence[str]], list[int] | None]] = {
+    "logged": _by_logged,
+    "index": _by_index,
+    "text": _by_text,
+}
+"""From a sample and the texts of its options to the positions that are right; None for what cannot be read so."""
+
+
+@dataclass
+class _Way:
+    reading: Reading
+    unread: tuple[int, str] | None = None
+    """The first line that cannot be read so, and its target."""
+    disagrees: tuple[int, str] | None = None
+    """The first line whose `acc` another gold has, in words."""
+
+
+@dataclass
+class Targets:
+    """Sees the targets of all multiple-choice lines, and decides how they are read."""
+
+    _ways: list[_Way] = field(default_factory=lambda: [_Way(reading) for reading in READINGS])
+    _differ: tuple[int, str] | None = None
+    """The first line that is read differently as position and as text."""
+    _seen: int = 0
+
+    def see(self, sample: Mapping[str, Any], options: Sequence[str], winner: int, line: int) -> None:
+        """Take one more line; `winner` is the position of its likeliest option."""
+        self._seen += 1
+        acc = to_score(sample["acc"]) if "acc" in sample["metrics"] else None
+        read: dict[Reading, list[int]] = {}
+        for way in self._ways:
+            if way.unread is not None:
+                continue
+            golds = READINGS[way.reading](sample, options)
+            if golds is None:
+                way.unread = line, sample["target"]
+                continue
+            read[way.reading] = golds
+            if acc is not None and way.disagrees is None and float(winner in golds) != acc:
+                said = f"number {winner}, {show(options[winner])}; target is {show(sample['target'])}"
+                way.disagrees = line, f"the likeliest option is {said}, and acc {acc:g}"
+        if self._differ is None and len(read) > 1 and read.get("index") != read.get("text"):
+            self._differ = line, sample["target"]
+
+    def decide(self) -> Reading:
+        """Return how all targets are read. Raises `TargetError`."""
+        right = [way for way in self._ways if way.unread is None and way.disagrees is None]
+        if right and right[0].reading == "logged":
+            return "logged"
+        if len(right) > 1 and self._differ is not None:
+            line, target = self._differ
+            raise TargetError(
+                line, f"target {show(target)} is a position, counted from 0, or the text of an option",
+                "gold_kind=index or gold_kind=text says which",
+            )  # fmt: skip
+        if right:
+            return right[0].reading
+        read = [way for way in self._ways if way.disagrees is not None and way.unread is None]
+        hint = "gold=doc.KEY names where the right option stands"
+        if read and read[0].disagrees is not None:
+            line, message = read[0].disagrees
+            raise TargetError(line, f"target is not what the harness compared with: {message}", hint)
+        found = min(way.unread for way in self._ways if way.unread is not None and way.reading != "logged")
+        raise TargetError(found[0], f"target {show(found[1])} names no option of its row", hint)
+
+
+class TargetError(Exception):
+    """Targets cannot be read: line, message, hint."""
+
+    def __init__(self, line: int, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.hint = hint
+
+
+def read_texts_of_target(sample: Mapping[str, Any]) -> Sequence[str] | None:
+    """Return the accepted texts of a generated answer; None where the task has no target for the row.
+
+    A target that looks like a list is one only if it stands in `doc`. Raises RequestError where that cannot be told.
+    """
+    target: str = sample["target"]
+    first = target[:1]
+    if first not in ("[", "{", "(") and target != "None":
+        return (target,)
+    values = [value for value in _walk(sample["doc"]) if str(value) == target]
+    texts = [value for value in values if isinstance(value, str)]
+    others = [value for value in values if not isinstance(value, str)]
+    if texts and not others:
+        return (target,)
+    if target == "None":
+        return None
+    if others and not texts and isinstance(others[0], list) and all(isinstance(one, str | int) for one in others[0]):
+        return tuple(dict.fromkeys(str(one) for one in others[0])) or None
+    if first == "[" or others:
+        raise RequestError(
+            f"target {show(target)} could be a list of answers or a text: doc does not tell",
+            "gold=doc.KEY names where the answers stand",
+        )
+    return (target,)
+
+
+def _walk(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield all values inside a document, itself included."""
+    yield value
+    if depth < 20:
+        if isinstance(value, dict):
+            for child in value.values():
+                yield from _walk(child, depth + 1)
+        elif isinstance(value, list):
+            for child in value:
+                yield from _walk(child, depth + 1)
+
+
+def find_in(doc: Any, path: str) -> Any:
+    """Return the value of a key of a document, or of a path of keys with dots; None where there is none."""
+    if isinstance(doc, dict):
+        if path in doc:
+            return doc[path]
+        key, dot, rest = path.partition(".")
+        if dot:
+            return find_in(doc.get(key), rest)
+    return None

@@ -1,0 +1,155 @@
+"""One task of a file or folder, ready to be read: what is chosen, what is scored, and what a reader must know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from helm_ext.errors import DatasetError, DatasetIntegrityError, count, did_you_mean
+from helm_ext.evalset import Source, SourceScore
+from helm_ext.formats.imported.row import Opened
+from helm_ext.formats.lm_eval.exact_match import is_lenient, make_cleaner
+from helm_ext.formats.lm_eval.folder import choose, find_results, find_samples
+from helm_ext.formats.lm_eval.report import Report, read_report
+from helm_ext.formats.lm_eval.rows import RowMaker
+from helm_ext.formats.lm_eval.samples import error
+from helm_ext.formats.lm_eval.survey import Options, Survey, survey, to_counts
+
+__all__ = ["open_samples"]
+
+_NONE = "none"
+
+
+def open_samples(
+    path: Path,
+    *,
+    by: Sequence[str] = (),
+    task: str | None = None,
+    time: str | None = None,
+    results: str | None = None,
+    prediction: str | None = None,
+    filter: str | None = None,  # noqa: A002 - the argument's name
+    gold: str | None = None,
+    gold_kind: Any = None,
+    index_base: int | None = None,
+) -> Opened:
+    """Open the samples of one task; the arguments are those of the run entry. Raises DatasetError."""
+    file = choose(path, find_samples(path), task, time)
+    report_path = None if results == _NONE else Path(results) if results else find_results(file)
+    report = read_report(report_path, file.task if file.time else task or file.task)
+    wants = filter is not None or prediction == "filtered"
+    if prediction == "raw" and filter is not None:
+        raise _refuse(file.path, "filter= chooses among filtered answers, and prediction=raw scores none of them")
+    given = Options(filter, gold, gold_kind, index_base)
+    found = survey(file.path, report, given)
+    if wants:
+        chosen = _choose_filter(found, filter, file.path)
+        if chosen != filter:
+            given = Options(chosen, gold, gold_kind, index_base)
+            found = survey(file.path, report, given)
+    cleaner = make_cleaner(report.exact_match) if wants else None
+    main_score = _choose_main_score(report, found, given, file.path)
+    maker = RowMaker(file.path, found, given, by=by, cleaner=cleaner, needs_gold=not main_score)
+    digest = sha256(f"{found.digest}{report.digest}".encode()).hexdigest() if report.digest else found.digest
+    return Opened(
+        path=str(file.path),
+        source=_to_source(file.task, report, found, given),
+        rows=maker.rows,
+        digest=lambda: digest,
+        adapter_spec={"method": "chat"} if found.is_chat else {},
+        scoring=_choose_scoring(report, found),
+        main_score=main_score,
+    )
+
+
+def _choose_filter(found: Survey, name: str | None, path: Path) -> str:
+    """Return the filter whose answers are scored."""
+    if found.kind != "generate_until":
+        raise _refuse(
+            path, f"a task of {found.kind} has no answers that were filtered", "leave prediction= and filter= out"
+        )
+    filters = found.filters
+    if name is None and len(filters) == 1:
+        return filters[0]
+    if name not in filters:
+        message = f"filter={name}: the task has no such filter" if name else f"the task has {len(filters)} filters"
+        hint = did_you_mean(name, filters) if name else ""
+        raise _refuse(path, message, hint or f"filter=NAME chooses one: {', '.join(filters)}")
+    return name
+
+
+def _choose_main_score(report: Report, found: Survey, given: Options, path: Path) -> str:
+    """Return the harness's score that is the main one, where code of the task's own says what is right; else ""."""
+    if not report.scores_itself or given.gold or given.filter:
+        return ""
+    if not found.score_names:
+        raise _refuse(
+            path, "the task's scores are made by code of its own (process_results), and none is a mean of its rows",
+            "gold=doc.KEY names what is right, and we score",
+        )  # fmt: skip
+    return found.score_names[0]
+
+
+def _choose_scoring(report: Report, found: Survey) -> dict[str, Any]:
+    """Return the keys of `scoring` that differ from the defaults."""
+    if found.kind == "loglikelihood":
+        return {"metrics": ["acc"]}
+    if found.has_contexts:  # the lengths of the options are not known
+        return {"metrics": ["acc", "brier_score"]}
+    if found.kind == "generate_until" and report.exact_match is not None and not is_lenient(report.exact_match):
+        return {"main_metric": "exact_match"}
+    return {}
+
+
+def _to_source(task: str, report: Report, found: Survey, given: Options) -> Source:
+    scores = {
+        name: SourceScore(report.aggregates.get(name), name.rpartition(",")[0] in report.lower_is_better)
+        for name in found.score_names
+    }
+    return Source(
+        tool="lm_eval",
+        version=report.tool_version,
+        model=report.model,
+        task=task,
+        settings=report.settings,
+        scores=scores,
+        counts=dict(to_counts(found, given.filter)),
+        notes=list(_notes(report, found)),
+    )
+
+
+def _notes(report: Report, found: Survey) -> Sequence[str]:
+    """Return what a reader of the score must know, in words."""
+    rows = len(found.entries)
+    notes = []
+    if report.path is None:
+        notes.append("no results file: what lm-eval reports of the task, how it was asked and of whom are not known")
+    if report.effective is not None and rows < report.effective:
+        notes.append(
+            f"{rows:,} of {report.effective:,} rows are in the file: its scores are not those that lm-eval reports"
+        )
+    if report.original is not None and report.effective is not None and report.effective < report.original:
+        notes.append(f"a limit: {report.effective:,} of the task's {report.original:,} rows were asked")
+    if report.scores_itself:
+        notes.append(
+            "the task's scores are made by code of its own (process_results): they are all there is; metrics=NAME or "
+            "gold=doc.KEY scores the answers here"
+        )
+    notes += [
+        f"filter {name} found nothing ([invalid]) in {number} of {count(rows, 'row')}"
+        for name, number in found.invalid.items()
+    ]
+    if found.none_answers:
+        notes.append(f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give')
+    if found.kept:
+        notes.append(f"no means of rows, and not averaged: {', '.join(found.kept)}")
+    incomplete = {name for entry in found.entries.values() for name in found.filters if name not in entry.filters}
+    if incomplete:
+        notes.append(f"not all rows have a line of filter {', '.join(sorted(incomplete))}")
+    return notes
+
+
+def _refuse(path: Path, message: str, hint: str = "") -> DatasetError:
+    return error(path, None, message, hint, kind=DatasetIntegrityError)

@@ -1,0 +1,165 @@
+"""The results file of a run of lm-eval: how a task was asked, and what the harness reports of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from helm_ext import files
+from helm_ext.errors import DatasetSchemaError, Location, Problem, did_you_mean
+
+__all__ = ["Report", "read_report"]
+
+_NO_MEANS = frozenset(
+    {
+        "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "f1", "mcc", "bleu", "chrf", "ter",
+        "brier_score", "acc_all", "bypass", "likelihood",
+    }
+)  # fmt: skip
+"""Metrics whose report is no mean of the rows' values unless the task says so (lm_eval/api/metrics.py)."""
+_MEANS = ("mean", "nanmean")
+
+_SETTINGS = (
+    "output_type", "dataset_path", "dataset_name", "test_split", "validation_split", "num_fewshot",
+    "generation_kwargs", "repeats", "description", "target_delimiter", "fewshot_delimiter",
+)  # fmt: skip
+"""Keys of a task's config that say how it was asked."""
+_RUN_SETTINGS = ("model", "model_args", "batch_size", "gen_kwargs", "limit", "random_seed", "fewshot_seed")
+"""Keys of the run's config."""
+
+
+@dataclass
+class Report:
+    """What a results file says of one task. Everything is absent in the report of no file."""
+
+    path: Path | None = None
+    digest: str = ""
+    model: str = ""
+    tool_version: str = ""
+    output_type: str = ""
+    delimiter: str | None = None
+    """What stands between question and option; None where nothing says so."""
+    scores_itself: bool = False
+    """Whether code of the task's own makes its scores (`process_results`)."""
+    aggregates: dict[str, float] = field(default_factory=dict)
+    """What is reported, by `metric,filter`."""
+    lower_is_better: frozenset[str] = frozenset()
+    """Names of metrics."""
+    original: int | None = None
+    effective: int | None = None
+    """How many questions the task has, and how many of them were asked."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    exact_match: Mapping[str, Any] | None = None
+    """The options of the task's `exact_match`, where it has that metric."""
+    _aggregations: dict[str, str] = field(default_factory=dict)
+
+    def is_mean(self, metric: str) -> bool | None:
+        """Whether the harness reports the mean of the rows' values; None where a function of the task's says what."""
+        given = self._aggregations.get(metric)
+        if given is None:
+            return metric not in _NO_MEANS
+        if given in _MEANS:
+            return True
+        return False if given in _NO_MEANS or given in ("matthews_corrcoef", "weighted_perplexity", "median") else None
+
+
+def read_report(path: Path | None, task: str) -> Report:
+    """Return what a results file says of a task; an empty report for no file. Raises DatasetError."""
+    if path is None:
+        return Report()
+    source = files.read_source(path)
+    given = files.parse_json(source.data, str(path), allow_nan=True)
+    if not isinstance(given, dict) or not isinstance(given.get("configs"), dict):
+        raise _error(path, "no results file of lm-eval: it has no `configs`")
+    config = given["configs"].get(task)
+    if not isinstance(config, dict):
+        hint = did_you_mean(task, given["configs"]) or f"it has {', '.join(list(given['configs'])[:10])}"
+        raise _error(path, f"nothing is said of task {task}", f"{hint}; results=none reads the samples alone")
+    run = _dict(given.get("config"))
+    metrics = [one for one in config.get("metric_list") or [] if isinstance(one, dict)]
+    samples = _dict(_dict(given.get("n-samples")).get(task))
+    return Report(
+        path,
+        source.digest,
+        model=_find_model(given, run),
+        tool_version=str(given.get("lm_eval_version") or ""),
+        output_type=str(config.get("output_type") or ""),
+        delimiter=_find_delimiter(given, config),
+        scores_itself=bool(config.get("process_results")),
+        aggregates=_find_aggregates(_dict(_dict(given.get("results")).get(task))),
+        lower_is_better=_find_lower(metrics, _dict(_dict(given.get("higher_is_better")).get(task))),
+        original=_whole(samples.get("original")),
+        effective=_whole(samples.get("effective")),
+        settings=_find_settings(given, config, run, task),
+        exact_match=next((one for one in metrics if one.get("metric") == "exact_match"), None),
+        _aggregations={str(one.get("metric")): str(one["aggregation"]) for one in metrics if one.get("aggregation")},
+    )
+
+
+def _find_model(given: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    """Return the model's name; older files name it among its arguments alone."""
+    if given.get("model_name"):
+        return str(given["model_name"])
+    arguments = run.get("model_args")
+    if isinstance(arguments, str):
+        arguments = dict(one.split("=", 1) for one in arguments.split(",") if "=" in one)
+    arguments = _dict(arguments)
+    return str(arguments.get("pretrained") or arguments.get("model") or run.get("model") or "")
+
+
+def _find_delimiter(given: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """Return what stands before an option (lm_eval/api/task.py, construct_requests)."""
+    delimiter = config.get("target_delimiter")
+    delimiter = " " if delimiter is None else str(delimiter)
+    if not given.get("chat_template"):
+        return delimiter
+    prefix = config.get("gen_prefix")
+    return delimiter if prefix and not str(prefix)[-1].isspace() else ""
+
+
+def _find_aggregates(results: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name: float(value)
+        for name, value in results.items()
+        if "," in name
+        and "_stderr," not in name
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and value == value  # noqa: PLR0124 - NaN
+    }
+
+
+def _find_lower(metrics: list[dict[str, Any]], higher: Mapping[str, Any]) -> frozenset[str]:
+    said = {str(one.get("metric")): one.get("higher_is_better") for one in metrics}
+    return frozenset(name for name, is_higher in {**said, **higher}.items() if is_higher is False)
+
+
+def _find_settings(
+    given: Mapping[str, Any], config: Mapping[str, Any], run: Mapping[str, Any], task: str
+) -> dict[str, Any]:
+    found = {key: config[key] for key in _SETTINGS if config.get(key) not in (None, "")}
+    found |= {key: run[key] for key in _RUN_SETTINGS if run.get(key) not in (None, "", {})}
+    for key, title in (("versions", "task_version"), ("n-shot", "num_fewshot")):
+        value = _dict(given.get(key)).get(task)
+        if value is not None:
+            found[title] = value
+    if config.get("filter_list"):
+        found["filters"] = [str(_dict(one).get("name")) for one in config["filter_list"]]
+    for key in ("system_instruction", "chat_template_sha", "date", "git_hash"):
+        if given.get(key) not in (None, ""):
+            found[key] = given[key]
+    return found
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _error(path: Path, message: str, hint: str = "") -> DatasetSchemaError:
+    return DatasetSchemaError([Problem(message, Location(str(path)), hint, code="results", kind=DatasetSchemaError)])

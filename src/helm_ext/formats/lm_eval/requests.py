@@ -1,0 +1,142 @@
+"""What a line asked, and what came back: `arguments` and `resps` of a sample.
+
+| asked | requests of a line | what came back for each |
+|---|---|---|
+| `generate_until` | one: prompt, parameters | a text, or several (`repeats`) |
+| `multiple_choice` | one an option: prompt, option (and without it, `acc_mutual_info`) | log-probability, is greedy |
+| `loglikelihood` | one: prompt, text | log-probability, is greedy |
+| `loglikelihood_rolling` | one: text | a log-probability: nothing that could be right or wrong |
+
+lm_eval/api/task.py, construct_requests. All that came back is written as texts, numbers too.
+"""
+
+from __future__ import annotations
+
+import math
+import os.path
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from helm_ext import files
+from helm_ext.errors import DatasetError, show
+from helm_ext.formats.imported.row import Message
+
+__all__ = ["Asked", "Kind", "RequestError", "read_asked", "read_texts"]
+
+Kind = Literal["generate_until", "multiple_choice", "loglikelihood"]
+
+_MUTUAL_INFORMATION = "acc_mutual_info"
+_LEAST = -1e100
+"""Stands for a log-probability of minus infinity: JSON has none, and numbers beyond are refused."""
+
+
+class RequestError(Exception):
+    """A line asks what cannot be scored, or says less than it must. The text is for the user, the hint apart."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Asked(NamedTuple):
+    """What a line asked, and what came back where that are log-probabilities."""
+
+    kind: Kind
+    question: str | list[Message]
+    options: Sequence[str] = ()
+    """What was scored after the question, the delimiter included; of several contexts what tells them apart."""
+    logprobs: Sequence[float] = ()
+    greedy: Sequence[bool] = ()
+    alone: Sequence[float] = ()
+    """Log-probabilities of the options without the question."""
+    has_contexts: bool = False
+    """Whether the options are contexts, and what was scored after them is the same for all."""
+
+
+def read_asked(sample: Mapping[str, Any]) -> Asked:
+    """Return what a sample asked. Raises RequestError."""
+    arguments = sample["arguments"]
+    try:
+        requests = [arguments[f"gen_args_{number}"] for number in range(len(arguments))]
+        prompts = [request["arg_0"] for request in requests]
+        asked = [request.get("arg_1") for request in requests]
+    except (KeyError, TypeError, AttributeError):
+        raise RequestError(f"arguments: expected gen_args_0.arg_0 and so on, got {show(arguments)}") from None
+    if not requests:
+        raise RequestError("arguments: nothing was asked")
+    if any("arg_2" in request for request in requests):
+        raise RequestError("the question has images or sound (arg_2), which this package does not score")
+    if len(sample["resps"]) != len(requests):
+        raise RequestError(f"{len(requests)} requests, and {len(sample['resps'])} answers in resps")
+    if len(requests) == 1 and not isinstance(asked[0], str):
+        if asked[0] is None:
+            raise RequestError(
+                "loglikelihood_rolling measures how likely a text is: there is nothing that could be right or wrong",
+                "results_*.json holds its perplexities",
+            )
+        return Asked("generate_until", _read_question(prompts[0]))
+    if not all(isinstance(one, str) for one in (*asked, *prompts)):
+        raise RequestError("options and their prompts must be texts", "log-probabilities of conversations are not read")
+    return _read_likelihoods(sample, prompts, asked)
+
+
+def _read_likelihoods(sample: Mapping[str, Any], prompts: Sequence[str], asked: Sequence[str]) -> Asked:
+    found = [_read_likelihood(one) for one in sample["resps"]]
+    logprobs, greedy = [one[0] for one in found], [one[1] for one in found]
+    if len(asked) == 1:
+        return Asked("loglikelihood", prompts[0], asked, logprobs, greedy)
+    alone: Sequence[float] = ()
+    half = len(asked) // 2
+    if _MUTUAL_INFORMATION in sample["metrics"]:
+        if len(asked) % 2 or any(prompts[half:]):
+            raise RequestError(f"{_MUTUAL_INFORMATION} needs each option twice, the second time without a prompt")
+        alone, logprobs, greedy = logprobs[half:], logprobs[:half], greedy[:half]
+        prompts, asked = prompts[:half], asked[:half]
+    if prompts.count(prompts[0]) == len(prompts):
+        return Asked("multiple_choice", prompts[0], asked, logprobs, greedy, alone)
+    if asked.count(asked[0]) != len(asked):
+        raise RequestError("both the prompts and the options differ within the row", "such tasks are not read")
+    shared = os.path.commonprefix(prompts)  # noqa: RUF071 - of texts
+    shared = shared[: len(shared) - len(shared.split()[-1])] if shared and not shared[-1].isspace() else shared
+    options = [f"{prompt[len(shared) :]}{asked[0]}" for prompt in prompts]
+    return Asked("multiple_choice", shared, options, logprobs, greedy, alone, has_contexts=True)
+
+
+def _read_likelihood(found: Any) -> tuple[float, bool]:
+    """Return [log-probability, is greedy] of the first of the repeats of a request."""
+    try:
+        logprob, greedy = found[0]
+        number = float(logprob)
+    except (TypeError, ValueError, IndexError, KeyError):
+        raise RequestError(f"resps: expected a log-probability and whether it is greedy, got {show(found)}") from None
+    if greedy not in ("True", "False"):
+        raise RequestError(f"resps: expected True or False, got {show(greedy)}")
+    return (_LEAST if number == -math.inf else number), greedy == "True"
+
+
+def read_texts(found: Any) -> list[str]:
+    """Return the texts of a request's answers: one, or as many as it was repeated. Raises RequestError."""
+    texts = [found] if isinstance(found, str) else found
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise RequestError(f"expected the texts of an answer, got {show(found)}")
+    return texts
+
+
+def _read_question(prompt: Any) -> str | list[Message]:
+    """Return a prompt: a text, or the messages that a chat API was sent (lm_eval/models/api_models.py, JsonChatStr)."""
+    if isinstance(prompt, str):
+        return prompt
+    try:
+        (text,) = prompt
+        messages = files.parse_json(text.encode(), "")
+        return [{"role": one["role"], "content": _read_content(one["content"])} for one in messages]
+    except (TypeError, ValueError, KeyError, AttributeError, DatasetError):
+        raise RequestError(f"arg_0: expected a text, or the messages of a chat as JSON, got {show(prompt)}") from None
+
+
+def _read_content(content: Any) -> str:
+    if isinstance(content, list) and all(part.get("type") == "text" for part in content):
+        content = "".join(part["text"] for part in content)
+    if not isinstance(content, str):
+        raise TypeError
+    return content

@@ -1,0 +1,14 @@
+"""HELM's scenario of `lm_eval:` entries. Its class path stands in run_spec.json: public API."""
+
+from __future__ import annotations
+
+from helm_ext.formats.imported.scenario import ImportedScenario
+from helm_ext.formats.lm_eval.format import FORMAT
+
+__all__ = ["LmEvalScenario"]
+
+
+class LmEvalScenario(ImportedScenario):
+    """A task that lm-evaluation-harness ran."""
+
+    format = FORMAT

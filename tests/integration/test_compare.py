@@ -1,0 +1,121 @@
+"""Finished runs are compared row by row: counts by hand, p-values known, what differs refused or counted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import DatasetIntegrityError, RunEntryError
+
+
+def write(path, right, rows=60, question="{n} + 1?"):
+    """Write a file whose row n is answered rightly where `right(n)`."""
+    states = [
+        {
+            "instance": {
+                "id": f"r{n}",
+                "input": {"text": question.format(n=n)},
+                "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
+                "subject": ["math", "law"][n % 2],
+                "passage": f"p{n // 6}",
+            },
+            "request": {"result": {"success": True, "completions": [{"text": str(n + 1) if right(n) else "no"}]}},
+        }
+        for n in range(rows)
+    ]
+    spec = {"method": "generation", "max_train_instances": 0}
+    path.write_text(json.dumps({"adapter_spec": spec, "name": "sums", "request_states": states}))
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    """Two models: 12 rows that only `one` gets right, 4 that only `two` does, 44 that both do."""
+    folder = tmp_path_factory.mktemp("compare")
+    write(folder / "one.json", lambda n: not 12 <= n < 16)
+    write(folder / "two.json", lambda n: n >= 12)
+    for model in ("one", "two"):
+        output = ("-o", folder / "out", "--arg", "by=subject")
+        assert run("score", folder / f"{model}.json", "--model", model, *output).exit_code == 0
+    return folder
+
+
+def lines(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_rows_are_paired_and_counted(suite):
+    whole, law, math = lines(run("compare", suite / "out", "--json"))
+    assert (whole["model_a"], whole["model_b"], whole["rows"]) == ("one", "two", 60)
+    assert (whole["greater"], whole["less"]) == (4, 12)
+    assert whole["difference"] == pytest.approx(-8 / 60)
+    assert whole["p"] == 2 * (1 + 16 + 120 + 560 + 1820) / 2**16  # up to 4 of 16 tosses of a coin, either way
+    assert whole["p_holm"] == pytest.approx(3 * whole["p"])
+    assert whole["verdict"] == "undecided"
+    assert (law["slice"], math["slice"], law["rows"]) == ("subject=law", "subject=math", 30)
+    assert (law["greater"], law["less"]) == (2, 6)
+
+
+def test_flipped_rows_are_shown_with_both_answers(suite):
+    done = run("compare", suite / "out", "--baseline", "two", "--rows", "1")
+    assert "0 + 1?" in done.stdout
+    assert "two: no" in done.stdout
+    assert "15 more rows that differ" in done.stdout
+    (flip,) = lines(run("compare", suite / "out", "--json", "--rows", "1"))[0]["flipped"]
+    assert flip == {
+        "instance_id": "r0", "score_a": 1.0, "score_b": 0.0, "question": "0 + 1?", "gold": ["1"],
+        "answer_a": "1", "answer_b": "no",
+    }  # fmt: skip
+
+
+def test_clusters_make_it_less_sure(suite):
+    plain, clustered = (
+        lines(run("compare", suite / "out", "--json", *more))[0] for more in ((), ("--cluster", "passage"))
+    )
+    assert clustered["clusters"] == 10
+    assert clustered["test"] == "sign flips"
+    # Three passages of ten differ, by 6 and 6 for one model and 4 for the other: 4 of 8 ways are as uneven.
+    assert clustered["p"] == 0.5
+    assert clustered["high"] - clustered["low"] > plain["high"] - plain["low"]
+
+
+def test_ci_fails_where_a_model_is_worse(suite):
+    assert run("compare", suite / "out", "--fail-if-worse", "0.1").exit_code == 1
+    assert run("compare", suite / "out", "--fail-if-worse", "0.14").exit_code == 0
+    assert run("compare", suite / "out", "--baseline", "two", "--fail-if-worse", "0").exit_code == 0
+
+
+def test_other_questions_are_no_comparison(suite, tmp_path):
+    write(tmp_path / "other.json", lambda n: True, question="{n} plus 1?")
+    output = ("-o", tmp_path / "out")
+    run("score", tmp_path / "other.json", "--model", "three", *output)
+    folders = [suite / "out", tmp_path / "out"]
+    with pytest.raises(RunEntryError, match="there is nothing to compare"):
+        run("compare", *(next((folders[0] / "runs/score").glob("*one*")), folders[1]))
+
+
+def test_two_runs_of_one_model_are_refused(suite, tmp_path):
+    run("score", suite / "one.json", "--model", "one", "-o", tmp_path / "out")
+    with pytest.raises(DatasetIntegrityError, match="two runs of one are of one dataset"):
+        run("compare", suite / "out", tmp_path / "out")
+
+
+def test_a_metric_that_no_row_has_is_refused_with_the_nearest(suite):
+    with pytest.raises(RunEntryError, match="did you mean 'exact_match'"):
+        run("compare", suite / "out", "--metric", "exact_mach")
+    with pytest.raises(RunEntryError, match="--cluster page: no row of"):
+        run("compare", suite / "out", "--cluster", "page")
+
+
+def test_how_many_rows_are_needed(suite):
+    assert "rows that exactly one model gets right: 26.7%" in run("plan", "0.1", "--from", suite / "out").stdout
+    assert run("plan", "0.03", "--base-rate", "0.776").stdout.startswith("2,952 rows")
+    for wrong in (("0.1",), ("0.1", "--base-rate", "0.5", "--discordant", "0.2"), ("0.3", "--discordant", "0.2")):
+        with pytest.raises(RunEntryError):
+            run("plan", *wrong)

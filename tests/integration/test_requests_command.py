@@ -1,0 +1,304 @@
+"""`helm-ext requests` in this process: in parts, with failures, changed data, killed; and what it refuses.
+
+tests/integration/test_requests_elsewhere.py compares whole runs with live ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from openai_server import answer_file, serve, write_lines
+from processes import BIN, OFFLINE, load
+from typer.testing import CliRunner
+
+from helm_ext.cli import app, main
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = ["per_instance_stats.json", "run_spec.json", "scenario.json", "scenario_state.json", "stats.json"]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serve() as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_dataset(tmp_path)
+    return tmp_path
+
+
+def write_dataset(folder: Path, gold: str = "1", rows: int = 7) -> None:
+    states = [
+        {
+            "instance": {
+                "id": f"row {number}",
+                "split": "test",
+                "input": {"text": f"What is {number} + 1?"},
+                "references": [{"output": {"text": str(number + int(gold))}, "tags": ["correct"]}],
+            }
+        }
+        for number in range(rows)
+    ]
+    spec = {"input_prefix": "Q: ", "output_prefix": "A:", "max_train_instances": 0, "max_tokens": 5}
+    (folder / "sums.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+
+
+def run(*arguments, expect=0):
+    result = CliRunner().invoke(app, ["requests", *map(str, arguments)])
+    assert result.exit_code == expect, (result.output, result.exception)
+    return result
+
+
+def refused(capsys, *arguments) -> tuple[int, str]:
+    """Run the command as the entry point does; return its exit code and what it says is wrong."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["helm-ext", "requests", *map(str, arguments)])
+        with pytest.raises(SystemExit) as raised:
+            main()
+    return raised.value.code, capsys.readouterr().err
+
+
+def out(*options, expect=0):
+    return run(
+        "out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat", *options, expect=expect
+    )
+
+
+def finished(folder: Path, suite: str = "default") -> list[Path]:
+    return [path.parent for path in folder.glob(f"benchmark_output/runs/{suite}/*/stats.json")]
+
+
+def ids(path: Path) -> list[str]:
+    return [json.loads(line)["custom_id"] for line in path.read_text().splitlines()]
+
+
+def test_results_come_in_parts_and_the_rest_is_asked_again(folder, server):
+    said = out("--per-shard", "3", "--prices", "1,2").stdout
+    assert "7 requests in 3 files: requests-1-0001.jsonl ... requests-1-0003.jsonl" in said
+    assert "sent to /v1/chat/completions as model here/tiny" in said
+    assert "at most 35 out" in said
+    assert "cost: " in said
+    first, second, third = (folder / "requests" / f"requests-1-000{n}.jsonl" for n in (1, 2, 3))
+
+    lines = answer_file(server, first)
+    failed = lines[1]["custom_id"]
+    lines[1]["response"] = {"status_code": 500, "request_id": "r", "body": {"error": {"message": "out of memory"}}}
+    result = run("in", "requests/manifest.json", write_lines(folder / "1.jsonl", lines), expect=1)
+    assert "2 of 7 requests are answered, 2 of them now" in result.stdout
+    assert f'failed: 1\n  {failed}: status 500: "out of memory"' in result.stderr
+    assert f"missing: 4\n  {ids(second)[0]}" in result.stderr
+    assert "5 requests without an answer" in result.stderr
+    assert finished(folder) == []
+
+    result = run("in", "requests", write_lines(folder / "3.jsonl", answer_file(server, third)), expect=1)
+    assert "3 of 7 requests are answered, 1 of them now" in result.stdout
+
+    said = run("out", "--only-missing").stdout
+    assert "4 of 7 requests have no answer" in said
+    rest = folder / "requests" / "requests-2-0001.jsonl"
+    assert ids(rest) == [failed, *ids(second)]
+    originals = [json.loads(line) for path in (first, second) for line in path.read_text().splitlines()]
+    assert [json.loads(line) for line in rest.read_text().splitlines()] == [originals[i] for i in (1, 3, 4, 5)]
+
+    result = run("in", "requests", write_lines(folder / "rest.jsonl", answer_file(server, rest)))
+    assert "7 of 7 requests are answered, 4 of them now" in result.stdout
+    [made] = finished(folder)
+    assert f"written to {made.relative_to(folder)}" in result.stdout
+    assert sorted(path.name for path in made.glob("*.json")) == FILES
+    assert "every request is answered" in run("out", "--only-missing").stdout
+
+    # In one go, the same.
+    out("--out", "again")
+    results = write_lines(folder / "all.jsonl", answer_file(server, folder / "again" / "requests-1-0001.jsonl"))
+    run("in", "again", results, results, "--suite", "again")
+    [whole] = finished(folder, "again")
+    for name in FILES:
+        assert load(whole / name) == load(made / name)
+
+
+def test_runs_that_are_answered_are_made_and_the_others_are_named(folder, server):
+    shutil.copy("sums.json", "more.json")
+    write_dataset(folder, rows=3)
+    entries = ["adapter_spec:path=more.json", "adapter_spec:path=sums.json"]
+    said = run("out", *entries, "--model", "here/tiny", "--endpoint", "completions", "--per-shard", "5").stdout
+    assert "7 requests in 2 files" in said
+    assert "3 requests more, equal to one of these" in said
+    results = write_lines(folder / "1.jsonl", answer_file(server, folder / "requests" / "requests-1-0001.jsonl"))
+    result = run("in", "requests", results, expect=1)
+    assert "not made: adapter_spec:path=more.json" in result.stderr
+    [made] = finished(folder)
+    assert "path=sums.json" in made.name
+    assert len(load(made / "scenario_state.json")["request_states"]) == 3
+
+
+@pytest.mark.parametrize("change", ["gold", "rows"])
+def test_answers_to_a_changed_dataset_are_refused(folder, server, capsys, change):
+    out()
+    results = write_lines(folder / "1.jsonl", answer_file(server, folder / "requests" / "requests-1-0001.jsonl"))
+    write_dataset(folder, **({"gold": "2"} if change == "gold" else {"rows": 8}))
+    code, said = refused(capsys, "in", "requests", results)
+    assert code == 1
+    assert "the requests were written for other runs: adapter_spec:path=sums.json,digest=" in said
+    assert "has changed since; write the requests again" in said
+    assert not list(folder.glob("benchmark_output/runs/default/adapter_spec*"))
+    # And so are new requests beside the old ones.
+    (folder / "requests" / "answers.jsonl").unlink()
+    code, said = refused(capsys, "out", "--only-missing")
+    assert code == 1
+    assert "the run is not the one that requests were written for" in said
+    assert len(list((folder / "requests").glob("requests-*"))) == 1
+    # Requests that are written anew take no answers to the old ones.
+    out("--out", "new")
+    code, said = refused(capsys, "in", "new", results)
+    assert code == 1
+    assert "is no request of new/manifest.json" in said
+
+
+def test_two_different_results_for_one_request_are_refused(folder, server, capsys):
+    out()
+    lines = answer_file(server, folder / "requests" / "requests-1-0001.jsonl")
+    first = write_lines(folder / "1.jsonl", lines)
+    lines[2]["response"]["body"]["choices"][0]["message"]["content"] = "something else"
+    second = write_lines(folder / "2.jsonl", lines)
+    code, said = refused(capsys, "in", "requests", first, second)
+    assert code == 1
+    assert f"{second}:3: custom_id: another result for {lines[2]['custom_id']} stands in {first}:3" in said
+    assert finished(folder) == []
+    assert not (folder / "requests" / "answers.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["adapter_spec:path=sums.json", "--model", "here/tiny"], 2, "--endpoint: must be given"),
+        (["adapter_spec:path=sums.json", "--endpoint", "chat"], 2, "--model: must be given"),
+        (["--model", "here/tiny", "--endpoint", "chat"], 2, "RUN_ENTRY: must be given"),
+        (["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "both"], 2, "expected chat or complet"),
+        (["adapter_spec:path=sums.json", "--model", "tiny", "--endpoint", "chat"], 2, "expected ORGANIZATION/NAME"),
+        (["adapter_spec:path=sums.json", "--model", "recorded/x", "--endpoint", "chat"], 2, "a recorded model answers"),
+        (["adapter_spec:path=none.json", "--model", "here/tiny", "--endpoint", "chat"], 1, "none.json: no such file"),
+        (["no_such_entry", "--model", "here/tiny", "--endpoint", "chat"], 2, "Unknown run spec name: no_such_entry"),
+        (
+            ["adapter_spec:path=sums.json,model=simple/model1", "--model", "here/tiny", "--endpoint", "chat"],
+            2,
+            "names another model than --model here/tiny",
+        ),
+        (["adapter_spec:path=sums.json"] * 2 + ["--model", "here/tiny", "--endpoint", "chat"], 2, "is named twice"),
+        (
+            ["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat", "--prices", "1"],
+            2,
+            "--prices 1: expected IN,OUT",
+        ),
+        (
+            ["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat", "--omit", "stop"],
+            2,
+            "omit=stop: cannot be left out",
+        ),
+        (
+            ["ultraeval:config=examples/workshop_ppl.json", "--model", "here/tiny", "--endpoint", "chat"],
+            1,
+            "echo_prompt: log-probabilities of the prompt are asked for",
+        ),
+        (
+            [
+                "commonsense:dataset=hellaswag,method=multiple_choice_separate_original",
+                "--model",
+                "here/tiny",
+                "--endpoint",
+                "completions",
+            ],
+            2,
+            "HELM needs a tokenizer for multiple_choice_separate_original",
+        ),
+        (
+            ["innodata:path=first.zip", "--model", "here/tiny", "--endpoint", "completions"],
+            1,
+            "messages: the completions endpoint takes a text (24 requests: ",
+        ),
+        (
+            ["simple_safety_tests", "--model", "here/tiny", "--endpoint", "chat"],
+            2,
+            "SimpleSafetyTestsAnnotator asks mo",
+        ),
+        (["--only-missing"], 1, "requests/manifest.json: no such file"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_and_nothing_is(folder, capsys, arguments, code, said):
+    shutil.copytree(ROOT / "examples", "examples")
+    arguments = [a.replace("examples/", "examples/ultraeval/datasets/workshop/config/") for a in arguments]
+    if "innodata" in arguments[0]:
+        pack = ["hub", "pack", "--test", "examples/innodata/test.jsonl", "--name", "first"]
+        assert CliRunner().invoke(app, pack).exit_code == 0
+    got, err = refused(capsys, "out", *arguments)
+    assert (got, said in err) == (code, True), err
+    assert "Traceback" not in err
+    assert not (folder / "requests").exists()
+
+
+def test_requests_that_are_there_are_not_written_over(folder, capsys):
+    out()
+    before = (folder / "requests" / "manifest.json").read_bytes()
+    code, said = refused(capsys, "out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat")
+    assert code == 2
+    assert "requests are there already" in said
+    assert (folder / "requests" / "manifest.json").read_bytes() == before
+    code, said = refused(capsys, "out", "--only-missing", "--model", "here/other")
+    assert code == 2
+    assert 'these requests were planned with "here/tiny"' in said
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [str(BIN / "helm-ext"), "requests", *arguments],
+        cwd=folder, env={**os.environ, **OFFLINE}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def test_whenever_it_is_killed_what_is_there_is_whole(folder, server):
+    """Killed at moments from the start to past the end: no half manifest, no half run, and nothing is lost."""
+    write_dataset(folder, rows=1000)
+    arguments = ["out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat"]
+    began = time.monotonic()
+    assert start(folder, *arguments, "--out", "whole").wait() == 0
+    took = time.monotonic() - began
+    for number in range(4):
+        process = start(folder, *arguments, "--out", f"killed{number}")
+        time.sleep(took * (0.6 + number * 0.1))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        names = sorted(path.name for path in (folder / f"killed{number}").glob("[!.]*"))
+        assert names in ([], ["manifest.json", "requests-1-0001.jsonl"])
+        if names:
+            for name in names:
+                assert (folder / f"killed{number}" / name).read_bytes() == (folder / "whole" / name).read_bytes()
+    results = write_lines(folder / "1.jsonl", answer_file(server, folder / "whole" / "requests-1-0001.jsonl"))
+    began = time.monotonic()
+    assert start(folder, "in", "whole", str(results), "--suite", "whole").wait() == 0
+    took = time.monotonic() - began
+    (folder / "whole" / "answers.jsonl").unlink()
+    for number in range(5):
+        process = start(folder, "in", "whole", str(results), "--suite", "killed")
+        time.sleep(took * (0.5 + number * 0.12))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kept = folder / "whole" / "answers.jsonl"
+        assert not kept.exists() or len(kept.read_bytes().splitlines()) == 1000
+        for run_folder in folder.glob("benchmark_output/runs/killed/*/"):
+            files = sorted(path.name for path in run_folder.glob("*.json"))
+            assert files in ([], FILES) or "stats.json" not in files or "per_instance_stats.json" not in files
+    assert start(folder, "in", "whole", str(results), "--suite", "killed").wait() == 0
+    [whole], [after] = finished(folder, "whole"), finished(folder, "killed")
+    for name in FILES:
+        assert (whole / name).read_bytes() == (after / name).read_bytes()

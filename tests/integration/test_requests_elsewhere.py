@@ -1,0 +1,154 @@
+"""Requests out, results in, against a live helm-run: the same server answers both ways, the files are equal.
+
+What differs is what only a live run can measure: times.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from openai_server import Server, answer_file, serve, write_lines
+from processes import command, helm_run, load, run_folders
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
+TIMES = {"request_time", "request_datetime"}
+TIME_STATS = {"inference_runtime", "batch_size"}
+"""HELM makes both of `request_time` alone (helm/benchmark/metrics/efficiency_metrics.py)."""
+
+SIMPLE1 = "simple1:model=acme/{0},model_deployment=acme/{0}"
+CHAT = [
+    "adapter_spec:dataset=short_answer_qa",
+    "adapter_spec:dataset=multiple_choice",
+    "simple_mcqa",
+    SIMPLE1.format("chat"),
+    "innodata:path=first-bundle.zip",
+]
+COMPLETIONS = [
+    "adapter_spec:dataset=short_answer_qa",
+    "adapter_spec:dataset=separate",
+    "adapter_spec:dataset=calibrated",
+    "ultraeval:config=examples/ultraeval/datasets/workshop/config/workshop_ppl.json",
+    SIMPLE1.format("base"),
+]
+
+
+def separate(method: str) -> dict:
+    """Return a file of the method that compares the log-probabilities of whole prompts."""
+    return {
+        "adapter_spec": {"method": method, "input_prefix": "Q: ", "output_prefix": "A: ", "max_train_instances": 0},
+        "request_states": [
+            {
+                "instance": {
+                    "id": f"row/{number}",
+                    "split": "test",
+                    "input": {"text": f"What comes after {number}?"},
+                    "references": [
+                        {"output": {"text": f"{number + 1}"}, "tags": ["correct"]},
+                        {"output": {"text": "nothing at all"}, "tags": []},
+                        {"output": {"text": f"{number} again"}, "tags": []},
+                    ],
+                }
+            }
+            for number in range(5)
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serve() as running:
+        yield running
+
+
+def make_folder(folder: Path, server: Server) -> Path:
+    """Put datasets and deployments into a folder."""
+    shutil.copytree(ROOT / "adapter_specs", folder / "adapter_specs")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    for name in ("original", "calibrated"):
+        text = json.dumps(separate(f"multiple_choice_separate_{name}"))
+        (folder / "adapter_specs" / f"{name.replace('original', 'separate')}.json").write_text(text)
+    command(folder, "helm-ext", "hub", "pack", "--test", "examples/innodata/test.jsonl", "--name", "first-bundle")
+    (folder / "prod_env").mkdir()
+    (folder / "prod_env" / "model_deployments.yaml").write_text(
+        f"""
+model_deployments:
+  - name: acme/chat
+    client_spec:
+      class_name: helm_ext.clients.OpenAICompatibleClient
+      args: {{base_url: {server.url}/v1, endpoint: chat, openai_model_name: tiny-chat}}
+  - name: acme/base
+    tokenizer_name: simple/tokenizer1
+    max_sequence_length: 3000
+    client_spec:
+      class_name: helm_ext.clients.OpenAICompatibleClient
+      args: {{base_url: {server.url}/v1, endpoint: completions}}
+"""
+    )
+    return folder
+
+
+def requests_out(folder: Path, *entries: str, model: str, endpoint: str, out: str, options: tuple[str, ...] = ()):
+    return command(
+        folder, "helm-ext", "requests", "out", *entries, "-m", "100000",
+        "--model", model, "--endpoint", endpoint, "--out", out, *options,
+    )  # fmt: skip
+
+
+def requests_in(folder: Path, out: str, *files: Path, suite: str = "in", check: bool = True):
+    return command(
+        folder, "helm-ext", "requests", "in", f"{out}/manifest.json", *map(str, files), "--suite", suite, check=check
+    )
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {key: without_times(item) for key, item in value.items() if key not in TIMES}
+    if isinstance(value, list):
+        kept = [item for item in value if not (isinstance(item, dict) and is_time(item))]
+        return [without_times(item) for item in kept]
+    return value
+
+
+def is_time(stat) -> bool:
+    name = stat.get("name")
+    return isinstance(name, dict) and name.get("name") in TIME_STATS
+
+
+def assert_equal_runs(live: Path, made: Path) -> None:
+    for name in FILES:
+        assert without_times(load(live / name)) == without_times(load(made / name)), f"{live.name}/{name}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, server):
+    return make_folder(tmp_path_factory.mktemp("requests"), server)
+
+
+@pytest.mark.parametrize(
+    ("model", "endpoint", "entries"), [("acme/chat", "chat", CHAT), ("acme/base", "completions", COMPLETIONS)]
+)
+def test_the_files_are_those_of_a_live_run(folder, server, model, endpoint, entries):
+    suite = f"live-{endpoint}"
+    helm_run(folder, *entries, suite=suite, options=("--models-to-run", model))
+    before = len(server.asked)
+    requests_out(folder, *entries, model=model, endpoint=endpoint, out=endpoint, options=("--per-shard", "40"))
+    assert len(server.asked) == before
+    outputs = []
+    for shard in sorted((folder / endpoint).glob("requests-*.jsonl")):
+        lines = answer_file(server, shard)
+        random.Random(7).shuffle(lines)
+        outputs.append(write_lines(folder / f"{endpoint}-{shard.stem}.out.jsonl", lines))
+    assert len(outputs) > 2
+    requests_in(folder, endpoint, *reversed(outputs), suite=f"in-{endpoint}")
+    live, made = run_folders(folder, suite), run_folders(folder, f"in-{endpoint}")
+    assert list(live) == list(made)
+    assert len(live) == len(entries)
+    for name in live:
+        assert_equal_runs(live[name], made[name])

@@ -1,0 +1,162 @@
+"""A server that speaks OpenAI's protocol (chat, completions, echo with log-probabilities) and answers out of the prompt.
+
+The same request gets the same answer, whoever asks: a live run, or a file of requests that `answer_file` sends here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+WORDS = ["Paris", "Rome", "A", " B", "The answer is C.", "42", "yes", "no idea, sorry", "甲"]
+
+
+class Server:
+    """The server's address, what it was asked, and what it answers to some requests instead of its own answer."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.instead: Callable[[str, dict[str, Any]], tuple[int, Any] | None] = lambda path, body: None
+        self.url = ""
+
+    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        self.asked.append((path, body))
+        found = self.instead(path, body)
+        if found is not None:
+            return found
+        if path == "/v1/chat/completions":
+            return 200, answer_chat(body)
+        if path == "/v1/completions":
+            return 200, answer_completions(body)
+        return 404, {"error": {"message": f"no such endpoint: {path}", "type": "invalid_request_error"}}
+
+
+def draw(*parts: Any) -> int:
+    return int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:6], "big")
+
+
+def envelope(body: dict[str, Any], kind: str, choices: list[Any], tokens: tuple[int, int]) -> dict[str, Any]:
+    usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
+    return {
+        "id": f"x-{time.time_ns()}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": f"{body['model']}-2026-01-01",
+        "choices": choices,
+        "usage": usage,
+    }
+
+
+def answer_chat(body: dict[str, Any]) -> dict[str, Any]:
+    prompt = "\n".join(str(message["content"]) for message in body["messages"])
+    choices = []
+    for index in range(body.get("n", 1)):
+        number = draw(prompt, index)
+        message: dict[str, Any] = {"role": "assistant", "content": WORDS[number % len(WORDS)], "refusal": None}
+        if number % 7 == 0:
+            message |= {"content": None, "refusal": "I cannot help with that."}
+        elif number % 5 == 0:
+            message |= {"reasoning_content": "Let me think."}
+        reason = ["stop", "length"][number % 2]
+        choices.append({"index": index, "message": message, "logprobs": None, "finish_reason": reason})
+    choices.reverse()  # the order is that of `index`
+    return envelope(body, "chat.completion", choices, (len(prompt.split()), 3))
+
+
+def answer_completions(body: dict[str, Any]) -> dict[str, Any]:
+    prompt = body["prompt"]
+    pieces = re.findall(r"\s*\S+|\s+$", prompt)
+    if body.get("echo") and body["max_tokens"] <= 1:
+        extra = [" more"] * body["max_tokens"]
+        tokens = [*pieces, *extra]
+        offsets = [sum(map(len, tokens[:index])) for index in range(len(tokens))]
+        logprobs = [None, *(-(draw(tokens[: index + 1]) % 5000) / 1000 - 0.01 for index in range(1, len(tokens)))]
+        choice = {
+            "index": 0,
+            "text": "".join(tokens),
+            "logprobs": {"tokens": tokens, "token_logprobs": logprobs, "text_offset": offsets, "top_logprobs": None},
+            "finish_reason": "length",
+        }
+        return envelope(body, "text_completion", [choice], (len(pieces), len(extra)))
+    choices = []
+    for index in range(body.get("n", 1)):
+        number = draw(prompt, index)
+        text = f" {WORDS[number % len(WORDS)]}"
+        reason = ["stop", "length"][number % 2]
+        choices.append({"index": index, "text": text, "logprobs": None, "finish_reason": reason})
+    return envelope(body, "text_completion", choices, (len(pieces), 3))
+
+
+@contextmanager
+def serve() -> Iterator[Server]:
+    """Serve on a free port of this machine."""
+    server = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, reply = server.answer(self.path, body)
+            data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.url = f"http://127.0.0.1:{httpd.server_address[1]}"
+    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+        thread.join()
+
+
+def post(url: str, body: Any) -> tuple[int, Any]:
+    asked = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as response:
+            return response.status, json.loads(response.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def answer_file(server: Server, path: Path) -> list[dict[str, Any]]:
+    """Send each request of a file to the server; return the lines of OpenAI's output file."""
+    lines = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        request = json.loads(line)
+        assert request["method"] == "POST"
+        status, body = post(server.url + request["url"], request["body"])
+        lines.append(
+            {
+                "id": f"batch_req_{number}",
+                "custom_id": request["custom_id"],
+                "response": {"status_code": status, "request_id": f"r{number}", "body": body},
+                "error": None,
+            }
+        )
+    return lines
+
+
+def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    return path

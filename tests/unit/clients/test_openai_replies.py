@@ -1,0 +1,182 @@
+"""The body of a reply as HELM's RequestResult."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+from helm.common.request import Request, Thinking, Token
+
+from helm_ext.clients.openai_replies import ReplyError, parse_reply, to_result
+
+
+def chat(*choices, **more):
+    return {"choices": list(choices), "model": "tiny-2026", "created": 1_700_000_000, **more}
+
+
+def message(content="Paris", index=0, reason="stop", logprobs=None, **more):
+    spoken = {"role": "assistant", "content": content, **more}
+    return {"index": index, "message": spoken, "logprobs": logprobs, "finish_reason": reason}
+
+
+def text(content=" Paris", index=0, reason="stop", logprobs=None):
+    return {"index": index, "text": content, "logprobs": logprobs, "finish_reason": reason}
+
+
+def logprobs(tokens, values, offsets=None):
+    return {"tokens": tokens, "token_logprobs": values, "text_offset": offsets, "top_logprobs": None}
+
+
+REQUEST = Request(prompt="Capital?", max_tokens=5)
+SCORED = Request(prompt="1 2 3", max_tokens=0, echo_prompt=True)
+
+
+def read(body, endpoint="chat", request=REQUEST, *, extra_token=False):
+    parsed = parse_reply(body, endpoint, number=request.num_completions, echo=request.echo_prompt)
+    return to_result(parsed, request, extra_token=extra_token)
+
+
+def test_a_chat_reply():
+    result = read(chat(message(), usage={"prompt_tokens": 9, "completion_tokens": 2}))
+    assert result.success
+    assert result.usage == {"prompt_tokens": 9, "completion_tokens": 2}
+    [completion] = result.completions
+    assert completion.text == "Paris"
+    assert completion.finish_reason == {"reason": "stop"}
+    assert completion.tokens == []
+    assert (result.request_time, result.request_datetime, result.cached) == (None, None, False)
+    assert "usage" not in json.dumps(asdict(result))  # HELM's files hold HELM's fields
+
+
+def test_choices_are_in_the_order_of_their_index():
+    body = chat(message("c", 2), message("a", 0), message("b", 1))
+    result = read(body, request=replace(REQUEST, num_completions=3))
+    assert [completion.text for completion in result.completions] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls"])
+def test_the_reason_of_the_end_is_kept(reason):
+    assert read(chat(message(reason=reason))).completions[0].finish_reason == {"reason": reason}
+    assert read(chat(text(reason=reason)), "completions").completions[0].finish_reason == {"reason": reason}
+
+
+def test_no_reason_is_none():
+    assert read(chat(message(reason=None))).completions[0].finish_reason is None
+
+
+def test_a_refusal_in_words_is_the_answer():
+    parsed = parse_reply(chat(message(None, refusal="I will not.")), "chat")
+    assert parsed.choices[0].is_refusal
+    assert parsed.choices[0].text == "I will not."
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_an_empty_content_is_an_empty_answer(content):
+    result = read(chat(message(content, reason="length", refusal=None)))
+    assert [completion.text for completion in result.completions] == [""]
+
+
+def test_parts_of_a_content_are_joined():
+    parts = [{"type": "text", "text": "Pa"}, {"type": "text", "text": "ris"}]
+    assert read(chat(message(parts))).completions[0].text == "Paris"
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept_apart(key):
+    completion = read(chat(message(**{key: "Let me see."}))).completions[0]
+    assert completion.thinking == Thinking("Let me see.")
+    assert completion.text == "Paris"
+
+
+def test_tokens_of_a_chat_reply():
+    content = [{"token": "Pa", "logprob": -0.25}, {"token": "ris", "logprob": -0.5}]
+    completion = read(chat(message(logprobs={"content": content}))).completions[0]
+    assert completion.tokens == [Token("Pa", -0.25), Token("ris", -0.5)]
+    assert completion.logprob == -0.75
+
+
+def test_a_text_ends_before_the_first_stop_sequence():
+    """Not every server stops there; HELM's clients lose the reason then."""
+    request = replace(REQUEST, stop_sequences=["\n\n", "Q:"])
+    tokens = logprobs([" Paris", "\n", "Q:", " next"], [-1, -2, -3, -4])
+    body = chat(text(" Paris\nQ: next\n\n", reason="length", logprobs=tokens))
+    [completion] = read(body, "completions", request).completions
+    assert completion.text == " Paris\n"
+    assert completion.finish_reason == {"reason": "stop"}
+    assert [token.text for token in completion.tokens] == [" Paris", "\n"]
+    assert completion.logprob == -3
+
+
+def test_a_prompt_is_scored():
+    body = chat(text("1 2 3", reason="length", logprobs=logprobs(["1", " 2", " 3"], [None, -0.5, -1.5], [0, 1, 3])))
+    [completion] = read(body, "completions", SCORED).completions
+    assert completion.tokens == [Token("1", 0.0), Token(" 2", -0.5), Token(" 3", -1.5)]
+    assert completion.logprob == -2
+    assert completion.text == "1 2 3"
+
+
+def test_an_extra_token_is_cut_off():
+    tokens = logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], [0, 1, 3, 5])
+    body = chat(text("1 2 3 4", logprobs=tokens), usage={"completion_tokens": 1})
+    [completion] = read(body, "completions", SCORED, extra_token=True).completions
+    assert completion.text == "1 2 3"
+    assert completion.logprob == -2
+
+
+def test_an_extra_token_that_ends_the_text_is_cut_off_too():
+    """Servers list the end-of-text token and do not write it."""
+    tokens = logprobs(["<s>", "1", " 2", " 3", "</s>"], [None, -0.1, -0.5, -1.5, -9], [0, 3, 4, 6, 8])
+    body = chat(text("1 2 3", logprobs=tokens), usage={"completion_tokens": 1})
+    [completion] = read(body, "completions", SCORED, extra_token=True).completions
+    assert [token.text for token in completion.tokens] == ["<s>", "1", " 2", " 3"]
+
+
+def test_usage_does_not_tell_of_tokens_where_none_was_asked_for():
+    """vLLM generates one for `max_tokens: 0`, counts it and drops it."""
+    tokens = logprobs(["1", " 2", " 3"], [None, -0.5, -1.5], [0, 1, 3])
+    body = chat(text("1 2 3", logprobs=tokens), usage={"completion_tokens": 1})
+    assert len(read(body, "completions", SCORED).completions[0].tokens) == 3
+
+
+def test_what_a_server_generates_unasked_is_cut_off_where_the_offsets_tell():
+    tokens = logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], [0, 1, 3, 5])
+    [completion] = read(chat(text("1 2 3 4", logprobs=tokens)), "completions", SCORED).completions
+    assert (completion.text, completion.logprob) == ("1 2 3", -2)
+
+
+@pytest.mark.parametrize("offsets", [None, [0, 3, 6, 9], [0, 1, 2, 4]])
+def test_what_a_server_generates_unasked_is_an_error_where_they_do_not(offsets):
+    tokens = logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], offsets)
+    with pytest.raises(ReplyError, match="generated text where none was asked for"):
+        read(chat(text("1 2 3 4", logprobs=tokens)), "completions", SCORED)
+
+
+@pytest.mark.parametrize(
+    ("body", "endpoint", "request_", "said"),
+    [
+        ([], "chat", REQUEST, "choices: expected a list, got null"),
+        ({"choices": "x"}, "chat", REQUEST, "choices: expected a list"),
+        (chat(), "chat", REQUEST, "0 choices, and 1 were asked for"),
+        (chat(message(), message(index=1)), "chat", REQUEST, "2 choices, and 1 were asked for"),
+        (chat(message(), message()), "chat", replace(REQUEST, num_completions=2), r"indices \[0, 0\]"),
+        (chat(None), "chat", REQUEST, "1 choices, and 1"),
+        (chat({"index": 0, "finish_reason": "stop"}), "chat", REQUEST, "message: expected an object, got null"),
+        (chat(message(42)), "chat", REQUEST, "content: expected a string, got 42"),
+        (chat(message(reason=3)), "chat", REQUEST, "finish_reason: expected a string"),
+        (chat(text(None)), "completions", REQUEST, "text: expected a string, got null"),
+        (chat(text("1 2 3")), "completions", SCORED, "no log-probabilities of the prompt"),
+        (chat(text("1", logprobs=logprobs([], []))), "completions", SCORED, "no log-probabilities of the prompt"),
+        (chat(text("1", logprobs=logprobs(["1", "2"], [None]))), "completions", SCORED, "2 tokens and 1 log-prob"),
+        (
+            chat(text("1", logprobs=logprobs(["1", "2"], [None, None]))),
+            "completions",
+            SCORED,
+            "token 2: expected a num",
+        ),
+        (chat(text("1", logprobs=logprobs(["1", 2], [None, -1]))), "completions", SCORED, "expected strings"),
+    ],
+)
+def test_a_reply_that_answers_nothing_is_an_error(body, endpoint, request_, said):
+    with pytest.raises(ReplyError, match=said):
+        read(body, endpoint, request_)

@@ -1,0 +1,138 @@
+"""HELM's Request as the body of an HTTP request: everything that it says is sent, or it is an error."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from helm.common.image_generation_parameters import ImageGenerationParameters
+from helm.common.media_object import MediaObject, MultimediaObject
+from helm.common.request import Request
+from helm.common.response_format import ResponseFormat
+
+from helm_ext.clients.openai_requests import Dialect, UnsendableError, to_body
+from helm_ext.errors import RunEntryError
+
+CHAT = Dialect(model="tiny", endpoint="chat")
+COMPLETIONS = Dialect(model="tiny", endpoint="completions")
+REQUEST = Request(
+    model="acme/m", model_deployment="acme/d", prompt="Q: 1+1?\nA:", temperature=0.5, num_completions=3, max_tokens=7,
+    stop_sequences=["\n", "Q:"], top_p=0.9, presence_penalty=0.1, frequency_penalty=0.2,
+)  # fmt: skip
+SAMPLING = {"temperature": 0.5, "top_p": 0.9, "n": 3, "presence_penalty": 0.1, "frequency_penalty": 0.2}
+SCORED = Request(prompt="Q: 1+1?\nA: 2", max_tokens=0, temperature=0, echo_prompt=True)
+
+
+def test_a_prompt_becomes_one_message_of_the_user():
+    assert to_body(REQUEST, CHAT) == {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": "Q: 1+1?\nA:"}],
+        "max_completion_tokens": 7,
+        "stop": ["\n", "Q:"],
+        **SAMPLING,
+    }
+
+
+def test_the_completions_endpoint_takes_the_prompt():
+    expected = {"model": "tiny", "prompt": "Q: 1+1?\nA:", "max_tokens": 7, "stop": ["\n", "Q:"], **SAMPLING}
+    assert to_body(REQUEST, COMPLETIONS) == expected
+
+
+def test_messages_are_sent_as_they_are():
+    messages = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hello"}]
+    body = to_body(replace(REQUEST, prompt="", messages=messages), CHAT)
+    assert body["messages"] == messages
+
+
+def test_no_stop_sequences_are_no_empty_list():
+    assert "stop" not in to_body(replace(REQUEST, stop_sequences=[]), CHAT)
+
+
+def test_the_log_probabilities_of_a_prompt():
+    asked = {"model": "tiny", "prompt": "Q: 1+1?\nA: 2", "echo": True, "logprobs": 1, "temperature": 0}
+    assert to_body(SCORED, COMPLETIONS) == {**asked, "max_tokens": 0}
+    assert to_body(SCORED, replace(COMPLETIONS, extra_token=True)) == {**asked, "max_tokens": 1}
+
+
+def test_an_echo_with_an_answer_is_sampled_as_any_other():
+    body = to_body(replace(REQUEST, echo_prompt=True), COMPLETIONS)
+    assert body["echo"] is True
+    assert body["logprobs"] == 1
+    assert SAMPLING.items() <= body.items()
+
+
+@pytest.mark.parametrize("temperature", [0, 0.5])
+def test_helms_default_of_top_k_is_never_sent(temperature):
+    """A top_k of 1 would make every run greedy."""
+    body = to_body(replace(REQUEST, temperature=temperature), replace(CHAT, send_top_k=True))
+    assert "top_k" not in body
+
+
+def test_top_k_at_temperature_0_says_nothing():
+    """HELM's joint multiple choice sets it to num_outputs, and means candidates to be shown."""
+    assert "top_k" not in to_body(replace(REQUEST, temperature=0, top_k_per_token=5), CHAT)
+
+
+def test_top_k_is_sent_where_the_server_knows_it_and_refused_elsewhere():
+    request = replace(REQUEST, top_k_per_token=40)
+    assert to_body(request, replace(CHAT, send_top_k=True))["top_k"] == 40
+    with pytest.raises(UnsendableError, match="top_k=40"):
+        to_body(request, CHAT)
+
+
+def test_a_seed_differs_where_helm_asks_for_another_answer():
+    dialect = replace(CHAT, seed=7)
+    assert "seed" not in to_body(REQUEST, CHAT)
+    assert to_body(REQUEST, dialect)["seed"] == 7
+    seeds = [to_body(replace(REQUEST, random=random), dialect)["seed"] for random in ("0", "1", "0")]
+    assert seeds[0] == seeds[2] != seeds[1]
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_what_is_omitted_is_not_sent():
+    body = to_body(replace(REQUEST, num_completions=1), replace(CHAT, omit=("temperature", "top_p", "n")))
+    assert body.keys() == {
+        "model",
+        "messages",
+        "max_completion_tokens",
+        "presence_penalty",
+        "frequency_penalty",
+        "stop",
+    }
+    with pytest.raises(UnsendableError, match="num_completions=3"):
+        to_body(REQUEST, replace(CHAT, omit=("n",)))
+    with pytest.raises(RunEntryError, match="omit=stop"):
+        replace(CHAT, omit=("stop",))
+    with pytest.raises(RunEntryError, match="did you mean 'temperature'"):
+        replace(CHAT, omit=("temprature",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "dialect", "message"),
+    [
+        ({"stop_sequences": list("abcde")}, CHAT, "stop_sequences: 5 of them, and OpenAI's API takes 4"),
+        ({"echo_prompt": True}, CHAT, "echo_prompt: .*\n  hint: the endpoint completions"),
+        ({"messages": [{"role": "user", "content": "x"}], "prompt": ""}, COMPLETIONS, "messages: .*\n  hint: the endp"),
+        ({"messages": [{"role": "user", "content": "x"}]}, CHAT, "messages and a prompt"),
+        ({"prompt": ""}, CHAT, "the prompt is empty"),
+        ({"prompt": ""}, COMPLETIONS, "the prompt is empty"),
+        ({"max_tokens": 0}, CHAT, "max_tokens=0"),
+        ({"echo_prompt": True, "max_tokens": 0}, COMPLETIONS, "num_completions=3: a prompt is scored once"),
+        ({"embedding": True}, CHAT, "embedding: "),
+        ({"response_format": ResponseFormat(json_schema={"type": "object"})}, CHAT, "response_format: "),
+        ({"image_generation_parameters": ImageGenerationParameters()}, CHAT, "image_generation_parameters: "),
+        ({"multimodal_prompt": MultimediaObject([MediaObject("text/plain", text="x")])}, CHAT, "multimodal_prompt: "),
+    ],
+)
+def test_what_cannot_be_said_is_an_error(changes, dialect, message):
+    with pytest.raises(UnsendableError, match=message):
+        to_body(replace(REQUEST, **changes), dialect)
+
+
+def test_every_field_of_helms_request_is_thought_of():
+    """A field that HELM adds must not be dropped silently."""
+    assert {field.name for field in fields(Request)} == {
+        "model_deployment", "model", "embedding", "prompt", "temperature", "num_completions", "top_k_per_token",
+        "max_tokens", "stop_sequences", "echo_prompt", "top_p", "presence_penalty", "frequency_penalty", "random",
+        "messages", "multimodal_prompt", "image_generation_parameters", "response_format",
+    }  # fmt: skip

@@ -1,0 +1,264 @@
+"""Request states as files of requests, and the manifest that says what each request is the request of."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+from helm.benchmark.run_spec import RunSpec
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference, ScenarioSpec
+from helm.common.request import Request
+
+from helm_ext.adaptation.recorded import empty_request_result, make_recorded_request
+from helm_ext.clients import shards
+from helm_ext.clients.answered import crosses_border, require_same_digests, require_same_run
+from helm_ext.clients.manifest import (
+    MANIFEST,
+    Plan,
+    Target,
+    make_custom_id,
+    make_manifest,
+    make_run_digest,
+    read_manifest,
+    write_manifest,
+)
+from helm_ext.clients.openai_replies import AnsweredResult
+from helm_ext.clients.openai_requests import UnsendableError
+from helm_ext.clients.shards import RequestWriter, ShardWriter, next_round
+from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
+from helm_ext.files.staged import staged
+
+RUN = RunSpec(
+    name="run", scenario_spec=ScenarioSpec("x.Y"), adapter_spec=AdapterSpec(method="generation"), metric_specs=[],
+    groups=["g"],
+)  # fmt: skip
+PLAN = Plan(
+    run_entries=["x"], model="acme/m", endpoint="completions", sent_as="m", omit=[], send_top_k=False, seed=None,
+    extra_token=False, max_eval_instances=None, num_train_trials=None,
+)  # fmt: skip
+
+
+def state(number=0, prompt=None, *, id_=None, gold="2", reference=None, trial=0, **request):
+    instance = Instance(
+        Input(f"{number}+1?"),
+        [Reference(Output(gold), [CORRECT_TAG]), Reference(Output("no"), [])],
+        split="test",
+        id=id_ or f"row{number}",
+    )
+    return RequestState(
+        instance=instance, reference_index=reference, request_mode=None, train_trial_index=trial, output_mapping=None,
+        request=Request(model="acme/m", model_deployment="acme/m", prompt=prompt or f"Q{number}", **request),
+        result=None, num_train_instances=0, prompt_truncated=False,
+    )  # fmt: skip
+
+
+def write(folder, *runs, per_shard=50_000, only=None):
+    with staged(folder) as files:
+        writer = RequestWriter(ShardWriter(files, per_shard=per_shard), PLAN.to_dialect(), only=only)
+        for number, states in enumerate(runs):
+            writer.write_run(replace(RUN, name=f"run{number}"), states)
+        writer.shards.close()
+        writer.require_sendable()
+        manifest = make_manifest(PLAN, writer.runs, writer.shards.shards, writer.requests)
+        with files.open(MANIFEST) as file:
+            write_manifest(file, manifest)
+    return manifest
+
+
+def lines(folder, shard):
+    return [json.loads(line) for line in (folder / shard).read_text().splitlines()]
+
+
+def test_a_line_is_what_a_batch_service_takes(tmp_path):
+    manifest = write(tmp_path, [state(7, max_tokens=3)])
+    [line] = lines(tmp_path, "requests-1-0001.jsonl")
+    assert list(line) == ["custom_id", "method", "url", "body"]
+    assert (line["method"], line["url"]) == ("POST", "/v1/completions")
+    assert line["custom_id"] == f"{manifest.runs[0].digest[:12]}-row7-0-none"
+    assert (line["body"]["prompt"], line["body"]["max_tokens"]) == ("Q7", 3)
+
+
+def test_the_manifest_is_read_as_it_was_written(tmp_path):
+    manifest = write(tmp_path, [state(1, num_completions=2, temperature=1), state(2, reference=1, trial=3)], [state(3)])
+    assert read_manifest(tmp_path / MANIFEST) == manifest
+    assert [sent.choices for sent in manifest.requests] == [2, 1, 1]
+    assert manifest.requests[1].targets == [Target(run=0, instance="row2", trial=3, reference=1)]
+    assert manifest.requests[2].targets == [Target(run=1, instance="row3")]
+
+
+def test_equal_requests_are_sent_once(tmp_path):
+    """Within a run and between runs; not where HELM asks for another answer to the same request (`random`)."""
+    states = [state(1, "same"), state(2, "same"), state(3, "other"), state(4, "same", random="1")]
+    manifest = write(tmp_path, states, [state(5, "same")])
+    assert [line["body"]["prompt"] for line in lines(tmp_path, "requests-1-0001.jsonl")] == ["same", "other", "same"]
+    first, other, again = manifest.requests
+    assert [(target.run, target.instance) for target in first.targets] == [(0, "row1"), (0, "row2"), (1, "row5")]
+    assert [target.instance for target in other.targets + again.targets] == ["row3", "row4"]
+
+
+def test_a_file_has_no_more_requests_than_it_may(tmp_path):
+    manifest = write(tmp_path, [state(number) for number in range(5)], per_shard=2)
+    assert [(shard.file, shard.requests) for shard in manifest.shards] == [
+        ("requests-1-0001.jsonl", 2), ("requests-1-0002.jsonl", 2), ("requests-1-0003.jsonl", 1),
+    ]  # fmt: skip
+    for shard in manifest.shards:
+        assert (tmp_path / shard.file).stat().st_size == shard.bytes
+        ids = [line["custom_id"] for line in lines(tmp_path, shard.file)]
+        assert ids == [sent.custom_id for sent in manifest.requests if sent.shard == shard.file]
+    assert next_round(tmp_path) == 2
+
+
+def test_a_file_has_no_more_bytes_than_it_may(tmp_path, monkeypatch):
+    assert shards.MAX_BYTES == 200_000_000
+    monkeypatch.setattr(shards, "MAX_BYTES", 100)
+    with staged(tmp_path) as files:
+        writer = ShardWriter(files)
+        for _ in range(3):
+            writer.write(b"x" * 49 + b"\n")
+        with pytest.raises(HelmExtError, match="a request of 101 bytes: a file of requests has at most 100"):
+            writer.write(b"x" * 100 + b"\n")
+        writer.close()
+    assert [(shard.requests, shard.bytes) for shard in writer.shards] == [(2, 100), (1, 50)]
+
+
+def test_only_the_requests_that_are_asked_for_are_written(tmp_path):
+    states = [state(number) for number in range(4)]
+    (tmp_path / "before").mkdir()
+    before = write(tmp_path / "before", states)
+    wanted = [before.requests[1].custom_id, before.requests[3].custom_id]
+    again = write(tmp_path, states, only=frozenset(wanted))
+    assert [line["custom_id"] for line in lines(tmp_path, "requests-1-0001.jsonl")] == wanted
+    require_same_digests(before, again.runs)
+
+
+def test_a_row_that_was_left_out_is_not_sent(tmp_path):
+    left_out = state(1)
+    left_out = replace(left_out, request=make_recorded_request(left_out.request, empty_request_result()))
+    manifest = write(tmp_path, [left_out, state(2)])
+    assert (manifest.runs[0].states, manifest.runs[0].left_out) == (2, 1)
+    assert [sent.targets[0].instance for sent in manifest.requests] == ["row2"]
+
+
+def test_all_that_cannot_be_sent_is_said_and_nothing_is_written(tmp_path):
+    states = [state(number, stop_sequences=list("abcde")) for number in range(5)]
+    with pytest.raises(UnsendableError) as raised:
+        write(tmp_path, [*states, state(9, top_k_per_token=7), state(8, "\ud800")])
+    said = str(raised.value)
+    assert (
+        "5 of them, and OpenAI's API takes 4 (5 requests: run0, row row0; run0, row row1; run0, row row2, ... (2"
+        in said
+    )
+    assert "top_k=7" in said
+    assert "half of a surrogate pair" in said
+    assert not list(tmp_path.glob("*.json*"))
+
+
+@pytest.mark.parametrize(
+    ("target", "number", "expected"),
+    [
+        (Target(run=0, instance="id7"), 0, "0123456789ab-id7-0-none"),
+        (Target(run=0, instance="a_b.c-1", trial=2, reference=3), 0, "0123456789ab-a_b.c-1-2-3"),
+        (Target(run=0, instance="x", reference=0, mode="calibration"), 0, "0123456789ab-x-0-0-calibration"),
+        (Target(run=0, instance="x", perturbation="typos"), 4, "0123456789ab-x-0-none-typos-4"),
+    ],
+)
+def test_an_id_says_what_it_is_the_id_of(target, number, expected):
+    assert make_custom_id("0123456789abcdef", target, number) == expected
+
+
+@pytest.mark.parametrize("instance", ["a/b", "甲", "x" * 60, "a b", ""])
+def test_what_no_id_can_hold_becomes_a_hash(instance):
+    made = {make_custom_id("0123456789abcdef", Target(run=0, instance=instance, reference=r), 0) for r in range(9)}
+    assert len(made) == 9
+    assert all(re.fullmatch(r"0123456789ab-[A-Za-z0-9_.-]{1,51}", one) for one in made)
+
+
+def test_no_two_requests_have_one_id(tmp_path):
+    """Windows of a long text, perturbed rows, and rows whose ids look like what follows an id."""
+    perturbed = state(1, "p", id_="x")
+    perturbed = replace(
+        perturbed, instance=replace(perturbed.instance, perturbation=PerturbationDescription(name="0", robustness=True))
+    )
+    states = [state(n, f"w{n}", id_="x") for n in range(4)] + [perturbed, state(9, "y", id_="x-0-none")]
+    ids = [sent.custom_id for sent in write(tmp_path, states).requests]
+    assert len(set(ids)) == len(ids) == 6
+
+
+def test_the_digest_of_a_run_is_of_all_that_decides_its_files():
+    digest = make_run_digest(RUN, [state(1), state(2)])
+    others = [
+        make_run_digest(RUN, [state(2), state(1)]),
+        make_run_digest(RUN, [state(1)]),
+        make_run_digest(RUN, [state(1), state(2, gold="3")]),
+        make_run_digest(RUN, [state(1), state(2, max_tokens=9)]),
+        make_run_digest(replace(RUN, groups=["h"]), [state(1), state(2)]),
+    ]
+    assert make_run_digest(RUN, [state(1), state(2)]) == digest
+    assert len({digest, *others}) == 6
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ([state(1), state(2, "other")], "the request of row row2 is another one, or new"),
+        ([state(1), state(2), state(3)], "the request of row row3 is another one, or new"),
+        ([state(1), state(2, gold="3")], "requests are the same, what they are scored with is not"),
+        ([state(1)], "requests are the same, what they are scored with is not"),
+    ],
+)
+def test_answers_to_a_changed_dataset_are_refused(tmp_path, now, said):
+    manifest = write(tmp_path, [state(1), state(2)])
+    run_spec = replace(RUN, name="run0")
+    assert require_same_run(manifest, run_spec, [state(1), state(2)]) is manifest.runs[0]
+    with pytest.raises(DatasetChangedError, match=said):
+        require_same_run(manifest, run_spec, now)
+    with pytest.raises(DatasetChangedError, match="requests were written for run0, and for no such run"):
+        require_same_run(manifest, RUN, [state(1), state(2)])
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"{", "no manifest of requests"),
+        (b'{"format": "x"}', "no manifest of requests: Object missing required field"),
+        (b"\xff", "no manifest of requests"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(tmp_path, data, said):
+    path = tmp_path / MANIFEST
+    path.write_bytes(data)
+    with pytest.raises(DatasetError, match=said):
+        read_manifest(path)
+
+
+def test_a_manifest_of_another_version_is_refused(tmp_path):
+    write(tmp_path, [state(1)])
+    path = tmp_path / MANIFEST
+    path.write_text(path.read_text().replace("helm-ext requests 1", "helm-ext requests 2"))
+    with pytest.raises(DatasetError, match="expected 'helm-ext requests 1', got 'helm-ext requests 2'"):
+        read_manifest(path)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "crosses"),
+    [
+        (["Q:", " 1+1?", "\nA:", " 2"], False),
+        (["Q:", " 1+1?", "\nA: ", "2"], False),
+        (["Q:", " 1+1?", "\nA", ": 2"], True),
+        (["<s>", "Q:", " 1+1?", "\nA:", " 2"], False),
+        (["Q:1+1?", "A:", "2"], False),  # tokens that do not spell the prompt say nothing of its borders
+    ],
+)
+def test_a_token_on_both_sides_of_the_border_is_seen(tokens, crosses):
+    from helm.common.request import GeneratedOutput, Token
+
+    asked = state(1, "Q: 1+1?\nA: 2", reference=0, echo_prompt=True, max_tokens=0)
+    completion = GeneratedOutput("Q: 1+1?\nA: 2", -1.0, [Token(text, -0.1) for text in tokens])
+    result = AnsweredResult(success=True, embedding=[], completions=[completion], cached=False)
+    assert crosses_border(replace(asked, result=result)) is crosses
+    assert crosses_border(replace(state(1), result=result)) is False

@@ -1,0 +1,217 @@
+"""The parts that reading a completion is made of, one at a time. What they are for is in `helm_ext.parsing.labels`."""
+
+from __future__ import annotations
+
+import pytest
+
+from helm_ext.parsing import read_label, read_labels
+from helm_ext.parsing.introductions import find_rejections, find_verdicts
+from helm_ext.parsing.mentions import Mentions
+from helm_ext.parsing.options import Options
+from helm_ext.parsing.phrases import find_apologies
+from helm_ext.parsing.predictions import apply_pattern, extract, without_thinking
+from helm_ext.parsing.spelling import get_label_set, simplify
+
+LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
+LOGIC = {"A": "entailment", "B": "neutral", "C": "contradiction"}
+
+
+def make_options(labels):
+    return Options(get_label_set(tuple(labels)), labels)
+
+
+def make_mentions(text, labels=LABELS):
+    return Mentions(make_options(labels), simplify(text))
+
+
+# Rules 1 and 2: nothing but a label or a text
+
+
+@pytest.mark.parametrize("spelled", ["B", "B.", "(B)", "[B]", "(B).", " B\n"])
+def test_a_label_goes_before_the_same_text(spelled):
+    assert read_label(spelled, {"A": spelled.strip(), "B": "x"}) == ("B" if spelled.strip() != "A" else "A")
+
+
+@pytest.mark.parametrize("spelled", ["B", "B.", "B..", "(B.)", "(B)", "**B.**", "B.\nIt fits best."])
+def test_a_decorated_label_goes_before_another_options_text(spelled):
+    assert read_label(spelled, {"A": "x", "B": "y", "C": "B"}) == "B"
+
+
+def test_a_mismatched_pair_of_brackets_is_no_pair():
+    assert read_label("(B]", {"A": "x", "B": "y", "C": "(B]"}) == "C"
+    assert read_label("{B)", {"A": "x", "B": "y", "C": "{B)"}) == "C"
+
+
+def test_the_same_text_twice_names_the_label_that_stands_before_it():
+    options = {"A": "the Nile", "B": "the Nile", "C": "Rhine"}
+    assert read_label("the Nile", options) == "A"
+    assert read_label("B. the Nile", options) == "B"
+    assert read_label("B. Nile", options) == "B"  # without the article
+    assert read_label("The answer is B. Nile", options) == "B"
+
+
+# Rule 4: decoration
+
+
+def test_texts_that_a_part_is_nothing_but():
+    assert make_options({"A": "15", "B": "3"}).find_texts("15)") == ["15"]
+    assert make_options({"A": "15"}).find_texts("- 15") == ["15"]
+    assert make_options({"A": "15"}).find_texts("-15") == []  # a sign is no decoration
+    assert make_options({"A": "15"}).find_texts("+15") == []
+    assert make_options({"A": "15"}).find_texts("*x*") == []
+    assert make_options({"A": "15"}).find_texts("(-15)") == []
+
+
+def test_what_was_taken_off_may_make_another_text():
+    assert sorted(make_options({"A": "5", "B": "5)"}).find_texts("(5)")) == ["5", "5)"]
+    assert sorted(make_options({"A": "5", "B": "(5"}).find_texts("(5)")) == ["(5", "5"]
+    assert make_options({"A": "5", "B": "x)"}).find_texts("(5)") == ["5"]
+    assert make_options({"A": "5", "B": "(5"}).find_longer("5", "", "") == []
+    assert make_options({"A": "5", "B": "(5"}).find_longer("5", "(", "") == ["(5"]
+    assert make_options({"A": "5", "B": "5)"}).find_longer("5", "", ")") == ["5)"]
+    assert make_options({"A": "5", "B": "x"}).find_longer("5", "(", ")") == []
+
+
+@pytest.mark.parametrize("text", ["", " ", "x" * 200])
+def test_nothing_and_much_else_are_no_option(text):
+    assert make_options(LABELS).read_alone(text) is None
+
+
+def test_options_read_alone():
+    options = make_options({"A": "5", "B": "$5", "C": "3.5", "D": "Yes!"})
+    assert [options.read_alone(text) for text in ("$5", "5", "(5)", "3.5", "yes", "yes!", "**d**", "4")] == [
+        *("B", "A", "A", "C", "D", "D", "D", None)
+    ]
+
+
+# Where options are named
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [("", True), (" ).", True), (" X", False), ("\nX", True), (" .\nmore", True), (" more\n", False), (": ", True)],
+)
+def test_the_end_of_a_line(rest, expected):
+    assert make_mentions("B" + rest).is_line_end(1) is expected
+
+
+@pytest.mark.parametrize("text", ["B ✅ because it fits.", "So B ✅", "B ✅", "B  ✔ it is"])
+def test_a_symbol_may_follow(text):
+    assert read_label(text, LABELS) == "B"
+
+
+@pytest.mark.parametrize("label", "ACI")
+def test_a_letter_behind_a_label_makes_a_word_in_any_script_with_spaces(label):
+    labels = dict.fromkeys("ABCDEFGHI", "")
+    labels = {key: f"text {number}" for number, key in enumerate(labels)}
+    assert read_label(f"The answer is {label}, for it is small.", labels) == label
+    assert read_label(f"The answer is {label}nd so on", labels) is None
+    assert read_label(f"答案是{label}因为", labels) == label
+    assert read_label(f"正解は{label}です", labels) == label
+    assert read_label(f"정답은 {label}입니다", labels) == label
+
+
+def test_an_article_may_stand_before_a_text():
+    assert read_label("This is an entailment\nA", LOGIC) == "A"
+    assert read_label("This is an entailment\nB", LOGIC) is None  # two answers
+    assert read_label("The answer is: the zormun", LABELS) == "A"
+    assert read_label("Both the zormun and the wemtin", LABELS) is None
+    assert read_labels("the zormun, the wemtin", LABELS) == ("A", "C")
+
+
+@pytest.mark.parametrize("text", ["it's D?", "Answer: I think it is D?", "Label: purkol?", "The answer is D?"])
+def test_what_is_asked_is_no_answer(text):
+    assert read_label(text, LABELS) is None
+
+
+def test_both():
+    assert read_labels("Both A and C", LABELS) == ("A", "C")
+    assert read_labels("both zormun and wemtin.", LABELS) == ("A", "C")
+    assert read_label("Both A and C", LABELS) is None
+
+
+@pytest.mark.parametrize("mark", [". ", ") ", ": ", ".", ")", " - "])
+@pytest.mark.parametrize("first", LABELS)
+def test_who_lists_options_answers_nothing(mark, first):
+    other = "A" if first != "A" else "C"
+    assert read_label(f"{first}, {LABELS[first]}; {other}{mark}{LABELS[other]}", LABELS) is None
+    assert read_label(" ".join(f"{label}{mark}{text}" for label, text in LABELS.items()), LABELS) is None
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n", "\n\n\n", "\nOption "])
+def test_who_goes_on_with_another_option_on_a_later_line_answers_nothing(between):
+    assert read_label(f"A, because it is nice{between}B. It is nice too", LABELS) is None
+    assert read_label(f"A, because it is nice{between}A. It is nice", LABELS) == "A"
+
+
+# Rule 5: what declares and what denies
+
+
+def test_what_is_marked_as_right_and_as_wrong():
+    lowered = "a - correct, b - wrong, c: false. d = true."
+    assert [found[0] for found in find_verdicts(lowered)] == [" - correct", " = true"]
+    assert [found[0] for found in find_rejections(lowered)] == [" - wrong", ": false"]
+
+
+@pytest.mark.parametrize(
+    ("lowered", "verdicts", "rejections"),
+    [
+        ("b is correct.", [" is correct"], []),
+        ("b is not correct.", [], [" is not"]),
+        ("b isn't it", [], [" isn't"]),
+        ("选项b是正确的答案。", ["是正确的答案"], []),
+        ("b는 오답입니다", [], ["는 오답"]),
+        ("b ist falsch", [], [" ist falsch"]),
+        ("b est faux", [], [" est faux"]),
+        ("b è corretta.", [" è corretta"], []),
+        ("nothing of this kind", [], []),
+        ("这里没有", [], []),
+    ],
+)
+def test_verdicts_and_rejections(lowered, verdicts, rejections):
+    assert [found[0] for found in find_verdicts(lowered)] == verdicts
+    assert [found[0] for found in find_rejections(lowered)] == rejections
+
+
+def test_what_is_wrong_in_other_scripts():
+    assert [found[0] for found in find_rejections("选项b不正确")] == ["不正确"]
+    assert read_label("选项B不正确", LABELS) is None
+
+
+def test_apologies_from_a_place_on():
+    text = "sorry, b. sorry, i meant c"
+    assert [found.start() for found in find_apologies(text, 0)] == [0, 10]
+    assert [found.start() for found in find_apologies(text, 5)] == [10]
+
+
+def test_the_mark_at_the_end_of_a_long_line_of_a_list():
+    lines = ["A. zormun", "B. kolpus", "C. wemtin, which has six letters (correct)", "D. purkol"]
+    assert read_label("\n".join(lines), LABELS) == "C"
+    lines[2] = "C. wemtin" + ", which has six letters and not seven" * 3 + " (correct)"
+    assert read_label("\n".join(lines), LABELS) == "C"
+
+
+# Thinking, and patterns
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("B", "B"),
+        ("so B</think> A", " A"),
+        ("</think>\nA</think>B", "B"),
+        ("<think>so B", ""),
+        (" \n<think>so B", ""),
+        ("x</think>\n <think>y", ""),
+        ("x</think> A <think>", " A <think>"),
+        ("<think>", ""),
+        ("", ""),
+    ],
+)
+def test_without_thinking(text, expected):
+    assert without_thinking(text) == expected
+
+
+def test_patterns_of_several_lines_and_places():
+    assert extract("a\nb\nc", r"(?m)^\w$") == "c"
+    assert apply_pattern("a\nb\nc", r"(?m)^\w$") == "a"
