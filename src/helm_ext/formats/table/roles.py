@@ -84,6 +84,8 @@ class _Chooser:
 
     def choose(self) -> Roles:
         given = self._given
+        for column in given.by:
+            self._known("by", column)
         if given.header == "no" and not (given.question and given.gold):
             return self._of_headerless()
         question = self._one("question", given.question)

@@ -271,16 +271,21 @@ class RowReader:
             likelihoods=likelihoods,
             unscored="" if right else "the row has no gold",
             source_scores=self._scores(cells) if roles.source_scores else {},
-            data={name: self._kept(name, look_up(cells, name)) for name in self._options.by},
+            data=self._kept(cells),
             chain_of_thought=thought,
         )
 
-    def _kept(self, column: str, value: Any) -> Any:
-        """Return a value that reports group by; of class labels, the name."""
-        names = self._table.class_labels.get(column)
-        if names is not None and isinstance(value, int) and 0 <= value < len(names):
-            return names[value]
-        return to_json_value(value)
+    def _kept(self, cells: Cells) -> dict[str, Any]:
+        """Return the values that reports group by; of class labels, the names."""
+        kept = {}
+        for column in self._options.by:
+            value = look_up(cells, column)
+            names = self._table.class_labels.get(column)
+            if names is not None and isinstance(value, int) and 0 <= value < len(names):
+                kept[column] = names[value]
+            elif value is not None:
+                kept[column] = to_json_value(value)
+        return kept
 
     # What both share
 
