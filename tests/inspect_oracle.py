@@ -44,7 +44,7 @@ TOWNS = ["Orsk", "Velm", "Quade", "Tarn", "Üb", "Port Ilo", "白港", "Saint-Ro
 RIVERS = ["Anda", "Brell", "Cosk", "Dwin", "Ellu", "Fane"]
 PIXEL = (
     "data:image/png;base64,"
-    + "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 USAGE = ModelUsage(input_tokens=3, output_tokens=2, total_tokens=5)
 
@@ -268,7 +268,7 @@ def make(folder: Path) -> None:
 def add_again(path: Path, target: Path) -> None:
     """Write a copy of a log in which the first sample stands again, with another answer: as a run adds what it redid."""
     target.write_bytes(path.read_bytes())
-    with zipfile.ZipFile(target, "a", **{"compression": 93}) as archive:  # type: ignore[arg-type]
+    with zipfile.ZipFile(target, "a", compression=93) as archive:  # type: ignore[arg-type]
         name = next(name for name in archive.namelist() if name.startswith("samples/"))
         sample = json.loads(archive.read(name))
         sample["output"]["choices"][0]["message"]["content"] = sample["output"]["completion"] = "another river"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helm_ext.analysis.run_scores import RunScores, ScoredRow
-from helm_ext.analysis.statistics.paired import Comparison, compare_rows, holm
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
+from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction

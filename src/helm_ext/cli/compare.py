@@ -200,7 +200,7 @@ def plan(
     power: Annotated[float, typer.Option(help="How often the difference shall be told.")] = 0.8,
 ) -> None:
     """Say how many rows it takes to tell a difference between two models that answer the same rows (McNemar's test)."""
-    from helm_ext.analysis.statistics import discordant_share, rows_needed
+    from helm_ext.scoring.statistics import discordant_share, rows_needed
 
     given = [
         name for name, value in (("--base-rate", base_rate), ("--discordant", discordant), ("--from", runs)) if value

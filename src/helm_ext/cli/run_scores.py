@@ -14,6 +14,9 @@ from rich.table import Table
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
+ENDS = ("@ci_low", "@ci_high")
+"""As in `helm_ext.scoring.uncertainty`, which is not imported for a name."""
+
 __all__ = ["FileFacts", "find_source", "list_warnings", "make_table", "name_stats", "read_stats", "to_json"]
 
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
@@ -53,9 +56,12 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")
     table.add_column("metric")
     table.add_column("value", justify="right")
+    table.add_column("95 % interval")
     for name in dict.fromkeys(shown):
-        if name in stats:
-            table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}")
+        if name in stats and not name.endswith(ENDS):
+            low, high = (stats.get(f"{name}{end}") for end in ENDS)
+            interval = f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
+            table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}", interval)
     return table
 
 
@@ -101,7 +107,11 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "main_metric": run_spec.scenario_spec.args["main_metric"],
         "counts": {"lines": file.counts.get("lines", file.counts.get("rows", read)), **others, "read": read, **rows},
         "metrics": {
-            name: {"mean": stats[name]["mean"], "count": file.groups.get(name.partition("@")[2], rows["scored"])}
+            name: {
+                "mean": stats[name]["mean"],
+                "count": file.groups.get(name.partition("@")[2], rows["scored"]),
+                **{word: stats[end]["mean"] for word, end in _ends(name) if end in stats},
+            }
             for name in asked
         },
         "source_scores": {
@@ -109,6 +119,10 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         },
         "folder": str(folder),
     }
+
+
+def _ends(name: str) -> list[tuple[str, str]]:
+    return [(word, f"{name}{end}") for word, end in zip(("low", "high"), ENDS, strict=True)]
 
 
 def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,7 +145,7 @@ def _asked(run_spec: RunSpec, stats: Mapping[str, Any]) -> list[str]:
     """Return the stats that were asked for, the main metric and its attributes first."""
     main = str(run_spec.scenario_spec.args["main_metric"])
     metrics = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
-    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@"))
+    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@") and not name.endswith(ENDS))
     asked = [stat for name in metrics for stat in name_stats(name)]
     return list(dict.fromkeys([main, *by_attribute, *asked]))
 

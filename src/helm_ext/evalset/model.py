@@ -127,6 +127,8 @@ class RowExtra(TypedDict, total=False):
     """Log-probabilities of the options, in the order of the references: the row was recorded so, and not by a text."""
     attributes: dict[str, str]
     """The row's values of `EvalSet.attributes`, the dataset's own included."""
+    cluster: str
+    """What the row belongs to, where rows are not independent: a passage, a conversation."""
     source_scores: dict[str, float]
     """The source's own scores of the row, by the names of their stats (`Source.stat_name`)."""
     position: int

@@ -15,14 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.presentation.summarize import Summarizer
+from helm.benchmark.metrics.metric import MetricMetadata
+from helm.benchmark.presentation.schema import MetricGroup
+from helm.benchmark.presentation.summarize import Run, Summarizer, Table
 from helm.benchmark.run_spec import RunSpec
-from helm.benchmark.scenarios.scenario import ScenarioMetadata
+from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, show
 from helm_ext.fast.display import write_display_files
 from helm_ext.formats.scenario import tell_apart
+from helm_ext.running.leaderboard import (
+    add_intervals,
+    describe_metrics,
+    interval_group,
+    join_recordings,
+    tidy_table,
+)
 
 __all__ = ["DISPLAY_ROWS_ENV", "StreamingSummarizer"]
 
@@ -68,14 +77,60 @@ class StreamingSummarizer(Summarizer):
         super().__init__(*arguments, **options)
 
     def group_runs(self) -> None:
-        """Group as HELM does, and warn of cells that are a mean of different data."""
+        """Group as HELM does, but all models of a dataset in one table; warn of cells that average different data.
+
+        HELM makes a table for each ScenarioSpec. Those of two recordings of one dataset differ in file and digest.
+        """
         super().group_runs()
+        for group, by_scenario in self.group_scenario_adapter_to_runs.items():
+            self.group_scenario_adapter_to_runs[group] = join_recordings(by_scenario)
         for message in find_averaged(run.run_spec for run in self.runs):
             hwarn(message)
 
+    def read_run(self, run_path: str) -> Run:
+        """Read a run as HELM does, with the interval of its main metric."""
+        run = super().read_run(run_path)
+        main = run.run_spec.scenario_spec.args.get("main_metric") or self._main_metric_of(run.run_spec)
+        return add_intervals(run, main) if main else run
+
+    def _main_metric_of(self, run_spec: RunSpec) -> str | None:
+        """Return the main metric that the schema, or else the scenario itself, gives a run of HELM's own."""
+        for group in run_spec.groups:
+            known = self.schema.name_to_run_group.get(group)
+            if known is not None and known.environment.get("main_name"):
+                return known.environment["main_name"]
+        try:
+            found: str = create_scenario(run_spec.scenario_spec).get_metadata().main_metric
+        except Exception:  # noqa: BLE001 - most of HELM's scenarios say nothing, and some cannot be made here
+            return None
+        return found
+
+    def get_metric_metadata(self) -> list[MetricMetadata]:
+        """Describe the metrics as HELM does, in an order that is the same every time."""
+        self.metric_metadata: list[MetricMetadata] = describe_metrics(self.runs)
+        return self.metric_metadata
+
     def get_scenario_metadata(self) -> list[ScenarioMetadata]:
-        """Describe the groups as HELM does, and tell those apart that have one title."""
-        return tell_apart(super().get_scenario_metadata())
+        """Describe the groups as HELM does, sorted by title, and tell those apart that have one title."""
+        groups = tell_apart(super().get_scenario_metadata())
+        return sorted(groups, key=lambda group: ((group.display_name or group.name).casefold(), group.name))
+
+    def auto_generate_metric_groups(self) -> list[MetricGroup]:
+        """Add the table of intervals behind that of the main metric."""
+        first, *others = super().auto_generate_metric_groups()
+        return [first, interval_group(group.main_metric for group in self.get_scenario_metadata()), *others]
+
+    def create_group_table(self, *arguments: Any, **options: Any) -> Table:
+        """Make a table as HELM does, without columns that say nothing, of a dataset of ours under its own title."""
+        runs = [run for found in options.get("adapter_to_runs", {}).values() for run in found]
+        if (
+            options.get("is_scenario_table")
+            and runs
+            and runs[0].run_spec.scenario_spec.class_name.startswith("helm_ext.")
+        ):
+            group = self.schema.name_to_run_group.get(runs[0].run_spec.groups[0])
+            options["title"] = (group and group.display_name) or options["title"]
+        return tidy_table(super().create_group_table(*arguments, **options))
 
     def write_run_display_json(self, skip_completed: bool) -> None:
         """Write the three display files of each run."""

@@ -32,6 +32,7 @@ from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
 from helm_ext.scoring.source_scores import average, count_differences, describe_source_scores, find_left_out
+from helm_ext.scoring.uncertainty import describe_interval, measure_uncertainty
 
 __all__ = ["EvalSetMetric"]
 
@@ -93,6 +94,7 @@ class EvalSetMetric(MetricInterface):
                 *summarize(self.list_scores, aggregated),
                 *(self._count_differences(rows, self.source) if self.source else ()),
                 *break_down(self.scoring.main_metric, self.attributes, rows, instances),
+                *measure_uncertainty(self.scoring.main_metric, rows, instances),
                 *count_left_out(scenario_state),
             ],
             per_instance_stats=rows,
@@ -119,6 +121,7 @@ class EvalSetMetric(MetricInterface):
         described.update((metadata.name, metadata) for metadata in REPORT_METADATA)
         if self.source:
             described.update((metadata.name, metadata) for metadata in describe_source_scores(self.source))
+        described.update((m.name, m) for m in describe_interval(described, self.scoring.main_metric))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
 

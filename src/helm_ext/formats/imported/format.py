@@ -28,6 +28,7 @@ _MISSING = Argument(
 
 _SCORING = (
     "by",
+    "cluster",
     "output_format",
     "metrics",
     "main_metric",
@@ -45,7 +46,7 @@ _SCORING = (
 SHARED_ARGUMENTS = (
     _MISSING,
     *(
-        argument if argument.name == "by" else replace(argument, default="as the file suggests")
+        argument if argument.name in ("by", "cluster") else replace(argument, default="as the file suggests")
         for argument in REQUEST_STATES.arguments
         if argument.name in _SCORING
     ),
@@ -104,7 +105,10 @@ class ImportedFormat(Format):
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Return what is opened, and the arguments of the pipeline."""
-        own = {name: value for name, value in arguments.items() if name not in _PASSED_ON or name == "by"}
+        own = {name: value for name, value in arguments.items() if name not in _PASSED_ON}
+        kept = [*(arguments.get("by") or ()), *([arguments["cluster"]] if arguments.get("cluster") else [])]
+        if kept:
+            own["by"] = kept
         return self.open(**own), {name: value for name, value in arguments.items() if name in _PASSED_ON}
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:

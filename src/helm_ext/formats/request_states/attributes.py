@@ -10,7 +10,7 @@ from helm_ext.errors import show
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.reading import Place
 
-__all__ = ["read_attributes"]
+__all__ = ["read_attributes", "read_cluster"]
 
 _HINT = "by= names keys whose values are texts, numbers, true or false"
 _LONGEST = 100
@@ -40,6 +40,21 @@ def read_attributes(state: Mapping[str, Any], names: Sequence[str], place: Place
         elif value is not None:
             place.error("instance", name, message=f"by={name}: got {show(value)}", hint=_HINT, code="by")
     return found
+
+
+def read_cluster(state: Mapping[str, Any], name: str, place: Place) -> str | None:
+    """Return the row's value of the key that names what it belongs to, found as those of `read_attributes` are.
+
+    It may be of any length: it is never shown.
+    """
+    instance = state["instance"]
+    holders = (instance.get("extra_data") or {}, instance, state)
+    value = next((one for holder in holders if (one := _find(holder, name)) is not None), None)
+    if value is None or isinstance(value, str | int | float):
+        return None if value is None else str(value)
+    message = f"cluster={name}: got {show(value)}"
+    place.error("instance", name, message=message, hint="its values are texts or numbers", code="cluster")
+    return None
 
 
 def _find(holder: Any, name: str) -> Any:

@@ -80,6 +80,13 @@ class _AdapterSpec(Format):
             "metric is also reported for each of their values",
             "",
         ),
+        Argument(
+            "cluster",
+            TEXT,
+            "a key as for `by`: rows with one value of it are not independent (questions about one passage), and the "
+            "interval of the main metric respects that",
+            "",
+        ),
         Argument("metrics", SEVERAL, 'names of metrics. See "`scoring`"', "the file's"),
         Argument("main_metric", TEXT, "the one on the leaderboard", "the file's"),
         Argument(

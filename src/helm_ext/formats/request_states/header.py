@@ -64,6 +64,8 @@ class Options:
     name: str | None = None
     by: Sequence[str] = ()
     """Keys of the rows, with dots between a key and one inside it, that reports group the rows by."""
+    cluster: str | None = None
+    """The key, written likewise, that names what a row belongs to."""
     scoring: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `scoring`, None where not given."""
 
@@ -80,6 +82,8 @@ class Context:
     """The answer mapping of the whole file."""
     by: Sequence[str] = ()
     """Keys of the rows that reports group them by."""
+    cluster: str | None = None
+    """The key that names what a row belongs to."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ class Settings:
     random: str | None
     by: Sequence[str]
     """`Options.by`."""
+    cluster: str | None
+    """`Options.cluster`."""
 
     def text(self, key: str, *, used: bool = True) -> str:
         """Return a prefix or suffix: absent means HELM's default if the method uses it, null means ""."""
@@ -123,7 +129,7 @@ class Settings:
     def context(self) -> Context:
         """What single rows need to know."""
         characters = self.given.get("reference_prefix_characters")
-        return Context(self.method, self.text("reference_prefix"), characters, self.mapping, self.by)
+        return Context(self.method, self.text("reference_prefix"), characters, self.mapping, self.by, self.cluster)
 
 
 @dataclass(frozen=True)
@@ -227,6 +233,7 @@ def read_settings(given: Mapping[str, Any], options: Options, problems: Problems
         temperature=float(temperature or 0),
         random=None if random is None else str(random),
         by=options.by,
+        cluster=options.cluster,
     )
 
 

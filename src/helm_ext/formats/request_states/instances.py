@@ -110,6 +110,8 @@ class Builder:
             extra["only"] = row.only
         if row.attributes:
             extra["attributes"] = row.attributes
+        if row.cluster is not None:
+            extra["cluster"] = row.cluster
         if row.source_scores:
             extra["source_scores"] = row.source_scores
         is_train = row.split == "train"

@@ -57,6 +57,7 @@ class Arguments(TypedDict, total=False):
     max_train_instances: int | None
     name: str | None
     by: Sequence[str] | None
+    cluster: str | None
     metrics: Sequence[str] | None
     main_metric: str | None
     completions: str | None
@@ -124,7 +125,8 @@ def _to_options(arguments: Arguments) -> Options:
     scoring = {**arguments}
     named = {key: scoring.pop(key, None) for key in ("method", "output_format", "max_train_instances", "name")}
     seed, by, _ = scoring.pop("seed", None), scoring.pop("by", None), scoring.pop("missing", None)
-    return Options(**named, seed=seed or 0, by=tuple(by or ()), scoring=scoring)  # type: ignore[arg-type]
+    cluster = scoring.pop("cluster", None)
+    return Options(**named, seed=seed or 0, by=tuple(by or ()), cluster=cluster, scoring=scoring)  # type: ignore[arg-type]
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, show
 from helm_ext.evalset import Likelihood, RecordedState
 from helm_ext.formats.request_states import models
-from helm_ext.formats.request_states.attributes import read_attributes
+from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
 from helm_ext.formats.request_states.header import SPLITS, Context, read_split
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
@@ -89,6 +89,8 @@ class Row:
     helm_id: str = ""
     attributes: dict[str, str] | None = None
     """Its values of the keys that `by` names."""
+    cluster: str | None = None
+    """Its value of the key that `cluster` names."""
     source_scores: dict[str, float] | None = None
     """`RowExtra.source_scores`."""
 
@@ -180,6 +182,7 @@ class RowReader:
         if likelihoods is not None and self.problems.errors == errors:
             settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
         attributes = read_attributes(value, self.context.by, place) if self.context.by else None
+        cluster = read_cluster(value, self.context.cluster, place) if self.context.cluster else None
         return Row(
             place,
             instance,
@@ -204,6 +207,7 @@ class RowReader:
             else {key: found for key, found in value.items() if key not in _IN_STATE},
             is_right=self.problems.errors == errors,
             attributes=attributes,
+            cluster=cluster,
             source_scores=state.source_scores,
             likelihoods=likelihoods,
         )

@@ -13,7 +13,7 @@ from helm_ext.formats.request_states.checks.completions import (
     ReasonedAnswers,
     UnmappedCompletions,
 )
-from helm_ext.formats.request_states.checks.groups import Groups
+from helm_ext.formats.request_states.checks.groups import Cluster, Groups
 from helm_ext.formats.request_states.checks.keys import Ids, NonfiniteNumbers, UnknownPerturbation
 from helm_ext.formats.request_states.checks.rule import File, Rule
 from helm_ext.formats.request_states.checks.splits import (
@@ -64,6 +64,7 @@ _RULES: tuple[type[Rule], ...] = (
     SeparateSegments,
     ReasonedAnswers,
     Groups,
+    Cluster,
 )
 """Problems of one line are reported in this order."""
 

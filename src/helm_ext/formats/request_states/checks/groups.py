@@ -1,4 +1,4 @@
-"""The rule about `by=`: keys that no row has, and those with too many values for a report."""
+"""The rules about `by=` and `cluster=`: keys that no row has, and those with too many values for a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.survey import First
 
-__all__ = ["Groups"]
+__all__ = ["Cluster", "Groups"]
 
 _MOST_VALUES = 200
 """Of one attribute: each is a column of a report."""
@@ -48,3 +48,31 @@ class Groups(Rule):
             elif row is not None:
                 fewer = count(self.lacking[name].count, "row has", "rows have")
                 row.place.warn(message=f"{fewer} no value of {show(name)}: in no group of it", code="by")
+
+
+class Cluster(Rule):
+    """The key that `cluster=` names."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self.name = header.settings.cluster
+        self.lacking = First()
+        self.there = 0
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        if self.name is None:
+            return
+        if row.cluster is None:
+            self.lacking.add(row)
+        else:
+            self.there += 1
+
+    def report(self, file: File) -> None:
+        row = self.lacking.row
+        if row is None:
+            return
+        if not self.there:
+            file.problems.add(("cluster",), f"no row has a value of {show(self.name)}", code="cluster")
+        else:
+            fewer = count(self.lacking.count, "row has", "rows have")
+            row.place.warn(message=f"{fewer} no value of {show(self.name)}: each a cluster of its own", code="cluster")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helm_ext.analysis.statistics.intervals import (
+from helm_ext.scoring.statistics.intervals import (
     Interval,
     clustered_error,
     clustered_interval,

@@ -9,8 +9,8 @@ import pytest
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from helm_ext.analysis.statistics.paired import compare_rows, holm, mcnemar
-from helm_ext.analysis.statistics.sample_size import discordant_share, rows_needed
+from helm_ext.scoring.statistics.paired import compare_rows, holm, mcnemar
+from helm_ext.scoring.statistics.sample_size import discordant_share, rows_needed
 
 
 @pytest.mark.parametrize(("greater", "less"), [(90, 75), (0, 0), (5, 0), (1, 1), (12, 30)])

@@ -11,7 +11,7 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from helm_ext.analysis.statistics.intervals import clustered_interval, mean_interval, t_interval, wilson_interval
+from helm_ext.scoring.statistics.intervals import clustered_interval, mean_interval, t_interval, wilson_interval
 
 RUNS = 20_000
 

@@ -1,0 +1,137 @@
+"""Leaderboards one would show unedited, of the tables that HELM makes.
+
+What HELM's summarizer does that a reader stumbles over, and what is done about it here:
+
+| HELM                                                                  | here                                        |
+|-----------------------------------------------------------------------|---------------------------------------------|
+| columns and datasets stand in the order of a set: another one each time | in the order of the runs, titles sorted   |
+| every table has a column for each metric of any dataset               | columns without a value are left out        |
+| no number says how sure it is                                         | a table with the ends of 95 % intervals     |
+
+Intervals of runs of ours stand in their `stats.json` (`helm_ext.scoring.uncertainty`). For runs of HELM's own they are
+computed from `per_instance_stats.json`, one run after the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.metrics.metric import MetricMetadata, create_metric
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.presentation.schema import MetricGroup, MetricNameMatcher
+from helm.benchmark.presentation.summarize import Run
+from helm.benchmark.scenarios.scenario import ScenarioSpec
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.fast.json_arrays import read_array
+from helm_ext.scoring.uncertainty import ENDS, describe_interval, to_interval_stats
+
+if TYPE_CHECKING:
+    from helm.benchmark.metrics.statistic import Stat
+    from helm.benchmark.presentation.summarize import Table
+
+__all__ = ["add_intervals", "describe_metrics", "interval_group", "join_recordings", "tidy_table"]
+
+Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
+"""As `Summarizer.group_scenario_adapter_to_runs` has them for a group."""
+
+
+def interval_group(main_metrics: Iterable[str]) -> MetricGroup:
+    """Return the table of intervals. HELM's pages show a cell's number alone, so both ends are columns."""
+    ends = [f"{main}{end}" for main in dict.fromkeys(main_metrics) for end in ENDS]
+    return MetricGroup(
+        name="main_metric_interval",
+        display_name="Main metric, 95 % interval",
+        description="The main metric, and the lower and upper end of its 95 % confidence interval over rows.",
+        aggregation_strategies=[],
+        metrics=[MetricNameMatcher(name=name, split="${main_split}") for name in ("${main_name}", *ends)],
+    )
+
+
+def describe_metrics(runs: Sequence[Run]) -> list[MetricMetadata]:
+    """Return the metadata of the stats that occur, in the order of the runs and of their metrics.
+
+    Restates `Summarizer.get_metric_metadata` (helm/benchmark/presentation/summarize.py), which goes through sets.
+    """
+    specs: dict[Any, None] = {spec: None for run in runs for spec in run.run_spec.metric_specs}
+    described: dict[str, MetricMetadata] = {}
+    for spec in specs:
+        try:
+            found = create_metric(spec).get_metadata()
+        except (NotImplementedError, ModuleNotFoundError, AttributeError, TypeError):  # those that HELM forgives
+            continue
+        described.update((metadata.name, metadata) for metadata in found)
+    there = {stat.name.name: None for run in runs for stat in run.stats}
+    for name in dict.fromkeys(
+        name.removesuffix(ENDS[0]).removesuffix(ENDS[1]) for name in there if name.endswith(ENDS)
+    ):
+        described.update((metadata.name, metadata) for metadata in describe_interval(described, name))
+    return [metadata for name, metadata in described.items() if name in there]
+
+
+def add_intervals(run: Run, main_metric: str) -> Run:
+    """Return the run with the ends of its main metric's interval among its stats, where they are not there yet.
+
+    A run whose rows cannot be read is returned as it is, with a warning.
+    """
+    if any(stat.name.name.endswith(ENDS) for stat in run.stats):
+        return run
+    try:
+        made = list(_measure(Path(run.run_path) / "per_instance_stats.json", main_metric))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hwarn(f"{run.run_spec.name}: no interval of {main_metric}: {type(error).__name__}: {error}")
+        return run
+    return replace(run, stats=[*run.stats, *made])
+
+
+def _measure(path: Path, main_metric: str) -> Iterable[Stat]:
+    """Yield both ends for each split: of the rows' means over trials, perturbed copies aside."""
+    values: dict[str | None, dict[str, tuple[float, int]]] = {}
+    for row in read_array(path):
+        if row.get("perturbation"):
+            continue
+        for stat in row["stats"]:
+            if stat["name"]["name"] == main_metric and stat.get("mean") is not None:
+                split = values.setdefault(stat["name"].get("split"), {})
+                mean, trials = split.get(row["instance_id"], (0.0, 0))
+                split[row["instance_id"]] = (mean + (stat["mean"] - mean) / (trials + 1), trials + 1)
+    for name, rows in values.items():
+        means = {row_id: mean for row_id, (mean, _) in rows.items()}
+        yield from to_interval_stats(MetricName(main_metric, split=name), means, {})
+
+
+def join_recordings(by_scenario: Mapping[ScenarioSpec, Mapping[AdapterSpec, list[Run]]]) -> Runs:
+    """Return the runs of a group with those of one dataset of ours under the first of their ScenarioSpecs."""
+    joined: Runs = defaultdict(lambda: defaultdict(list))
+    first: dict[str, ScenarioSpec] = {}
+    for scenario_spec, by_adapter in by_scenario.items():
+        for adapter_spec, runs in by_adapter.items():
+            for run in runs:
+                is_ours = scenario_spec.class_name.startswith("helm_ext.")
+                key = first.setdefault(run.run_spec.groups[0], scenario_spec) if is_ours else scenario_spec
+                joined[key][adapter_spec].append(run)
+    return joined
+
+
+def tidy_table(table: Table) -> Table:
+    """Return a table without the columns that hold no value in any row, and without those that were there before.
+
+    The page of a dataset has the tables of all metric groups side by side, and a metric may be in several. The first
+    column names the models.
+    """
+    kept: dict[tuple[Any, ...], int] = {}
+    for index, heading in enumerate(table.header):
+        values = tuple(row[index].value for row in table.rows)
+        if index == 0 or any(value is not None for value in values):
+            kept.setdefault((index == 0, heading.value, heading.description, values), index)
+    columns = list(kept.values())
+    return replace(
+        table,
+        header=[table.header[index] for index in columns],
+        rows=[[row[index] for index in columns] for row in table.rows],
+    )

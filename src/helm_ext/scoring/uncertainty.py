@@ -1,0 +1,99 @@
+"""How sure a run's main metric is: the ends of its 95 % interval, as stats beside it.
+
+`exact_match@ci_low`, `exact_match@ci_high`; the same of each attribute value: `exact_match@severity=high@ci_low`. The
+rules are those of `statistics.intervals`. A row counts once, with the mean over its trials; rows of one cluster
+(`cluster=`, `RowExtra`) are not independent. Perturbed copies of a row are no part of it, as they are none of the mean
+that leaderboards show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.scenarios.scenario import Instance
+
+from helm_ext.evalset import row_extra
+from helm_ext.scoring.statistics import mean_interval
+
+__all__ = ["ENDS", "describe_interval", "measure_uncertainty", "to_interval_stats"]
+
+ENDS = ("@ci_low", "@ci_high")
+"""End the names of the stats that hold the lower and the upper end of a metric's interval."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The values of one group of rows: the mean over trials of each, and what it belongs to."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    trials: dict[str, int] = field(default_factory=dict)
+
+    def add(self, row_id: str, value: float) -> None:
+        number = self.trials[row_id] = self.trials.get(row_id, 0) + 1
+        known = self.values.get(row_id, 0.0)
+        self.values[row_id] = known + (value - known) / number
+
+
+def measure_uncertainty(
+    main_metric: str, rows: Iterable[PerInstanceStats], instances: Iterable[Instance]
+) -> list[Stat]:
+    """Return the ends of the interval of the main metric in each split, and of each value of the rows' attributes.
+
+    None where it is no mean over rows (a score of all rows together), and where one row or one cluster is all there is.
+    """
+    groups, clusters = {}, {}
+    for instance in instances:
+        extra = row_extra(instance)
+        groups[instance.id] = extra.get("attributes") or {}
+        if instance.sub_split is not None:
+            groups[instance.id] = {"sub_split": instance.sub_split, **groups[instance.id]}
+        if "cluster" in extra:
+            clusters[instance.id] = extra["cluster"]
+    found: dict[tuple[str, str | None], _Rows] = {}
+    for row in rows:
+        if row.perturbation is not None:
+            continue
+        for stat in row.stats:
+            if stat.name.name == main_metric and stat.mean is not None and stat.name.split != "train":
+                of_row = groups[row.instance_id]
+                for name in (main_metric, *(f"{main_metric}@{key}={value}" for key, value in of_row.items())):
+                    group = found.get((name, stat.name.split))
+                    if group is None:
+                        group = found[name, stat.name.split] = _Rows()
+                    group.add(row.instance_id, stat.mean)
+    return [
+        stat
+        for (name, split), group in found.items()
+        for stat in to_interval_stats(MetricName(name, split=split), group.values, clusters)
+    ]
+
+
+def to_interval_stats(name: MetricName, values: Mapping[str, float], clusters: Mapping[str, str]) -> Iterator[Stat]:
+    """Yield both ends of the interval of the mean of these rows, by id; `clusters` says of some what they belong to."""
+    belongs = [clusters.get(row_id, f"\0{row_id}") for row_id in values] if clusters else None
+    interval = mean_interval(list(values.values()), belongs)
+    for end, value in zip(ENDS, (interval.low, interval.high), strict=True):
+        if math.isfinite(value):
+            yield Stat(MetricName(f"{name.name}{end}", split=name.split)).add(value)
+
+
+def describe_interval(described: Mapping[str, MetricMetadata], main_metric: str) -> list[MetricMetadata]:
+    """Return the metadata of both ends. They are columns of a table of their own: "Main metric interval"."""
+    main = described.get(main_metric)
+    short = (main and (main.short_display_name or main.display_name)) or main_metric
+    return [
+        MetricMetadata(
+            name=f"{main_metric}{end}",
+            display_name=f"{short}, {which} end of the 95 % interval",
+            short_display_name=f"{short} {word}",
+            description=f"The {which} end of the 95 % confidence interval of {main_metric}, over rows.",
+            lower_is_better=None,
+            group=None,
+        )
+        for end, which, word in zip(ENDS, ("lower", "upper"), ("from", "to"), strict=True)
+    ]

@@ -1,0 +1,144 @@
+"""The leaderboard of StreamingSummarizer: the same every time, one table a dataset, no empty columns, with intervals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+
+ROWS = 40
+
+
+def write(path, wrong, name):
+    """Write a file that answers the first `wrong` rows of 40 wrongly."""
+    states = [
+        {
+            "instance": {
+                "input": {"text": f"{n} + 1?"},
+                "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
+                "passage": n // 4,
+            },
+            "request": {"result": {"success": True, "completions": [{"text": "no" if n < wrong else str(n + 1)}]}},
+        }
+        for n in range(ROWS)
+    ]
+    spec = {"method": "generation", "max_train_instances": 0}
+    path.write_text(json.dumps({"adapter_spec": spec, "name": name, "request_states": states}))
+
+
+def command(folder, name, *arguments, seed="0"):
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run(
+        [BIN / name, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def summarize(folder, seed):
+    command(
+        folder, "helm-summarize", "--suite", "score", "--auto-generate-schema",
+        "--summarizer-class-name", "helm_ext.running.StreamingSummarizer", seed=seed,
+    )  # fmt: skip
+    groups = folder / "benchmark_output/runs/score/groups"
+    return {path.name: json.loads(path.read_text()) for path in sorted(groups.glob("*.json"))}
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("leaderboard")
+    for model, wrong in (("one", 10), ("two", 0)):
+        write(folder / f"{model}.json", wrong, "sums")
+        command(folder, "helm-ext", "score", f"{model}.json", "--model", model)
+    write(folder / "more.json", 20, "more")
+    command(folder, "helm-ext", "score", "more.json", "--model", "one", "--arg", "metrics=rouge_l+f1_score")
+    return folder
+
+
+def by_title(tables):
+    return {table["title"]: table for table in tables}
+
+
+def rows_of(table):
+    headings = [cell["value"] for cell in table["header"]]
+    return [dict(zip(headings, (cell.get("value") for cell in row), strict=True)) for row in table["rows"]]
+
+
+def test_it_is_the_same_every_time(suite):
+    assert summarize(suite, "1") == summarize(suite, "2")
+
+
+def test_two_models_of_one_dataset_stand_in_one_table(suite):
+    found = summarize(suite, "0")
+    (page,) = [tables for name, tables in found.items() if name.startswith("sums-")]
+    assert len(page) == 1
+    first, second = rows_of(page[0])
+    assert (first["Model"], first["Norm. EM"]) == ("recorded/one", 0.75)
+    assert (second["Model"], second["Norm. EM"]) == ("recorded/two", 1.0)
+
+
+def test_intervals_are_wilsons(suite):
+    """30 of 40 right: 0.598 to 0.858; 40 of 40: 0.912 to 1 (R: binom::binom.wilson)."""
+    (page,) = [tables for name, tables in summarize(suite, "0").items() if name.startswith("sums-")]
+    first, second = rows_of(page[0])
+    assert first["Norm. EM from"] == pytest.approx(0.5981, abs=1e-4)
+    assert first["Norm. EM to"] == pytest.approx(0.8581, abs=1e-4)
+    assert second["Norm. EM from"] == pytest.approx(0.9124, abs=1e-4)
+    assert second["Norm. EM to"] == 1.0
+
+
+def test_no_column_is_empty_and_none_is_there_twice(suite):
+    for tables in summarize(suite, "0").values():
+        for table in tables if isinstance(tables, list) else []:
+            headings = [cell["value"] for cell in table["header"]]
+            assert len(headings) == len(set(headings)), (table["title"], headings)
+            for place, heading in enumerate(headings):
+                assert any(row[place].get("value") is not None for row in table["rows"]), (table["title"], heading)
+
+
+def test_rows_of_a_cluster_make_it_less_sure(suite, tmp_path):
+    arguments = ("score", suite / "one.json", "--model", "m", "--json")
+    plain = json.loads(command(tmp_path, "helm-ext", *arguments).stdout)
+    clustered = json.loads(command(tmp_path, "helm-ext", *arguments, "--arg", "cluster=passage").stdout)
+    one, other = (found["metrics"]["normalized_exact_match"] for found in (plain, clustered))
+    assert one["mean"] == other["mean"]
+    assert other["high"] - other["low"] > 1.5 * (one["high"] - one["low"])
+
+
+def test_runs_of_helms_own_have_intervals_too(tmp_path):
+    from helm.benchmark.metrics.statistic import Stat
+    from helm.benchmark.presentation.summarize import Run
+    from helm.benchmark.run_spec import RunSpec
+    from helm.common.codec import from_json
+
+    from helm_ext.running.leaderboard import add_intervals
+    from helm_ext.scoring.statistics import mean_interval
+
+    command(
+        tmp_path, "helm-run", "--run-entries", "simple_mcqa:model=simple/model1", "--suite", "score", "-m", "5",
+        "--disable-cache",
+    )  # fmt: skip
+    (folder,) = (tmp_path / "benchmark_output/runs/score").glob("simple_mcqa*")
+    run = Run(
+        str(folder),
+        from_json((folder / "run_spec.json").read_text(), RunSpec),
+        from_json((folder / "stats.json").read_text(), list[Stat]),
+    )
+    added = add_intervals(run, "exact_match").stats[len(run.stats) :]
+    values = [
+        stat["mean"]
+        for row in json.loads((folder / "per_instance_stats.json").read_text())
+        for stat in row["stats"]
+        if stat["name"]["name"] == "exact_match"
+    ]
+    expected = mean_interval(values)
+    assert [(stat.name.name, stat.mean) for stat in added] == [
+        ("exact_match@ci_low", expected.low),
+        ("exact_match@ci_high", expected.high),
+    ]
