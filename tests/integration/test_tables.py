@@ -26,10 +26,8 @@ def test_one_command_scores_every_column_of_outputs(tmp_path):
         tmp_path, "helm-ext", "score", "metals.csv", "--arg", "output=gpt+llama", "--arg", "by=subject", "--json"
     )
     runs = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(run["model"], run["metrics"]["exact_match"]) for run in runs] == [
-        ("gpt", {"mean": 0.75, "count": 4}),
-        ("llama", {"mean": 0.5, "count": 4}),
-    ]
+    found = [(run["model"], *map(run["metrics"]["exact_match"].get, ("mean", "count"))) for run in runs]
+    assert found == [("gpt", 0.75, 4), ("llama", 0.5, 4)]
     assert runs[0]["counts"]["lines"] == runs[0]["counts"]["scored"] == 4
     assert len({json.loads((tmp_path / run["folder"] / "run_spec.json").read_text())["groups"][0] for run in runs}) == 1
 
