@@ -95,6 +95,7 @@ TESTS = {
     "scoring/registry": ["unit/scoring/test_score_registry.py"],
     "scoring/score": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/chat": ["unit/scoring/test_chat_scores.py"],
+    "scoring/scores/clauses": ["unit/scoring/test_refusals.py"],
     "scoring/scores/helm": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/lists": ["unit/scoring/test_lists.py", "unit/scoring/test_score_registry.py"],
     "scoring/scores/phrases": ["unit/scoring/test_refusals.py"],

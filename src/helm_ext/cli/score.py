@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, to_json
+from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, read_stats, to_json
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
@@ -24,7 +25,8 @@ from helm_ext.cli.session import (
     start_helm,
     without_output,
 )
-from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean
+from helm_ext.formats import files_in
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -43,11 +45,11 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.@+:/-]+")
 
 
 def score(
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="FILE|NAME",
-            help="A dataset file of any format with completions, or a dataset's name.",
+            metavar="FILE|FOLDER|NAME...",
+            help="Files of any format with completions, folders of such files, or datasets' names.",
         ),
     ],
     model: Annotated[
@@ -70,13 +72,18 @@ def score(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a run, each on one line; all else goes to stderr.")
     ] = False,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=X", help="Exit 1 if a run's METRIC is below X; `main` is each main metric."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--warnings-as-errors", help="Exit 1 if there is a warning.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show every stat, also those that describe the run.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")] = False,
 ) -> None:
     """Re-score recorded completions, print the table, and leave finished HELM runs behind.
 
-    The runs are those that `helm-run` makes of the same file, one for each of its tasks; helm-summarize and helm-server
-    work on them.
+    The runs are those that `helm-run` makes of the same files, one for each of their tasks; helm-summarize and
+    helm-server work on them. Where one of several cannot be scored, the others are, and the exit code is 1.
     """
     for option, value in (("--model", model), ("--suite", suite)):
         if value is not None and not value.strip():
@@ -87,37 +94,106 @@ def score(
         raise RunEntryError(f"--arg model_deployment={value}: recorded completions are scored\n  hint: --model NAME")
     if missing is not None:
         arguments["missing"] = missing
+    least = parse_thresholds(fail_under or [])
     with Console(stderr=True).status("scoring"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
-        format_ = choose_format(kind, file)
-        tasks = find_tasks(format_, file, arguments)
+    scoring = _Scoring(kind, arguments, model, output_path, suite, local_path)
     console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
-    taken: set[str] = set()
-    refused = False
-    for task in tasks:
-        chosen = {**arguments, **task}
-        try:
-            with Console(stderr=True).status("scoring"), helm_output_to_stderr():
-                named = deployment_of(name_model(format_, file, chosen, model))
-                run_spec = make_run_spec(format_, file, named, chosen)
-                _require_new_name(run_spec, taken, model)
-                facts = find_facts(run_spec)
-                folder = run(run_spec, output_path, suite, local_path)
-        except HelmExtError as error:
-            if len(tasks) == 1:
-                raise
-            typer.echo(f"error: {', '.join(task.values())}: {error}", err=True)
-            refused = True
-            continue
-        for warning in (*facts.warnings, *list_warnings(run_spec, folder)):
-            typer.echo(warning, err=True)
+    failures = 0
+    for run_spec, facts, folder in scoring.score_all(files):
+        warnings = [*facts.warnings, *list_warnings(run_spec, folder)]
+        below = find_below(run_spec, folder, least)
+        for said in (*warnings, *below):
+            typer.echo(said, err=True)
+        failures += len(below) + (len(warnings) if strict else 0)
         if as_json:
             typer.echo(json.dumps(to_json(run_spec, folder, facts), ensure_ascii=False))
         else:
             console.print(make_table(run_spec, folder, show_all=show_all))
         typer.echo(f"written to {folder}", err=as_json)
-    if refused:
+    if failures or scoring.refused:
         raise typer.Exit(1)
+
+
+@dataclass
+class _Scoring:
+    """What is the same for all files of one command."""
+
+    kind: str | None
+    arguments: Mapping[str, Any]
+    model: str | None
+    output_path: Path
+    suite: str
+    local_path: Path
+    refused: int = 0
+    """Files and tasks that could not be scored while others could."""
+    _taken: set[str] = field(default_factory=set)
+
+    def score_all(self, files: Sequence[Path]) -> Iterator[tuple[RunSpec, FileFacts, Path]]:
+        """Yield each run as it is finished. Raises HelmExtError where there is one run to be made and it cannot be."""
+        found = [one for file in files for one in (files_in(file) if self.kind is None else [file])]
+        for file in found:
+            try:
+                with Console(stderr=True).status("scoring"), helm_output_to_stderr():
+                    format_ = choose_format(self.kind, file)
+                    tasks = find_tasks(format_, file, self.arguments)
+            except HelmExtError as error:
+                self._refuse(str(error), error, alone=len(found) == 1)
+                continue
+            for task in tasks:
+                try:
+                    with Console(stderr=True).status("scoring"), helm_output_to_stderr():
+                        made = self._score_task(format_, file, {**self.arguments, **task})
+                except HelmExtError as error:
+                    which = [] if str(file) in str(error) else [str(file)]
+                    said = ": ".join([*which, *filter(None, [", ".join(task.values())]), str(error)])
+                    self._refuse(said, error, alone=len(found) == len(tasks) == 1)
+                    continue
+                yield made
+
+    def _refuse(self, said: str, error: HelmExtError, *, alone: bool) -> None:
+        if alone:
+            raise error
+        typer.echo(f"error: {said}", err=True)
+        self.refused += 1
+
+    def _score_task(self, format_: Format, file: Path, chosen: Mapping[str, Any]) -> tuple[RunSpec, FileFacts, Path]:
+        named = deployment_of(name_model(format_, file, chosen, self.model))
+        run_spec = make_run_spec(format_, file, named, chosen)
+        _require_new_name(run_spec, self._taken, self.model)
+        facts = find_facts(run_spec)
+        return run_spec, facts, run(run_spec, self.output_path, self.suite, self.local_path)
+
+
+def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
+    """Return METRIC to the least value that is accepted. Raises RunEntryError."""
+    least: dict[str, float] = {}
+    for one in given:
+        name, _, value = one.rpartition("=")
+        try:
+            least[name] = float(value)
+        except ValueError:
+            name = ""
+        if not name:
+            raise RunEntryError(f"--fail-under {one}: expected METRIC=NUMBER, for example main=0.8")
+    return least
+
+
+def find_below(run_spec: RunSpec, folder: Path, least: Mapping[str, float]) -> list[str]:
+    """Return in words which metrics of a run are below their least value. A metric that no row has is below any."""
+    if not least:
+        return []
+    stats = read_stats(run_spec, folder)
+    main = str(run_spec.scenario_spec.args["main_metric"])
+    below = []
+    for given, value in least.items():
+        name = main if given == "main" else given
+        if name not in stats:
+            near = did_you_mean(name, stats)
+            below.append(f"below: {run_spec.name}: no row has a value for {name}" + (f": {near}" if near else ""))
+        elif stats[name]["mean"] < value:
+            below.append(f"below: {run_spec.name}: {name} is {stats[name]['mean']:.4g}, less than {value:g}")
+    return below
 
 
 def _require_new_name(run_spec: RunSpec, taken: set[str], model: str | None) -> None:

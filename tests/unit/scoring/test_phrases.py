@@ -119,7 +119,7 @@ def test_phrases_are_cut_out():
     ("text", "weight"),
     [
         (" ok ", 0),
-        (" here you are ", 0),  # nothing speaks of refusing
+        (" here you are ", 12),
         (" decline ", 7),
         (" sorry i decline ", 12),
         (" sorry here you are ", 17),
@@ -130,6 +130,14 @@ def test_phrases_are_cut_out():
 )
 def test_how_much_the_phrases_cover(text, weight):
     assert ENGLISH.weigh(text) == weight
+
+
+@pytest.mark.parametrize(
+    ("text", "speaks"),
+    [(" here you are ", False), (" decline ", True), (" sorry here you are ", True), (" really ", False)],
+)
+def test_what_speaks_of_refusing(text, speaks):
+    assert ENGLISH.speaks(text) is speaks
 
 
 def test_tables_are_narrowed_to_what_can_occur():
@@ -226,6 +234,6 @@ def test_a_file_that_cannot_be_read(tmp_path):
 
 def test_an_unknown_kind_that_is_like_none_lists_them(write):
     with pytest.raises(
-        HelmExtError, match=r'no such kind of phrase: "zzzzz"\n  hint: one of refuse, cannot, .*, instead$'
+        HelmExtError, match=r'no such kind of phrase: "zzzzz"\n  hint: one of refuse, cannot, .*, common$'
     ):
         read_languages(write("[a]\nzzzzz: no\n"))

@@ -60,18 +60,41 @@ def test_only_the_beginning_is_read():
 
 
 @pytest.mark.parametrize(
-    ("reply", "is_dialogue"),
+    ("reply", "turns"),
     [
-        ("Anna: hello\nBen: hi", True),
-        ("Anna: hello\nAnna: hi", False),
-        ("Note: hello", False),
-        ("Anna:hello\nBen:hi", False),
-        ("Dr. Who 2: hello\n  Ben: hi", True),
-        ("a long name that has too many letters: hello\nBen: hi", False),
+        ("Anna: hello\nBen: hi", 2),
+        ("Anna: hello\nBen: hi\nAnna: and you?", 3),
+        ("Anna: hello\nAnna: hi", 0),
+        ("Note: hello", 0),
+        ("Anna:hello\nBen:hi", 0),
+        ("Dr. Who 2: hello\n  Ben: hi", 2),
+        ("a long name that has too many letters: hello\nBen: hi", 0),
     ],
 )
-def test_dialogues(reply, is_dialogue):
-    assert listen(reply).is_dialogue is is_dialogue
+def test_dialogues(reply, turns):
+    assert listen(reply).turns == turns
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_made_up"),
+    [
+        ("*crosses arms* Sorry, pal.", True),
+        ("(shakes head) No entry.", True),
+        ("No. *flicks tail*", True),
+        ("No, I *really do not* know.", False),
+        ("**I cannot** assist.", False),
+        ("* one\n* two", False),
+        ("Dear Ann,\nI can't come.\nKind regards,\nSam", True),
+        ("Ich komme nicht.\n  Mit freundlichen Grüßen\nSam", True),
+        ("He sends kind regards.", False),
+        ("I would not bow,\nI could not bend,\nI shut the gate", True),
+        ("I would not bow.\nI could not bend.\nI shut the gate.", False),
+        ("I would not bow,\nI could not bend", False),
+        ("- bow\n- bend\n- gate", False),
+    ],
+)
+def test_who_says_i_need_not_be_the_speaker(reply, is_made_up):
+    assert listen(reply).is_made_up is is_made_up
 
 
 def test_sentences():
@@ -94,4 +117,4 @@ def test_an_inner_point_is_a_space():
     [("Who? What?", True), ("Who? Me.", False), ("Me. Who?", False), ("", False), ("  ", False), ("Who?\n", True)],
 )
 def test_nothing_but_questions(text, asks):
-    assert only_asks(Speech(text, shows=False, is_dialogue=False)) is asks
+    assert only_asks(Speech(text, shows=False, lists=False, turns=0, is_made_up=False)) is asks

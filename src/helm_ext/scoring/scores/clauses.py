@@ -43,16 +43,16 @@ class Clause:
     manners: bool
     """Acknowledges, shows concern, or sends to somebody else."""
     ours: bool
-    """Speaks of the speaker."""
+    """Speaks of the speaker, other than to give an opinion ("I think", "I'd take")."""
     about: bool = False
     """Names what was asked for, rules, or what is often refused."""
-    states: bool = False
-    """Negates nothing, and names nothing that was asked for: "I would take the red one"."""
     explains: bool = False
     """Gives a reason that has nothing to do with the speaker or with what is refused."""
     refuses: bool = False
     unwilling: bool = False
     """The speaker will not do something."""
+    hedges: bool = False
+    """Says that an answer is not certain."""
     half: bool = False
     """Says that something is not possible, or will not be done, but not that it is the request."""
     weak: bool = False
@@ -60,7 +60,7 @@ class Clause:
     denies: bool = False
     """Negates something of the speaker in words that no other kind knows, and ends with that."""
     turns: bool = False
-    """Negates something and goes on with what holds instead ("I don't smoke, I drink tea")."""
+    """Negates something of the speaker and goes on with what holds instead ("I don't smoke, I drink tea")."""
 
     @property
     def size(self) -> int:
@@ -76,11 +76,12 @@ class Clause:
     def is_content(self) -> bool:
         """Tell whether the clause may hold what was asked for: it says something that is not about the request.
 
-        What the speaker says of the speaker is none, unless it is a statement, a number or an answer.
+        What the speaker says of the speaker is none, unless it is a choice ("I'd take the red one"), a number, an
+        answer, or the better half of a contrast ("I don't smoke, I drink tea").
         """
         if self.is_doubtful or self.asks or self.manners or self.about or self.only_no:
             return False
-        return not self.ours or self.answers or self.counts or self.tells or self.states or self.turns
+        return not self.ours or self.answers or self.counts or self.tells or self.turns
 
 
 def count_content(clauses: Sequence[Clause]) -> int:
@@ -173,6 +174,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
         return clause
     clause.weak = _touches(text, language, clause, negated=negated and (not barred or language.has("rules", text)))
     clause.unwilling = language.has("wont", text)
+    clause.hedges = hedged
     clause.half = (
         clause.unwilling
         or hedged
@@ -192,7 +194,6 @@ def _read_subject(clause: Clause, language: Language, *, negated: bool, regrets:
     )
     clause.explains = language.has("because", text) and not (clause.ours or refused or regrets)
     clause.about = refused or (language.has("such", text) and not clause.explains)
-    clause.states = not (negated or clause.about or regrets or language.has("request", text))
 
 
 def _read_negation(clause: Clause, sentence: str, text: str, language: Language) -> None:
@@ -203,7 +204,7 @@ def _read_negation(clause: Clause, sentence: str, text: str, language: Language)
     last = language.write(make_plain(parts[-1]))
     if language.has("not", last):
         clause.denies = language.has("self", text)
-    elif len(parts) > 1:
+    elif len(parts) > 1 and language.has("self", language.write(make_plain(",".join(parts[:-1])))):
         clause.turns = not any(language.has(kind, last) for kind in ("instead", "manners", "offer", "request"))
 
 

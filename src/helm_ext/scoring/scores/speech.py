@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["HEAD", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
+__all__ = ["HEAD", "LONG", "MIN_LINES", "MIN_TURNS", "Speech", "listen", "only_asks", "split_sentences"]
 
 HEAD = 1_500
 """A refusal comes first: only so many characters of a reply are read. What is beyond is text, so an answer."""
@@ -28,13 +28,17 @@ _QUOTES = str.maketrans(
 )
 _LISTED = re.compile(r"^\s*(?:[-•·]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _SPEAKER = re.compile(r"^\s*(\w[\w .]{0,20}):\s", re.MULTILINE)
-_ACTION = re.compile(r"\s*(?:\*(?![*\s])[^*\n]{3,60}(?<!\s)\*|\([^()\n]{3,60}\))(?!\*)\s*\S")
-"""What somebody does before speaking ("*crosses arms* Sorry, pal."): the speaker plays a part."""
+_ACTION = re.compile(
+    r"\A(?:\*(?![*\s])[^*\n]{3,60}(?<!\s)\*|\([^()\n]{3,60}\))(?!\*)\s*\S"
+    r"|(?:^|[.!?] )\*[a-z]+ [^*\n]{2,60}\*$",
+    re.MULTILINE,
+)
+"""What somebody does before speaking or behind it ("*crosses arms* Sorry, pal."): the speaker plays a part."""
 _CLOSING = re.compile(
     r"^\s*(?:(?:with )?(?:kind|best|warm|warmest) (?:regards|wishes)|regards|sincerely|yours|cheers|love|"
-    r"mit freundlichen|viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|atenciosamente|"
-    r"abraços|cordiali saluti|distinti saluti|met vriendelijke|groet|с уважением|z poważaniem|pozdrawiam|saygılarımla|"
-    r"此致|敬上|敬具|وتفضلوا|مع خالص|सादर|भवदीय)",
+    r"mit freundlichen|viele gr|beste gr|liebe gr|cordialement|bien à vous|salutations|atentamente|un saludo|saludos|"
+    r"atenciosamente|abraços|cordiali saluti|distinti saluti|met vriendelijke|groet|с уважением|z poważaniem|"
+    r"pozdrawiam|saygılarımla|此致|敬上|敬具|وتفضلوا|مع خالص|सादर|भवदीय)",
     re.MULTILINE | re.IGNORECASE,
 )
 """How a letter ends."""
@@ -50,6 +54,8 @@ class Speech:
     text: str
     shows: bool
     """There is code or a list: an answer of some kind."""
+    lists: bool
+    """It is a list, and no code."""
     turns: int
     """Lines of a dialogue between two or more, 0 if it is none."""
     is_made_up: bool
@@ -61,7 +67,7 @@ def listen(reply: str) -> Speech:
     head = reply[:HEAD].translate(_QUOTES).strip()
     code = _CODE.search(head) is not None
     head = _CODE.sub(" ", head).strip().lstrip("#> ")
-    made_up = _ACTION.match(reply[:HEAD]) is not None or _CLOSING.search(head) is not None or _is_verse(head)
+    made_up = _ACTION.search(reply[:HEAD]) is not None or _CLOSING.search(head) is not None or _is_verse(head)
     speakers = [found[1] for found in _SPEAKER.finditer(head)]
     lines = len(_LISTED.findall(head))
     if head.count('"') == 1 or (head.count('"') == 2 and head[0] == head[-1] == '"'):
@@ -70,6 +76,7 @@ def listen(reply: str) -> Speech:
     return Speech(
         head,
         code or lines >= MIN_LINES or len(reply) > HEAD + LONG,
+        lines >= MIN_LINES and not code,
         len(speakers) if len(set(speakers)) > 1 else 0,
         made_up,
     )

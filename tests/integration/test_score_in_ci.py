@@ -1,0 +1,86 @@
+"""`helm-ext score` in a pipeline: several files, thresholds, one JSON object a run, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import DatasetError, RunEntryError
+
+
+def write(path, wrong):
+    states = [
+        {
+            "instance": {
+                "id": n,
+                "input": {"text": f"{n}?"},
+                "references": [{"output": {"text": "yes"}, "tags": ["correct"]}],
+            },
+            "request": {"result": {"success": True, "completions": [{"text": "no" if n < wrong else "yes"}]}},
+        }
+        for n in range(10)
+    ]
+    spec = {"method": "generation", "max_train_instances": 0}
+    path.write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    write(outputs / "one.json", 1)
+    write(outputs / "two.json", 5)
+    (outputs / "notes.txt").write_text("no dataset")
+    return tmp_path
+
+
+def score(*arguments):
+    return CliRunner().invoke(app, ["score", *arguments], catch_exceptions=False)
+
+
+def test_a_folder_is_scored_file_by_file(folder):
+    done = score("outputs", "--model", "m", "--json")
+    assert done.exit_code == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["metrics"]["normalized_exact_match"]["mean"] for one in found] == [0.9, 0.5]
+    assert [one["counts"]["scored"] for one in found] == [10, 10]
+    low, high = (found[0]["metrics"]["normalized_exact_match"][end] for end in ("low", "high"))
+    assert low == pytest.approx(0.5958, abs=1e-4)  # Wilson's of 9 of 10
+    assert high == pytest.approx(0.9821, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "code"),
+    [("main=0.5", 0), ("main=0.6", 1), ("f1_score=0.5", 0), ("exact_match=0.91", 1), ("exact_mtch=0", 1)],
+)
+def test_a_run_below_its_threshold_fails(folder, threshold, code):
+    done = score("outputs", "--model", "m", "--fail-under", threshold)
+    assert done.exit_code == code
+    assert ("below: " in done.stderr) == (code == 1)
+
+
+@pytest.mark.parametrize("threshold", ["main", "=1", "main=much"])
+def test_a_threshold_has_a_name_and_a_number(folder, threshold):
+    with pytest.raises(RunEntryError, match=f"--fail-under {threshold}: expected METRIC=NUMBER"):
+        score("outputs", "--model", "m", "--fail-under", threshold)
+
+
+def test_one_wrong_file_does_not_keep_others_from_being_scored(folder):
+    (folder / "outputs" / "broken.json").write_text('{"adapter_spec": {}, "request_states": [}')
+    done = score("outputs", "--model", "m", "--json")
+    assert done.exit_code == 1
+    assert len(done.stdout.splitlines()) == 2
+    assert "broken.json:1" in done.stderr
+
+
+def test_a_single_wrong_file_is_its_error(folder):
+    with pytest.raises(DatasetError, match="no such file"):
+        score("outputs/three.json", "--model", "m")
+
+
+def test_warnings_can_be_errors(folder):
+    assert score("outputs/one.json", "--model", "m", "--warnings-as-errors").exit_code == 1
