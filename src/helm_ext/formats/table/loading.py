@@ -18,9 +18,11 @@ from helm_ext.formats.table.mapping_file import is_mapping_file, read_mapping
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.parquet import MAGIC, ParquetTable
 from helm_ext.formats.table.roles import OUTPUT_NAMES, Roles, choose_roles
-from helm_ext.formats.table.rows import RowReader, Survey
+from helm_ext.formats.table.rows import read_rows
 from helm_ext.formats.table.saved import HUB, SavedTable, is_saved_dataset
+from helm_ext.formats.table.survey import Survey, look_at
 from helm_ext.formats.table.table import Table, plain_suffix
+from helm_ext.formats.table.values import Values
 
 __all__ = ["describe", "list_outputs", "name_model", "open_file", "read_options"]
 
@@ -85,7 +87,8 @@ def open_table(options: Options) -> Table:
 def open_file(**arguments: Any) -> Opened:
     """Open a table. Raises DatasetError, RunEntryError."""
     options, mapping_digest = read_options(arguments)
-    table, roles, reader, survey = _look(options)
+    values, survey = _look(options)
+    roles = values.roles
     is_live = not survey.recorded
     if is_live and (roles.output or roles.likelihoods):
         message = f"no row has an output: the column {roles.output} is empty"
@@ -96,18 +99,18 @@ def open_file(**arguments: Any) -> Opened:
         model=_model_of(roles.output),
         task=options.name or _dataset_name(options.path),
         scores=survey.scores,
-        counts={"lines": survey.lines},
+        counts={"lines": survey.lines, **({"other_splits": survey.left_out} if survey.left_out else {})},
         notes=survey.notes,
     )
 
     def digest() -> str:
-        found = table.digest()
+        found = values.table.digest()
         return hashlib.sha256(f"{mapping_digest}{found}".encode()).hexdigest() if mapping_digest else found
 
     return Opened(
         path=options.path,
         source=source,
-        rows=lambda: reader.read(survey),
+        rows=lambda: read_rows(values, survey),
         digest=digest,
         adapter_spec=_adapter_spec(roles, options, survey, is_live=is_live),
         scoring={**(layout.scoring if layout is not None and survey.gold.element == "text" else {}), **options.scoring},
@@ -117,14 +120,14 @@ def open_file(**arguments: Any) -> Opened:
     )
 
 
-def _look(options: Options) -> tuple[Table, Roles, RowReader, Survey]:
+def _look(options: Options) -> tuple[Values, Survey]:
     table = open_table(options)
     first = next(iter(table.rows()), None)
     if first is None:
         raise make_error(options.path, "there are no rows", code="no-rows")
     roles = choose_roles(table, options, first[1])
-    reader = RowReader(table, roles, options)
-    return table, roles, reader, reader.survey()
+    values = Values(table, roles, options)
+    return values, look_at(values)
 
 
 def _adapter_spec(roles: Roles, options: Options, survey: Survey, *, is_live: bool) -> dict[str, Any]:
@@ -179,7 +182,8 @@ def describe(arguments: Mapping[str, Any]) -> list[str]:
     """Return in words which column was taken for what, and why. Raises DatasetError, RunEntryError."""
     outputs = list_outputs(arguments)
     options, _ = read_options({**arguments, "output": outputs[:1] or None})
-    table, roles, _, survey = _look(options)
+    values, survey = _look(options)
+    table, roles = values.table, values.roles
     lines = [f"{options.path}: {count(survey.rows, 'row')}, columns {', '.join(table.columns)}"]
     if roles.layout is not None:
         lines.append(f"{'layout':{_WIDTH}} {roles.layout.name} ({roles.layout.why})")

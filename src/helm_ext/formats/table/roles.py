@@ -16,7 +16,7 @@ from helm_ext.formats.table.layouts import Layout, find_layout
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.table import Cells, Table
 
-__all__ = ["CANDIDATES", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
+__all__ = ["CANDIDATES", "MOST_OPTIONS", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
 
 CANDIDATES: Mapping[str, Sequence[str]] = {
     "question": ("question", "prompt", "input", "query", "problem", "instruction"),
