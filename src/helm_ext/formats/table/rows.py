@@ -55,7 +55,9 @@ class _RowReader:
             options=choices,
             gold=right,
             split=self._values.split_of(cells, split, uses_column=survey.uses_split),
-            answers=self._values.answers(cells, survey) if is_asked else None,
+            answers=self._values.answers(cells, survey.gold, are_positions=survey.outputs_are_positions)
+            if is_asked
+            else None,
             likelihoods=likelihoods,
             unscored="" if right else "the row has no gold",
             source_scores=self._values.scores(cells) if roles.source_scores else {},

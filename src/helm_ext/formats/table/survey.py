@@ -97,7 +97,7 @@ class _Surveyor:
         choices = values.choices(cells)
         gold = values.gold(cells)
         self._see_gold(gold, choices, line)
-        answers = None if values.is_live else values.answers(cells, None)
+        answers = None if values.is_live else values.answers(cells)
         if answers is not None:
             found.recorded += 1
             self._positions.see(answers, choices)

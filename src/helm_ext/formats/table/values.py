@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 from helm_ext.errors import DatasetIntegrityError, Location, Problem, did_you_mean, show
-from helm_ext.formats.imported.gold import NO_YES, to_options
+from helm_ext.formats.imported.gold import NO_YES, GoldKind, to_options
 from helm_ext.formats.imported.row import Answer, Message
 from helm_ext.formats.table.cells import CellError, label_options, look_up, read_options, to_text
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.roles import MOST_OPTIONS, Roles, option_labels
 from helm_ext.formats.table.table import Cells, Table
-
-if TYPE_CHECKING:
-    from helm_ext.formats.table.survey import Survey
 
 __all__ = ["SPLITS", "Split", "Values", "shown", "uses_adapted"]
 
@@ -139,8 +136,13 @@ class Values:
             raise CellError(f"expected two or more options, got {len(texts)}")
         return label_options([to_text(text) for text in texts], self._labels[: len(texts)])
 
-    def answers(self, cells: Cells, survey: Survey | None) -> list[Answer] | None:
-        """Return what the model answered; None where the row was not run. `survey`: once it is known."""
+    def answers(
+        self, cells: Cells, gold: GoldKind | None = None, *, are_positions: bool = False
+    ) -> list[Answer] | None:
+        """Return what the model answered; None where the row was not run.
+
+        Once it is known what the golds are, answers are read as they need it.
+        """
         column = self.roles.output
         value = look_up(cells, column) if column else None
         if value is None:
@@ -155,11 +157,10 @@ class Values:
             if not all(isinstance(text, str) for text in value):
                 raise CellError(f"expected texts as outputs, got {show(value)}")
             return [Answer(text) for text in value] or None
-        if survey is not None and survey.gold.options is NO_YES:
+        if gold is not None and gold.options is NO_YES:
             return [Answer(_YES_NO.get(str(value).strip().rstrip(".").casefold()) or to_text(value))]
-        if survey is not None and survey.outputs_are_positions:
-            choices = self.choices(cells)
-            (label,) = survey.gold.read(value, choices) or ("",)
+        if gold is not None and are_positions:
+            (label,) = gold.read(value, self.choices(cells)) or ("",)
             return [Answer(label)]
         return [Answer(to_text(value))]
 
