@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -145,7 +146,8 @@ def _notes(report: Report, found: Survey) -> Sequence[str]:
         notes.append(f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give')
     if found.kept:
         notes.append(f"no means of rows, and not averaged: {', '.join(found.kept)}")
-    incomplete = {name for entry in found.entries.values() for name in found.filters if name not in entry.filters}
+    lines = Counter(name for entry in found.entries.values() for name in entry.filters)
+    incomplete = [name for name, number in lines.items() if number < rows]
     if incomplete:
         notes.append(f"not all rows have a line of filter {', '.join(sorted(incomplete))}")
     return notes
