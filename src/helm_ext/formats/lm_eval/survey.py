@@ -287,6 +287,8 @@ _BARE = re.compile(r"\(?([A-Za-z0-9]+)[).]?")
 
 def _are_labels(texts: Sequence[str]) -> bool:
     """Whether options are the first of A, B, ... or 1, 2, ..., brackets and points aside."""
+    if len(texts[0]) > 4:  # nearly all options are texts
+        return False
     bare = [match[1] if (match := _BARE.fullmatch(text)) else "" for text in texts]
     return any(tuple(bare) == sequence[: len(bare)] for sequence in _SEQUENCES)
 
