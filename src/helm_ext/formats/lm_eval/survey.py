@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, count, show
+from helm_ext.evalset import garbage
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
 from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in
 from helm_ext.formats.lm_eval.report import Report
@@ -88,6 +89,11 @@ class Survey:
 
 def survey(path: Path, report: Report, options: Options) -> Survey:
     """Read all lines. Raises DatasetError for the first thing that cannot be right."""
+    with garbage.paused():
+        return _survey(path, report, options)
+
+
+def _survey(path: Path, report: Report, options: Options) -> Survey:
     found = Survey()
     columns = _Columns(path, report, options)
     for number, sample in read_samples(path):
