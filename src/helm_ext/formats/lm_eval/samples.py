@@ -12,7 +12,16 @@ from typing import Any
 import msgspec
 
 from helm_ext import files
-from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, Problems, raise_for, show
+from helm_ext.errors import (
+    DatasetChangedError,
+    DatasetError,
+    DatasetSchemaError,
+    Location,
+    Problem,
+    Problems,
+    raise_for,
+    show,
+)
 
 __all__ = ["SIGNATURE", "error", "is_invalid", "metric_names", "read_again", "read_samples", "to_score"]
 
@@ -65,7 +74,7 @@ def read_again(path: Path, digest: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 value = json.loads(line)
             yield number, value
         if source.digest != digest:
-            raise error(path, None, "the file was changed while it was read", "run it again")
+            raise error(path, None, "the file was changed while it was read", kind=DatasetChangedError)
 
 
 def _check(value: Any, path: Path, number: int) -> None:
