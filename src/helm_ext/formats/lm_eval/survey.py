@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetIntegrityError, count, show
 from helm_ext.evalset import garbage
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
@@ -119,7 +118,7 @@ def _survey(path: Path, report: Report, options: Options) -> Survey:
 def _join(found: Survey, sample: dict[str, Any], options: Options, number: int, path: Path) -> bool:
     """Add a line to its question; return whether it is the first of it."""
     doc_id, chosen = sample["doc_id"], sample["filter"]
-    resps = orjson.dumps(sample["resps"])
+    resps = files.canonical_json(sample["resps"])
     key = sample["doc_hash"], sample["prompt_hash"], sample["target_hash"], hash(resps)
     scores = {name: to_score(sample[metric]) for metric, name in metric_names(sample)}
     entry = found.entries.get(doc_id)
