@@ -68,15 +68,23 @@ def count_differences(
     for name, score in source["scores"].items():
         metric = name.partition(",")[0]  # lm-eval's names go on with the filter
         partners[score["stat"]] = metric if metric in same else main_metric
+    wanted = {*partners, *partners.values()}
     compared: dict[MetricName, Stat] = {}
-    for row in rows:
-        ours = {stat.name.name: stat.mean for stat in row.stats if stat.count}
+    for row in rows:  # written for speed
+        found = {}
         for stat in row.stats:
-            partner = partners.get(stat.name.name)
-            if partner is None or stat.mean is None or (mine := ours.get(partner)) is None:
-                continue
-            name = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
-            compared.setdefault(name, Stat(name)).add(int(abs(stat.mean - mine) > _CLOSE))
+            name = stat.name.name
+            if name in wanted and stat.count:
+                found[name] = stat
+        for theirs, ours in partners.items():
+            if theirs in found and ours in found:
+                one, other = found[theirs].mean, found[ours].mean
+                assert one is not None
+                assert other is not None
+                key = found[theirs].name
+                if key not in compared:
+                    compared[key] = Stat(replace(key, name=f"{theirs}{DIFFERS}"))
+                compared[key].add(int(abs(one - other) > _CLOSE))
     return list(compared.values())
 
 
