@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from helm_ext import parsing
 from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample, to_type
@@ -24,6 +25,7 @@ _EXPLAINED = "Choices were shuffled before generating a response"
 _REWRITTEN = re.compile(r"ANSWER: (?P<labels>[A-Z0-9]+(?:, [A-Z0-9]+)*)")
 
 
+@lru_cache(maxsize=1024)
 def label(position: int) -> str:
     """Return the label of an option: A to Z, then 1, 2, ... (inspect_ai, _util/answer.py)."""
     return chr(ord("A") + position) if position < 26 else str(position - 25)
@@ -47,17 +49,23 @@ def read_target(target: str | Sequence[str], choices: Sequence[str], *, letters:
 
 
 def _read_letters(target: str | Sequence[str], count: int) -> list[int] | None:
-    """Read a target as inspect_ai's scorer `choice` does (scorer/_choice.py, `_score_target`)."""
+    found = _find_positions((target,) if isinstance(target, str) else tuple(target), count)
+    return [*found] if found else None
+
+
+@lru_cache(maxsize=1024)
+def _find_positions(texts: tuple[str, ...], count: int) -> tuple[int, ...]:
+    """Read a target as inspect_ai's scorer `choice` does (scorer/_choice.py, `_score_target`); () for what is none."""
     found: list[int] = []
-    for text in [target] if isinstance(target, str) else target:
+    for text in texts:
         for token in text.replace(",", " ").split():
             for name in [token] if token.isnumeric() else token:
                 upper = name.upper()
                 position = ord(upper) - ord("A") if len(upper) == 1 and "A" <= upper <= "Z" else _number(name)
                 if position is None or not 0 <= position < count:
-                    return None
+                    return ()
                 found.append(position)
-    return sorted(set(found)) or None
+    return tuple(sorted(set(found)))
 
 
 def _number(name: str) -> int | None:

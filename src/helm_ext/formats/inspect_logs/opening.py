@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from helm_ext.errors import count
-from helm_ext.evalset import Source
+from helm_ext.evalset import Source, garbage
 from helm_ext.formats.imported.row import Opened, Row
 from helm_ext.formats.inspect_logs.header import FINISHED, Header, no_samples
 from helm_ext.formats.inspect_logs.reading import open_log
@@ -33,7 +33,7 @@ def read_model(path: str) -> str:
 
 def open_samples(path: str, tool: str) -> Opened:
     """Read a log and return it opened, of the format `tool`. Raises DatasetError."""
-    with open_log(path) as log:
+    with garbage.paused(), open_log(path) as log:
         header = log.header
         scores = Scores(header.reducers, header.scores)
         rows = RowMaker(header, scores)

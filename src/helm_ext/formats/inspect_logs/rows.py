@@ -102,7 +102,7 @@ class RowMaker:
                 question=question,
                 choices=[texts.resolve(choice) for choice in sample.choices] if sample.choices else None,
                 target=_resolve_all(sample.target, texts),
-                metadata=_without_nan(sample.metadata) if sample.metadata else {},
+                metadata=sample.metadata or {},
                 is_shuffled=multiple_choice.was_shuffled(sample, self._settings),
             )
             self._see_target(group)
@@ -253,15 +253,6 @@ def _with_text(epoch: _Epoch, text: str) -> Answer:
     assert epoch.answer is not None
     epoch.answer.text = text
     return epoch.answer
-
-
-def _without_nan(value: Any) -> Any:
-    """Return a JSON value with null for NaN and Infinity, which no browser reads."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
-    return [_without_nan(one) for one in value] if isinstance(value, list) else value
 
 
 def _error(logged: Logged, message: str, code: str) -> DatasetError:
