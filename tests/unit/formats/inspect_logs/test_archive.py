@@ -8,10 +8,10 @@ from contextlib import nullcontext as nothing
 from pathlib import Path
 
 import pytest
+from tests.inspect_files import write_zstandard
 
 from helm_ext.errors import DatasetError
 from helm_ext.formats.inspect_logs.archive import Archive
-from tests.inspect_files import write_zstandard
 
 TEXT = b'{"a": "river"}' * 5_000
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.inspect_files import header, read_row, sample
 
 from helm_ext.formats.inspect_logs.choices import label, read_target
-from tests.inspect_files import header, read_row, sample
 
 RIVERS = ["Anda", "Brell", "Cosk"]
 SHUFFLED = header(plan={"steps": [{"solver": "multiple_choice", "params": {"shuffle": True}}]})

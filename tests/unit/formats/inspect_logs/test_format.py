@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.inspect_files import header, sample, with_eval, write_eval, write_json
 
 from helm_ext.errors import DatasetError
 from helm_ext.formats import detect, get_format
-from tests.inspect_files import header, sample, with_eval, write_eval, write_json
 
 FORMAT = get_format("inspect")
 

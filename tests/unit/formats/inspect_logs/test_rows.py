@@ -7,9 +7,6 @@ import math
 from pathlib import Path
 
 import pytest
-
-from helm_ext.errors import DatasetError
-from helm_ext.formats import get_format
 from tests.inspect_files import (
     header,
     open_log,
@@ -23,6 +20,9 @@ from tests.inspect_files import (
     write_json,
     write_zstandard,
 )
+
+from helm_ext.errors import DatasetError
+from helm_ext.formats import get_format
 
 
 def refuse(path: Path, said: str) -> None:

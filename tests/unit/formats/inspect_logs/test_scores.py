@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.inspect_files import score
 
 from helm_ext.formats.inspect_logs.scores import Scores, to_number
-from tests.inspect_files import score
 
 NAN = math.nan
 
