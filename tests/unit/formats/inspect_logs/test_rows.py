@@ -185,7 +185,7 @@ def test_epochs_that_ask_different_questions_are_refused(tmp_path) -> None:
 
 
 def test_of_an_epoch_that_stands_twice_in_a_zip_the_last_counts(tmp_path) -> None:
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="Duplicate name"):
         path = write_eval(tmp_path, [sample(text="first"), sample(text="last")])
     opened = open_log(path)
     (row,) = opened.rows()
