@@ -7,11 +7,11 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult
+from tests.request_states_files import state, write
 
 from helm_ext.formats import get_format
 from helm_ext.scoring.metrics import EvalSetMetric
 from helm_ext.scoring.reducers import find_reducer
-from tests.request_states_files import state, write
 
 
 @pytest.mark.parametrize(

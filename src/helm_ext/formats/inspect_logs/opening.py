@@ -45,6 +45,8 @@ def open_samples(path: str, tool: str) -> Opened:
             rows.counts["duplicates"] = log.repeated
         digest = log.digest()
     source = header.to_source(tool)
+    main_score = "" if rows.has_gold else scores.headline
+    rows.needs_gold = not main_score
     return Opened(
         path=path,
         source=source,
@@ -52,6 +54,7 @@ def open_samples(path: str, tool: str) -> Opened:
         digest=lambda: digest,
         adapter_spec=_to_adapter_spec(rows),
         scoring={"completions": _to_reducer(header)} if rows.most_epochs > 1 else {},
+        main_score=main_score,
     )
 
 
@@ -110,6 +113,8 @@ def _about_completeness(header: Header, rows: RowMaker) -> Iterator[str]:
 
 
 def _about_scores(header: Header, scores: Scores, rows: RowMaker) -> Iterator[str]:
+    if not rows.needs_gold:
+        yield "no sample has a target: the log's own scores are all there is"
     for name in scores.unknown:
         yield f"the epochs_reducer {name} is not known: a row has no score of the log by it"
     if rows.most_epochs > 1 and _to_reducer(header) not in (header.reducers or ["mean"]):

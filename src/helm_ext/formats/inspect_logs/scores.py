@@ -83,6 +83,11 @@ class Scores:
         """The reducers that are not known here."""
         return [reducer.name for reducer in self.reducers if reducer.reduce is None]
 
+    @property
+    def headline(self) -> str:
+        """The name of the first score that the log reports a mean of; "" where there is none."""
+        return next((self._name(*key) for key in self._means), "")
+
     def of_row(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         """Return the scores of a row, by name, given the values of its epochs. None: it was not scored."""
         keys: dict[Key, list[Any]] = {}

@@ -135,6 +135,13 @@ def test_any_of_several_targets_is_right_and_none_is_no_score(tmp_path) -> None:
     assert [bool(row.unscored) for row in rows] == [False, True, True]
 
 
+def test_where_no_sample_has_a_target_the_logs_own_score_is_the_main_one(tmp_path) -> None:
+    samples = [sample(1, target=""), sample(2, target=[], value="I")]
+    evalset = get_format("inspect").load(path=str(write_json(tmp_path, samples)))
+    assert evalset.scoring.main_metric == "inspect_match"
+    assert evalset.counts["recorded"] == 2
+
+
 def test_metadata_is_kept_for_groups_without_nan(tmp_path) -> None:
     row = read_row(tmp_path, [sample(metadata={"side": "east", "size": [math.nan, 1.5]})])
     assert row.data == {"side": "east", "size": [None, 1.5]}
