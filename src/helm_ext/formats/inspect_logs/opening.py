@@ -95,12 +95,12 @@ def _about_completeness(header: Header, rows: RowMaker) -> Iterator[str]:
     read = rows.counts["lines"]
     if header.status != FINISHED:
         yield f"the run has not ended well, its status is {header.status}: missing=skip scores what it left"
-    planned = header.planned
-    reported = header.results.get("total_samples")
-    if isinstance(reported, int) and read < reported:
-        yield f"the log holds {read} of the {reported} samples that its own scores are about"
+    scored, planned = header.results.get("completed_samples"), header.planned
+    if isinstance(scored, int) and read < scored:
+        yield f"the log holds {read} of the {scored} samples that its own scores are about"
     elif planned and read < planned:
-        yield f"the log holds {read} of {planned} samples of the dataset (samples times epochs): a limit"
+        why = ": a limit" if header.status == FINISHED else ""
+        yield f"the log holds {read} of {planned} samples of the dataset (samples times epochs){why}"
     if rows.counts["failed_epochs"]:
         failed = count(rows.counts["failed_epochs"], "epoch of a sample", "epochs of samples")
         yield f"{failed} failed: the score of a row is made of its other epochs, as in the log"

@@ -248,7 +248,7 @@ def test_a_limit_is_said(tmp_path) -> None:
 
 
 def test_fewer_samples_than_the_scores_are_about_are_said(tmp_path) -> None:
-    results = {"total_samples": 100, "scores": [score("match", accuracy=0.25)]}
+    results = {"completed_samples": 100, "scores": [score("match", accuracy=0.25)]}
     opened = open_log(write_json(tmp_path, [sample()], header(results=results)))
     list(opened.rows())
     assert any("1 of the 100 samples that its own scores are about" in note for note in opened.source.notes)
