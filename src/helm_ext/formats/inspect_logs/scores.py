@@ -159,9 +159,9 @@ class Scores:
         number = names.index(reducer) if reducer in names else 0
         self._name(key, number)
         self._known.add(key)
-        metrics = entry.get("metrics") or {}
-        for metric in _MEANS:
-            found = metrics.get(metric)
+        metrics = entry.get("metrics")
+        for metric in _MEANS if isinstance(metrics, Mapping) else ():
+            found = metrics.get(metric)  # type: ignore[union-attr] # it is one
             value = found.get("value") if isinstance(found, Mapping) and not found.get("params") else None
             if isinstance(value, int | float) and math.isfinite(value):
                 self._means.setdefault((key, number), float(value))
