@@ -120,8 +120,6 @@ class Archive:
         if member.compress_type == zipfile.ZIP_DEFLATED:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, member.file_size + 1)
         assert member.compress_type == ZSTANDARD
-        if zstandard.frame_content_size(raw) == member.file_size:  # one frame, which nearly all members are
-            return self._zstandard.decompress(raw)
         with self._zstandard.stream_reader(raw, read_across_frames=True) as reader:
             return reader.read(member.file_size + 1)
 

@@ -17,7 +17,7 @@ from helm_ext import parsing
 from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample, to_type
 from helm_ext.formats.inspect_logs.texts import Texts
 
-__all__ = ["Shown", "find_shown", "label", "read_target", "was_shuffled"]
+__all__ = ["Shown", "find_shown", "label", "labels", "read_target", "was_shuffled"]
 
 _EXPLAINED = "Choices were shuffled before generating a response"
 """Begins what the scorer `choice` says of a sample whose options were shuffled."""
@@ -25,7 +25,12 @@ _EXPLAINED = "Choices were shuffled before generating a response"
 _REWRITTEN = re.compile(r"ANSWER: (?P<labels>[A-Z0-9]+(?:, [A-Z0-9]+)*)")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
+def labels(count: int) -> tuple[str, ...]:
+    """Return the labels of so many options."""
+    return tuple(map(label, range(count)))
+
+
 def label(position: int) -> str:
     """Return the label of an option: A to Z, then 1, 2, ... (inspect_ai, _util/answer.py)."""
     return chr(ord("A") + position) if position < 26 else str(position - 25)
@@ -85,8 +90,8 @@ class Shown:
         """Return the answer in the labels of the dataset's order; as it is where it names no option."""
         options = {label(position): choices[original] for position, original in enumerate(self.order)}
         named = parsing.read_choice(self.text, options, None, multi_label=takes_all, is_list=False, is_exact=False)
-        labels = [*options]
-        found = sorted({self.order[labels.index(one)] for one in named if one is not None})
+        shown = [*options]
+        found = sorted({self.order[shown.index(one)] for one in named if one is not None})
         return f"ANSWER: {', '.join(map(label, found))}" if found else self.text
 
 

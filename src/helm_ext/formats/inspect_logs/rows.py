@@ -12,7 +12,7 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Probl
 from helm_ext.formats.imported.row import Answer, Row
 from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs import choices as multiple_choice
-from helm_ext.formats.inspect_logs.choices import Shown, label
+from helm_ext.formats.inspect_logs.choices import Shown
 from helm_ext.formats.inspect_logs.header import Header
 from helm_ext.formats.inspect_logs.reading import Logged
 from helm_ext.formats.inspect_logs.samples import Choice, Output, Sample
@@ -219,14 +219,15 @@ class RowMaker:
                     for epoch in answered
                     if epoch.shown
                 ]
-        row.options = {label(position): texts[original] for position, original in enumerate(order)}
+        names = multiple_choice.labels(len(texts))
+        row.options = dict(zip(names, [texts[original] for original in order], strict=True))
         right = self._read_target(group)
         if right is None and not self.needs_gold:
             return
         if right is None:
             row.unscored = row.unscored or f"the target {show(group.target)} names none of the options"
             return
-        row.gold = [label(position) for position, original in enumerate(order) if original in right]
+        row.gold = [name for name, original in zip(names, order, strict=True) if original in right]
         if len(right) > 1 and not self.takes_all:
             row.unscored = row.unscored or "the target names several options, and the task asks for one"
 
