@@ -15,7 +15,7 @@ from typing import Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, PerInstanceStats
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
@@ -31,7 +31,7 @@ from helm_ext.scoring.reducers import FIRST, find_reducer
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
-from helm_ext.scoring.source_scores import average, count_differences, describe_source_scores, find_left_out
+from helm_ext.scoring.source_scores import compare, describe_source_scores, find_left_out
 from helm_ext.scoring.uncertainty import describe_interval, measure_uncertainty
 
 __all__ = ["EvalSetMetric"]
@@ -89,12 +89,12 @@ class EvalSetMetric(MetricInterface):
         aggregated = [s for r in results for s in r.aggregated_stats]
         if self.source:
             rows += find_left_out(scenario_state.instances)
-            aggregated = average(self.source, aggregated, rows)
+            same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
+            aggregated = compare(self.source, self.scoring.main_metric, aggregated, rows, same=same)
         return MetricResult(
             aggregated_stats=[
                 *aggregated,
                 *summarize(self.list_scores, aggregated),
-                *(self._count_differences(rows, self.source) if self.source else ()),
                 *break_down(self.scoring.main_metric, self.attributes, rows, instances),
                 *measure_uncertainty(self.scoring.main_metric, rows, instances),
                 *count_left_out(scenario_state),
@@ -126,10 +126,6 @@ class EvalSetMetric(MetricInterface):
         described.update((m.name, m) for m in describe_interval(described, self.scoring.main_metric))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
-
-    def _count_differences(self, rows: Sequence[PerInstanceStats], source: Mapping[str, Any]) -> list[Stat]:
-        same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
-        return count_differences(source, self.scoring.main_metric, rows, same=same)
 
     def find_scores(self) -> Mapping[str, Score]:
         """Return the scores that may be named. A format's own metric may have more; this touches no file."""
