@@ -97,6 +97,7 @@ def open_samples(
         are_lists=are_lists,
         counts=counts,
         takes_extracted=prediction == "extracted",
+        digest=found.digest,
     )
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
     spec: dict[str, Any] = {"method": "chat"} if any(each.is_chat for each in of_task) else {}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetIntegrityError, Location, Problem, Problems
+from helm_ext.errors import DatasetChangedError, DatasetIntegrityError, Location, Problem, Problems
 from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
@@ -39,6 +39,7 @@ class RowMaker:
         are_lists: bool,
         counts: Counter[str],
         takes_extracted: bool,
+        digest: str,
     ) -> None:
         self._path = path
         self._aggregate = aggregate
@@ -48,11 +49,13 @@ class RowMaker:
         self._are_lists = are_lists
         self._counts = counts
         self._takes_extracted = takes_extracted
+        self._digest = digest
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows, in the order in which their last lines come. Raises DatasetError."""
         waiting: dict[str, list[Sample]] = {}
-        for sample in SampleFile(self._path, self._aggregate, Problems(str(self._path))):
+        file = SampleFile(self._path, self._aggregate, Problems(str(self._path)), is_checked=True)
+        for sample in file:
             if sample.evaluation not in self._names:
                 continue
             self._counts["lines"] += 1
@@ -63,6 +66,8 @@ class RowMaker:
             lines.append(sample)
             if len(lines) == self._lines_of[sample.id]:
                 yield from self._to_rows(waiting.pop(sample.id))
+        if file.digest != self._digest:
+            raise DatasetChangedError(f"{self._path}: the file changed while it was read\n  hint: start again")
 
     def _to_rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
         """Yield a row for each way in which the question of one id was asked."""
