@@ -147,7 +147,8 @@ class SampleWriter:
     def _choices(self, row: Prediction) -> list[str] | None:
         if row.options:
             return list(row.options.values())
-        return [one["text"] for one in row.references] if row.read.method == "log_likelihood" else None
+        asked_each = any(completion["reference_index"] is not None for completion in row.completions)
+        return [one["text"] for one in row.references] if asked_each else None
 
     def _outputs(self, row: Prediction) -> list[str]:
         """Return the completions. Of options that were asked about by themselves, the one that was chosen."""
@@ -216,6 +217,7 @@ def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str
         "answer_label": row.read.label,
         "option_labels": list(row.options) if row.options else None,
         "left_out": row.left_out,
+        "likelihoods": row.likelihoods or None,
         "other_outputs": list(other_outputs) or None,
     }
     own = {**row.attributes, **{key: value for key, value in row.data.items() if key != KEPT}}

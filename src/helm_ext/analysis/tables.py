@@ -189,6 +189,7 @@ def _to_schema(columns: Sequence[Column]) -> pa.Schema:
         "text": text, "logprob": pa.float64(), "finish_reason": text, "thinking": text,
         "reference_index": pa.int64(), "request_mode": text,
     }  # fmt: skip
+    likelihood = {"text": text, "logprob": pa.float64(), "greedy": pa.bool_(), "alone": pa.float64()}
     types = {
         "text": text,
         "integer": pa.int64(),
@@ -199,6 +200,7 @@ def _to_schema(columns: Sequence[Column]) -> pa.Schema:
         "references": pa.list_(pa.struct({"text": text, "correct": pa.bool_()}.items())),
         "options": pa.list_(pa.struct({"label": text, "text": text}.items())),
         "completions": pa.list_(pa.struct(completion.items())),
+        "likelihoods": pa.list_(pa.struct(likelihood.items())),
         "JSON": text,
     }
     return pa.schema([pa.field(column.name, types[column.kind]) for column in columns])
