@@ -69,6 +69,8 @@ class SampleWriter:
                 yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=row.error)
         place = _place(row.split, row.sub_split if self._knows_sub_splits else None, row.perturbation)
         for name, key, result_id in self._results:
+            if name["name"] in self._source_stats and row.left_out is None and row.error is None:
+                continue  # the source has made no such score of this row
             if name["name"] not in scored and self._places[key] == place:
                 self.left_out[key] += 1
                 why = row.error or _LEFT_OUT.get(row.left_out or "", "no score was made of this row")
@@ -104,8 +106,8 @@ class SampleWriter:
         raw = kept.get("raw", row.input or (_content(turns[-1]) if turns else ""))
         reference = kept.get("reference", row.gold)
         said: JSONObject = {"raw": raw, "reference": reference}
-        formatted = self._format(row)
-        if formatted is not None and (formatted != raw or "raw" in kept):
+        formatted = self._format(row, is_dialogue=is_dialogue)
+        if formatted is not None and (formatted != raw or kept):
             said["formatted"] = formatted
         choices = self._choices(row)
         if choices is not None:
@@ -134,15 +136,19 @@ class SampleWriter:
         shared["metadata"] = _to_metadata(row, outputs[1:] if is_dialogue else ())
         return shared
 
-    def _format(self, row: Prediction) -> str | None:
+    def _format(self, row: Prediction, *, is_dialogue: bool) -> str | None:
         """Return what the model was sent, where it is more than the bare question: a conversation as JSON."""
-        if row.prompt:
-            return row.prompt
-        if row.input and "raw" in (row.data.get(KEPT) or {}):
-            return row.input  # the prompt as the original record has it
-        if row.messages and len(row.messages) > 1:
-            return to_json(row.messages)
-        return None
+        kept: JSONObject | None = row.data.get(KEPT)
+        if kept is not None and is_dialogue:
+            return kept.get("formatted")
+        if kept is not None and "raw" not in kept:
+            return None
+        if row.prompt or (kept is not None and row.input):
+            return row.prompt or row.input
+        turns = row.messages or []
+        if kept is not None and len(turns) == 1:  # a text, beside conversations
+            return _content(turns[0])
+        return to_json(turns) if len(turns) > 1 else None
 
     def _choices(self, row: Prediction) -> list[str] | None:
         if row.options:

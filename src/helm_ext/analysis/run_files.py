@@ -63,7 +63,7 @@ class RunFiles:
         try:
             return RowStats(self.folder / "per_instance_stats.json")
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise self._broken("per_instance_stats.json", _say(error)) from error
+            raise self._broken("per_instance_stats.json", error) from error
 
     @property
     def adapter_spec(self) -> JSONObject:
@@ -94,7 +94,7 @@ class RunFiles:
         try:
             yield from rows
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise self._broken("scenario_state.json", _say(error)) from error
+            raise self._broken("scenario_state.json", error) from error
         finally:
             self.row_stats.close()
 
@@ -102,17 +102,18 @@ class RunFiles:
         try:
             return json.loads((self.folder / name).read_bytes())
         except (ValueError, OSError) as error:
-            raise self._broken(name, _say(error)) from error
+            raise self._broken(name, error) from error
 
-    def _broken(self, name: str, message: str) -> DatasetSyntaxError:
+    def _broken(self, name: str, error: Exception | str) -> DatasetSyntaxError:
         path = str(self.folder / name)
+        message = error if isinstance(error, str) else _say(error, path)
         problem = Problem(message, Location(path), "run it again", code="broken-run", kind=DatasetSyntaxError)
         return DatasetSyntaxError([problem])
 
 
-def _say(error: Exception) -> str:
+def _say(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror}"
     if isinstance(error, KeyError):
         return f"not as HELM writes it: without {error}"
-    return f"not as HELM writes it: {str(error)[:80]}"
+    return f"not as HELM writes it: {str(error).removeprefix(f'{path}: ')[:80]}"

@@ -105,7 +105,7 @@ class RowMaker:
         options = read_options(first)
         gold = self._read_gold(first, options)
         scores, kept = self._read_scores(repeats)
-        kept |= {"raw": first.value["input"]["raw"]} if first.value["input"].get("formatted") is not None else {}
+        kept |= _keep_question(first)
         if name != first.id:
             kept["sample_id"] = first.id
         if options is not None or self._are_lists:
@@ -170,6 +170,15 @@ class RowMaker:
         last = next((m for m in reversed(messages) if m["role"] == "assistant" and m.get("content") is not None), None)
         answers = None if last is None else [_answer(sample, last["content"], last.get("reasoning_trace"))]
         return _text_of(given), answers
+
+
+def _keep_question(sample: Sample) -> JSONObject:
+    """Return what an export of the run restores of the question, where it is not the bare question."""
+    given, is_transcript = sample.value["input"], sample.value.get("messages") is not None
+    formatted = given.get("formatted")
+    if formatted is None and not is_transcript:
+        return {}
+    return {"raw": given["raw"], **({"formatted": formatted} if is_transcript and formatted is not None else {})}
 
 
 def _text_of(given: Mapping[str, Any]) -> str:

@@ -174,7 +174,7 @@ def _rules(value: JSONObject) -> Iterator[tuple[tuple[str, ...], str, bool]]:
         raw = output.get("raw") if isinstance(output, dict) else None
         yield ("output",), "an object with raw, a list of texts", _are_texts(raw)
         yield ("messages",), "null, as single_turn has it", messages is None
-    else:
+    elif value["interaction_type"] in kinds:
         yield ("output",), "null, as conversations have it", output is None
         yield ("messages",), "a list of objects with role", _are_messages(messages)
 
