@@ -40,6 +40,7 @@ class RowMaker:
         counts: Counter[str],
         takes_extracted: bool,
         digest: str,
+        needs_gold: bool,
     ) -> None:
         self._path = path
         self._aggregate = aggregate
@@ -50,6 +51,7 @@ class RowMaker:
         self._counts = counts
         self._takes_extracted = takes_extracted
         self._digest = digest
+        self._needs_gold = needs_gold
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows, in the order in which their last lines come. Raises DatasetError."""
@@ -119,7 +121,7 @@ class RowMaker:
             split="valid" if first.metadata.get("split") == "valid" else "test",
             answers=None if failed else answers,
             failed=failed,
-            unscored=unscored or ("" if gold else "no reference says what is right"),
+            unscored=unscored or ("" if gold or not self._needs_gold else "no reference says what is right"),
             source_scores=scores,
             data={**first.metadata, KEPT: kept},
         )
@@ -129,7 +131,8 @@ class RowMaker:
         if options is None:
             read = read_list(references[0]) if self._are_lists and references else None
             return read if read is not None else references
-        assert self._golds is not None  # decided where a row has choices
+        if self._golds is None:  # no sample has a reference
+            return ()
         return self._golds.read(references[0] if len(references) == 1 else references, options)
 
     def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:

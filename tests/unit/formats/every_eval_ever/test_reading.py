@@ -133,6 +133,17 @@ def test_epochs_are_completions_of_one_row(tmp_path):
     evalset = load(write(tmp_path, lines))
     assert completions(evalset) == [["answer 1", "answer 2"]]
     assert row_extra(evalset.instances[0])["source_scores"] == {"every_eval_ever_accuracy": 0.5}
+    assert evalset.scoring.completions == "mean"
+    assert load(write(tmp_path, [sample("a", ["one", "two"])])).scoring.completions == "first"
+
+
+@pytest.mark.parametrize("choices", [None, FRUIT])
+def test_without_any_reference_the_records_own_score_is_the_main_one(tmp_path, choices):
+    lines = [sample("a", reference=[], choices=choices), sample("b", score=0.0, reference=[], choices=choices)]
+    evalset = load(write(tmp_path, lines))
+    assert evalset.scoring.main_metric == "every_eval_ever_accuracy"
+    assert warnings(evalset) == ["no sample says what is right: the record's own score is the main one"]
+    assert evalset.counts["recorded"] == 2
 
 
 def test_the_same_line_twice_is_merged_and_counted(tmp_path):
