@@ -51,6 +51,8 @@ class SampleWriter:
         }
         self._knows_sub_splits = any(name.get("sub_split") is not None for name, _, _ in results)
         """Whether stats are told apart by sub-split: HELM's are, ours are not."""
+        self.started: float | None = None
+        """When the first request was made, in seconds since 1970."""
         self.scored: Counter[str] = Counter()
         """By the canonical text of a stat's full name: rows with a value."""
         self.left_out: Counter[str] = Counter()
@@ -58,6 +60,8 @@ class SampleWriter:
 
     def to_samples(self, row: Prediction) -> Iterator[JSONObject]:
         """Yield a line for each result that the row belongs to."""
+        if row.request_datetime is not None:
+            self.started = min(row.request_datetime, self.started or row.request_datetime)
         shared = self._to_shared(row)
         by_key = {stat_key(stat["name"]): name for name, stat in row.stats.items()}
         scores = row.scores

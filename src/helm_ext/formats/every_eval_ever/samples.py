@@ -18,6 +18,7 @@ __all__ = ["Sample", "SampleFile"]
 
 JSONObject = dict[str, Any]
 
+_TEXTS = ("schema_version", "evaluation_id", "model_id", "sample_id", "evaluation_name")
 _REPEAT_KEYS = ("epoch", "trial")
 """Keys of `metadata` that number the times a question was asked: inspect's converter, and our export."""
 
@@ -129,7 +130,8 @@ def _is_plain(value: Any) -> bool:
     """Whether a line is certainly right: a single turn, each field of its commonest type. Else the rules are asked."""
     try:
         given, output, evaluation = value["input"], value["output"], value["evaluation"]
-        texts = (value["schema_version"], value["sample_id"], value["evaluation_name"], given["raw"])
+        texts = [value[key] for key in _TEXTS]
+        texts.append(given["raw"])
         optional = (value.get("evaluation_result_id"), given.get("formatted"), value.get("error"))
         return (
             value["interaction_type"] == "single_turn"
@@ -154,8 +156,8 @@ def _rules(value: JSONObject) -> Iterator[tuple[tuple[str, ...], str, bool]]:
     given, output, messages = value["input"], value.get("output"), value.get("messages")
     kinds = ENUMS["interaction_type"]
     yield ("interaction_type",), f"one of {', '.join(kinds)}", value["interaction_type"] in kinds
-    yield ("sample_id",), "text", isinstance(value["sample_id"], str)
-    yield ("evaluation_name",), "text", isinstance(value["evaluation_name"], str)
+    for key in _TEXTS:
+        yield (key,), "text", isinstance(value[key], str)
     yield ("evaluation_result_id",), "text", isinstance(value.get("evaluation_result_id"), str | None)
     yield ("input", "raw"), "text", isinstance(given["raw"], str)
     yield ("input", "formatted"), "text", isinstance(given.get("formatted"), str | None)
