@@ -21,7 +21,7 @@ from every_eval_ever_records import write as write_record
 from finished_runs import run_sums, score
 from request_states_files import answered, choice, split_rows, state, write
 
-from helm_ext.analysis import every_eval_ever
+from helm_ext.analysis import every_eval_ever, read_run
 from helm_ext.analysis.every_eval_ever import Publisher, write_every_eval_ever
 from helm_ext.analysis.every_eval_ever_samples import to_hash
 from helm_ext.analysis.lines import to_line
@@ -240,6 +240,15 @@ def test_a_run_without_scores_is_refused_before_anything_is_written(runs, tmp_pa
     nothing = run_sums(tmp_path, "nothing", metrics=())
     with pytest.raises(DatasetIntegrityError, match=r"nothing: none of the stats of its rows is a score"):
         write_every_eval_ever([runs["choice"], nothing], tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+
+
+def test_one_run_in_two_suites_is_refused(runs, tmp_path):
+    copy = read_run(shutil.copytree(runs["helm"].folder, tmp_path / "other" / "sums"))
+    with pytest.raises(
+        DatasetIntegrityError, match=r"are one run, with one record\n  hint: export one suite at a time"
+    ):
+        write_every_eval_ever([runs["helm"], copy], tmp_path / "target")
     assert not (tmp_path / "target").exists()
 
 
