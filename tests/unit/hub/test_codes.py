@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import struct
 import zipfile
 
@@ -15,6 +16,7 @@ import pytest
 
 from helm_ext.errors import (
     DatasetIntegrityError,
+    DatasetNotFoundError,
     DatasetSchemaError,
     DatasetSyntaxError,
     HelmExtError,
@@ -33,7 +35,8 @@ from helm_ext.hub.bundle import (
     read_archive,
 )
 from helm_ext.hub.codes import BundleCode
-from helm_ext.hub.meta import Meta, is_valid_name, parse_meta
+from helm_ext.hub.meta import NAME_RULE, Meta, is_valid_name, parse_meta
+from helm_ext.hub.packing import pack
 from helm_ext.hub.records import parse_object, parse_record, read_rows, suggest_rename
 
 USER, BOT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
@@ -437,3 +440,93 @@ def test_a_meta_that_cannot_be_read():
     assert read_archive(io.BytesIO(bytes(data)), "x.zip", Limits(), problems) is None
     assert told(problems) == [("error", "", "damaged-member", DatasetSyntaxError)]
     assert problems.finish()[0].location == Location("x.zip/meta.json")
+
+
+# Packing
+
+
+def test_records_are_packed_from_regular_files_only(tmp_path):
+    read_end, write_end = os.pipe()
+    try:
+        with pytest.raises(DatasetNotFoundError) as error:
+            pack(name="demo", test=f"/dev/fd/{read_end}", target=tmp_path)
+    finally:
+        os.close(read_end)
+        os.close(write_end)
+    hint = "records are read more than once: save them as a file first"
+    assert str(error.value) == f"/dev/fd/{read_end}: no regular file\n  hint: {hint}"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"name": "Demo"}, f'not a dataset name: "Demo"\n  hint: {NAME_RULE}'),
+        ({"attributes": {"name": "x"}}, 'attribute "name": this key is computed, it cannot be an attribute'),
+        ({"attributes": {"x": float("nan")}}, 'attribute "x": no JSON value: NaN'),
+        ({"attributes": {"x": {1}}}, 'attribute "x": no JSON value: {1}'),
+        ({"attributes": {"x": "\ud800"}}, 'attribute "x": no JSON value: "\\ud800"'),
+    ],
+)  # fmt: skip
+def test_arguments_of_packing(tmp_path, named, message):
+    (tmp_path / "t.jsonl").write_bytes(line("a"))
+    with pytest.raises(DatasetSchemaError) as error:
+        pack(**{"name": "demo", "test": tmp_path / "t.jsonl", "target": tmp_path, **named})
+    assert str(error.value) == message
+
+
+def test_what_is_packed(tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(line("a") + line("b"))
+    (tmp_path / "r.jsonl").write_bytes(line("c"))
+    sources = {"test": tmp_path / "t.jsonl", "train": tmp_path / "r.jsonl"}
+    made = pack(name="demo", **sources, attributes={"é": [1], "a": None}, target=tmp_path)
+    assert made.path == tmp_path / "demo.zip"
+    assert made.digest == hashlib.sha256(made.path.read_bytes()).hexdigest()
+    assert made.sizes == {"test": 2, "train": 1}
+    with zipfile.ZipFile(made.path) as archive:
+        assert archive.namelist() == ["test.jsonl", "train.jsonl", "meta.json"]
+        for info in archive.infolist():
+            assert (info.date_time, info.create_system, info.external_attr) == (
+                (1980, 1, 1, 0, 0, 0),
+                3,
+                0o100644 << 16,
+            )
+            assert info.compress_type == zipfile.ZIP_STORED
+        stated = {
+            "name": "demo", "test_size": 2, "train_size": 1,
+            "test_digest": hashlib.sha256(line("a") + line("b")).hexdigest(),
+            "train_digest": hashlib.sha256(line("c")).hexdigest(), "a": None, "é": [1],
+        }  # fmt: skip
+        assert archive.read("meta.json").decode() == json.dumps(stated, ensure_ascii=False, indent=2) + "\n"
+        assert archive.read("test.jsonl") == line("a") + line("b")
+    assert pack(name="demo", **sources, attributes={"é": [1], "a": None}, target=tmp_path) == made
+    with pytest.raises(DatasetIntegrityError) as error:
+        pack(name="demo", **sources, target=tmp_path)
+    hint = "--replace overwrites it, --out writes elsewhere"
+    assert str(error.value) == f"{made.path}: exists, with other content\n  hint: {hint}"
+    small = pack(name="demo", **sources, target=tmp_path, compress=True, replace=True)
+    with zipfile.ZipFile(small.path) as archive:
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_DEFLATED}
+
+
+def test_sources_that_cannot_be_packed(tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(line("a"))
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    with pytest.raises(DatasetIntegrityError) as error:
+        pack(name="demo", test=tmp_path / "empty.jsonl", target=tmp_path)
+    assert error.value.problems == (
+        Problem("the test split is empty", Location(str(tmp_path / "empty.jsonl")),
+                "at least one record is needed to evaluate", "error", BundleCode.EMPTY_TEST),
+    )  # fmt: skip
+    with pytest.raises(DatasetNotFoundError) as error:
+        pack(name="demo", test=tmp_path / "none.jsonl", target=tmp_path)
+    assert error.value.problems == (
+        Problem("cannot be read: No such file or directory", Location(str(tmp_path / "none.jsonl")), "", "error",
+                BundleCode.UNREADABLE),
+    )  # fmt: skip
+    with pytest.raises(DatasetIntegrityError) as error:
+        pack(name="demo", test=tmp_path / "t.jsonl", train=tmp_path / "t.jsonl", target=tmp_path)
+    assert [(p.code, p.location.line) for p in error.value.problems] == [("duplicate-id", 1)]
+    with pytest.raises(DatasetNotFoundError) as error:
+        pack(name="demo", test=tmp_path / "t.jsonl", target=tmp_path / "a b")
+    assert str(error.value) == f"{tmp_path}/a b: no such folder\n  hint: mkdir -p '{tmp_path}/a b'"
