@@ -35,6 +35,13 @@ def test_all_records_in_their_order(bundle, monkeypatch, batch):
     assert found["train"].to_list() == []
 
 
+def test_few_records_at_a_time(bundle, monkeypatch):
+    monkeypatch.setattr(tables, "_BATCH", 2)
+    assert [[row["id"] for row in batch] for batch in tables._batches(bundle.records("test"))] == [
+        *(["r0", "r1"], ["r2", "r3"], ["r4"])
+    ]
+
+
 def test_what_a_dataset_says_of_itself(bundle):
     found = to_dataset_dict(bundle, 3)
     digest = hashlib.sha256(open(bundle.path, "rb").read()).hexdigest()
