@@ -96,6 +96,20 @@ def test_a_broken_record(record, expected):
     assert {(p.location.path, p.location.line) for p in problems.finish()} == {("t.jsonl", 3)}
 
 
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("contents", "did you mean 'content'?"),
+        ("rolle", "did you mean 'role'?"),
+        ("x", "a message has exactly role and content"),
+    ],
+)
+def test_a_key_of_a_message_that_is_like_one(key, hint):
+    problems = Problems()
+    parse_record(json.dumps(chat({**USER, key: "x"})).encode(), Location("t.jsonl", 3), problems)
+    assert [problem.hint for problem in problems.finish()] == [hint]
+
+
 def test_a_broken_record_beside_others():
     problems = Problems()
     parse_record(b"[]", Location("t.jsonl", 1), problems)
@@ -440,6 +454,7 @@ def test_a_meta_that_cannot_be_read():
     assert read_archive(io.BytesIO(bytes(data)), "x.zip", Limits(), problems) is None
     assert told(problems) == [("error", "", "damaged-member", DatasetSyntaxError)]
     assert problems.finish()[0].location == Location("x.zip/meta.json")
+    assert problems.finish()[0].hint == "copy or download the file again"
 
 
 # Packing

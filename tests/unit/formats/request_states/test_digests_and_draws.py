@@ -11,6 +11,7 @@ from request_states_files import answered, choice, problems, split_rows, state, 
 from helm_ext.evalset import RowExtra, row_extra
 from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.plan import draw_order
+from helm_ext.formats.request_states.survey import _follows_label
 
 ROWS = [state("What is 1 plus 1?", "2", id="a"), choice("Which is red?", ["blood", "grass"], id="b")]
 MAPPING = {"A": "blood", "B": "grass"}
@@ -98,6 +99,27 @@ def test_the_order_of_the_file_does_not_count():
     assert draw_order(rows[::-1], 1) == draw_order(rows, 1)
     assert draw_order(rows, 1) != draw_order(rows, 2)
     assert draw_order([], 1) == []
+
+
+# What a text shows already
+
+
+@pytest.mark.parametrize(
+    ("text", "follows"),
+    [
+        ("A. red", True),
+        ("red. A. red or red", True),  # not the first, not the last
+        ("(A) red", True),
+        ("A: red", True),
+        ("red or red", False),
+        ("B. red", False),
+        ("A. dark red", False),
+        ("A red", True),
+        ("no colour", False),
+    ],
+)
+def test_an_option_behind_its_label(text, follows):
+    assert _follows_label("red", "A", text) is follows
 
 
 # What rides along
