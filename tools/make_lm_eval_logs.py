@@ -152,7 +152,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
 }
 """Folder to the tasks of a run, and further arguments of lm-eval."""
 
-_CODE = '''
+_CODE = """
 def pair_index(doc):
     return {"1": 0, "2": 1}[doc["answer"]]
 
@@ -167,7 +167,7 @@ def pair_choices(doc):
 
 def own_scores(doc, results):
     return {"found": any(name in results[0] for name in doc["names"]), "length": len(results[0])}
-'''
+"""
 
 
 def draw(*parts: object) -> float:

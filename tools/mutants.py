@@ -94,12 +94,14 @@ TESTS = {
         "unit/scoring/test_breakdown.py",
     ],
     "scoring/normal_form": ["unit/scoring/test_short_answers.py", "property/test_normal_form_properties.py"],
+    "scoring/reducers": ["unit/formats/imported/test_pipeline.py"],
     "scoring/references": ["unit/scoring/test_completeness.py", "unit/scoring/test_metrics.py"],
     "scoring/registry": ["unit/scoring/test_score_registry.py"],
     "scoring/score": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/chat": ["unit/scoring/test_chat_scores.py"],
     "scoring/scores/clauses": ["unit/scoring/test_refusals.py"],
     "scoring/scores/helm": ["unit/scoring/test_score_registry.py"],
+    "scoring/scores/likelihoods": ["unit/scoring/test_likelihood_scores.py"],
     "scoring/scores/lists": ["unit/scoring/test_lists.py", "unit/scoring/test_score_registry.py"],
     "scoring/scores/phrases": ["unit/scoring/test_phrases.py", "unit/scoring/test_refusals.py"],
     "scoring/scores/refusal": ["unit/scoring/test_refusals.py"],
@@ -108,7 +110,9 @@ TESTS = {
     "scoring/scores/speech": ["unit/scoring/test_speech.py", "unit/scoring/test_refusals.py"],
     "scoring/scores/ultraeval": ["unit/scoring/test_ultraeval_scores.py"],
     "scoring/scores/words": ["unit/scoring/test_words.py", "unit/scoring/test_chat_scores.py"],
+    "scoring/source_scores": ["unit/formats/imported/test_pipeline.py"],
     "scoring/stops": ["unit/scoring/test_stops.py"],
+    "scoring/uncertainty": ["unit/formats/imported/test_pipeline.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
 
