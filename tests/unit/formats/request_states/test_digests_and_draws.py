@@ -151,3 +151,15 @@ def test_a_chain_of_thought_that_is_not_shown_is_said(tmp_path):
         ("not rendered by method multiple_choice_joint", "warning", "request_states[0].instance.chain_of_thought")
     ]
     assert not [p for p in problems(path) if p.code == "unused-chain-of-thought"]
+
+
+def test_stop_sequences_count_in_the_answers_of_rows_that_are_evaluated(tmp_path):
+    rows = [state(f"What is {n}?", "a\n\nb" if n < 3 else "b", split="train" if n < 2 else "test") for n in range(5)]
+    path = write(tmp_path / "x.json", rows, {"max_train_instances": 0, "stop_sequences": ["\n\n"]})
+    (found,) = [p for p in problems(path) if p.code == "stop-in-reference"]
+    assert found.message.startswith("1 row has ")
+    assert found.location.field == "request_states[2].instance.references"
+    all_train = [state(f"What is {n}?", "a\n\nb" if n < 3 else "b", split="train") for n in range(5)]
+    path = write(tmp_path / "y.json", all_train, {"max_train_instances": 0, "stop_sequences": ["\n\n"]})
+    (found,) = [p for p in problems(path) if p.code == "stop-in-reference"]
+    assert found.message.startswith("3 rows have ")  # where nothing tells them apart, they are evaluated
