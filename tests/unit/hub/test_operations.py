@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from helm_ext import hub
 from helm_ext.errors import DatasetSchemaError, HubError, Location, Problem
@@ -347,6 +349,30 @@ def test_a_store(tmp_path):
         storage.create("a/x.json", b"2")
     with pytest.raises(FileNotFoundError):
         storage.read("a/z.json")
+
+
+class LikeS3(MemoryFileSystem):
+    """A memory file system under the name of a store whose server refuses to overwrite."""
+
+    protocol = ("s3", "s3a")
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+
+
+def test_a_store_whose_server_keeps_the_promise():
+    storage = RemoteStorage("s3://bucket/hub/", LikeS3(), "/bucket/hub/")
+    assert (storage.path, storage.protocols) == ("/bucket/hub", {"s3", "s3a"})
+    storage.create("x", b"1")
+    with pytest.raises(FileExistsError):
+        storage.create("x", b"2")
+    assert storage.read("x") == b"1"
+    assert RemoteStorage("m", MemoryFileSystem(), "").protocols == {"memory"}
+
+
+def test_a_hub_that_is_a_file_cannot_be_listed(tmp_path):
+    (tmp_path / "hub").write_bytes(b"")
+    found = refused(LocalStorage(tmp_path / "hub").list_names, "datasets")
+    assert found == f"{tmp_path}/hub/datasets: cannot be listed: Not a directory"
 
 
 def test_a_store_without_the_promise(tmp_path):
