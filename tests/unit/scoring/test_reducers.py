@@ -95,7 +95,7 @@ def test_a_file_says_how_its_completions_are_scored_and_the_run_entry_wins(tmp_p
 @pytest.mark.parametrize(
     ("scoring", "said"),
     [
-        ({"completions": "maen"}, 'scoring.completions: "maen" is no way(.|\n)*did you mean \'mean\''),
+        ({"completions": "maen"}, "scoring.completions: \"maen\" is no way(.|\n)*did you mean 'mean'"),
         ({"completions": "pass_at_0"}, "scoring.completions"),
     ],
 )

@@ -14,9 +14,9 @@ A list (`list`) holds labels, texts or positions, any of which is right. Without
 a list of them; a column of true and false has the options `no` and `yes`.
 
 What only one kind can read is read so. Labels go before positions where golds are texts: labels may be "1" to "4" (ARC;
-lm-eval's arc_easy.yaml reads them so). Kinds that read every row alike are one. Otherwise the column is refused: the user says
-`gold_kind=` or `index_base=`. Empty golds, null, and -1 among positions are the hidden answers of a test split: they
-are refused too, because nothing can be scored.
+lm-eval's arc_easy.yaml reads them so). Kinds that read every row alike are one. Otherwise the column is refused: the
+user says `gold_kind=` or `index_base=`. Empty golds, null, and -1 among positions are the hidden answers of a test
+split: they are refused too, because nothing can be scored.
 
 No rule looks at which label or which text it is, nor at the order of rows or options.
 """

@@ -41,7 +41,10 @@ def test_zstandard_members_may_have_several_frames(tmp_path: Path, frames: int) 
 def test_of_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     for text in (b"first", b"second"):
-        with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name") if text == b"second" else nothing():
+        with (
+            zipfile.ZipFile(path, "a") as archive,
+            pytest.warns(UserWarning, match="Duplicate name") if text == b"second" else nothing(),
+        ):
             archive.writestr("samples/1_epoch_1.json", text)
     assert read_all(path) == {"samples/1_epoch_1.json": b"second"}
     with Archive(path) as archive:
