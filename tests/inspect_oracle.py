@@ -245,7 +245,22 @@ def run(name: str, task: Task, model: Any, folder: Path, arguments: dict[str, An
         log = next(iter(list_eval_logs(made)))
         target = folder / f"{name}.eval"
         target.write_bytes(Path(log.name.removeprefix("file://")).read_bytes())
+    if name != "cancelled":  # it has no header yet, and keeps none when it is written again
+        write_eval_log(without_tracebacks(read_eval_log(str(target))), str(target))
     return target
+
+
+def without_tracebacks(log: Any) -> Any:
+    """Return a log without the paths of the machine that made it."""
+    for sample in log.samples or []:
+        errors = [sample.error, *(event.error for event in sample.events if event.event == "error")]
+        for error in filter(None, errors):
+            error.traceback = error.traceback_ansi = ""
+    if log.error:
+        log.error.traceback = log.error.traceback_ansi = ""
+    log.eval.task_file = None
+    log.eval.revision = None
+    return log
 
 
 def make(folder: Path) -> None:

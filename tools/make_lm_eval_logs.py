@@ -34,6 +34,7 @@ ANIMALS = [
     ("Which animal sings at night?", ["nightingale", "carp", "ox", "étourneau"], 0),
     ("Which animal has eight arms?", ["crab", "squid", "prawn", "octopus"], 3),
 ]
+_LEVELS = ("easy", "hard")
 TOWNS = [("Umbria Minor", "Calder"), ("Port Osk", "Osk"), ("Lower Vane", "Vanemouth"), ("Teal Isles", "Tarn"),
          ("Harrow Fell", "Fell"), ("Nine Wells", "Brook")]  # fmt: skip
 SUMS = [(12, 7), (340, 1100), (5, 9), (27, 14), (981, 3045), (8, 8), (62, 1)]
@@ -46,7 +47,7 @@ PAIRS = [("Ida lent Oda a map because _ was lost.", "Ida", "Oda", "2"),
 def make_documents() -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each data file."""
     choices = [
-        {"id": f"a{number}", "question": question, "choices": options, "answer": answer, "level": ["easy", "hard"][number % 2]}
+        {"id": f"a{number}", "question": question, "choices": options, "answer": answer, "level": _LEVELS[number % 2]}
         for number, (question, options, answer) in enumerate(ANIMALS)
     ]  # fmt: skip
     return {
@@ -152,7 +153,7 @@ RUNS: dict[str, tuple[list[str], list[str]]] = {
 }
 """Folder to the tasks of a run, and further arguments of lm-eval."""
 
-_CODE = '''
+_CODE = """
 def pair_index(doc):
     return {"1": 0, "2": 1}[doc["answer"]]
 
@@ -167,7 +168,7 @@ def pair_choices(doc):
 
 def own_scores(doc, results):
     return {"found": any(name in results[0] for name in doc["names"]), "length": len(results[0])}
-'''
+"""
 
 
 def draw(*parts: object) -> float:
@@ -244,7 +245,7 @@ def main(target: Path) -> None:
                 "--output_path", str(folder / name), *more,
             ]  # fmt: skip
             home = {"HF_HOME": str(folder / "hf"), "HF_DATASETS_OFFLINE": "1", "HARNESS": "1"}
-            subprocess.run(command, check=True, env={**os.environ, **home})  # noqa: S603
+            subprocess.run(command, check=True, env={**os.environ, **home})
             (made,) = [path.parent for path in (folder / name).rglob("results_*.json")]
             shutil.rmtree(target / name, ignore_errors=True)
             (target / name).mkdir(parents=True)

@@ -27,6 +27,7 @@ KINDS = {
     "row": "Of a whole row",
     "list": "Of lists (`output_format: list`)",
     "helm": "HELM's",
+    "likelihoods": "Log-probabilities of options",
 }
 """What the kinds of scores are called (`Score.kind`)."""
 

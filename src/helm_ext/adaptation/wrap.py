@@ -363,7 +363,7 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
         raise RecordedError(
             f"{adapter_spec.model_deployment}: none of the {len(rows)} rows holds a recorded completion\n"
             "  hint: name a real model, or give completions: request.result.completions in the rows (adapter_spec:), "
-            "replies=FILE (innodata:), data=.../instance.jsonl (ultraeval:)"
+            "replies=FILE (innodata:), data=.../instance.jsonl (ultraeval:), output=COLUMN (table:)"
         )
     missing = [row for row in unusable if not row_extra(row).get("recorded", {}).get("skip")]
     if missing:

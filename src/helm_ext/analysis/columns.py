@@ -17,7 +17,17 @@ from helm_ext.analysis.run_files import RunFiles
 __all__ = ["COLUMNS", "Column", "Kind", "find_columns", "to_row", "to_table"]
 
 Kind = Literal[
-    "text", "integer", "number", "boolean", "texts", "messages", "references", "options", "completions", "JSON"
+    "text",
+    "integer",
+    "number",
+    "boolean",
+    "texts",
+    "messages",
+    "references",
+    "options",
+    "completions",
+    "likelihoods",
+    "JSON",
 ]
 """`texts` is a list of text, the others in the plural are lists of objects; `JSON` is an object of any keys."""
 
@@ -75,6 +85,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("completions", "completions", "all of them: `text`, `logprob`, `finish_reason`, `thinking`; where each "
            "option was asked about by itself, its `reference_index` (from 0) and `request_mode`",
            _of_row(lambda row: row.completions)),
+    Column("likelihoods", "likelihoods", "`text`, `logprob`, `greedy`, `alone` of each option, where the row was "
+           "recorded by log-probabilities", _of_row(lambda row: row.likelihoods or None)),
     Column("answer", "text", "what the completion was scored as: the option it was read as, or the extracted text; "
            "null where nothing was read in it", _of_row(lambda row: row.read.text)),
     Column("answer_label", "text", "the label of that option", _of_row(lambda row: row.read.label)),

@@ -78,7 +78,14 @@ def write_every_eval_ever(
                 f"{record.run.name}: none of the stats of its rows is a score, and a record of Every Eval Ever is "
                 "about scores\n  hint: leave it out, or export it with --to parquet"
             )
+    paths: dict[str, _Record] = {}
     for record in records:
+        other = paths.setdefault(record.path, record)
+        if other is not record:
+            raise DatasetIntegrityError(
+                f"{record.run.folder} and {other.run.folder} are one run, with one record\n"
+                "  hint: export one suite at a time"
+            )
         if (target / record.path).exists() and not replace:
             raise DatasetIntegrityError(f"{target / record.path}: exists\n  hint: --replace overwrites it")
     return [record.write(target) for record in records]
@@ -101,8 +108,9 @@ class _Record:
         """What the record said that the run was made of, where it was one of Every Eval Ever."""
         self.model_id = str(run.adapter_spec.get("model") or run.adapter_spec.get("model_deployment") or "unknown")
         self.facts = describe_scores(run.run_spec, find_scores(run.row_stats.names))
-        self.means = {stat_key(stat["name"]): stat for stat in run.stats if stat.get("mean") is not None}
-        self.results = list(self._name_results())
+        with run.blaming("stats.json"):
+            self.means = {stat_key(stat["name"]): stat for stat in run.stats if stat.get("mean") is not None}
+            self.results = list(self._name_results())
         """Full name of a stat, its canonical text, and the id of its result."""
         digest = hashlib.sha256((run.folder / "run_spec.json").read_bytes()).hexdigest()
         self.dataset = self._original_results_dataset() or run.scenario_name
@@ -121,22 +129,22 @@ class _Record:
         """Write both files: the samples aside, for their digest is in the aggregate, which comes last."""
         samples, aggregate = target / self.samples_path, target / self.path
         samples.parent.mkdir(parents=True, exist_ok=True)
-        first: int | None = None
         digest, lines = hashlib.sha256(), 0
         with open_part(samples) as part:
             evaluation_id = self.evaluation_id()
             writer = SampleWriter(self.run, self.results, self.source, evaluation_id, self.model_id, self.dataset)
             for prediction in self.run.predictions():
-                if prediction.request_datetime is not None:
-                    first = min(first or math.inf, prediction.request_datetime)  # type: ignore[assignment]
-                for sample in writer.to_samples(prediction):
-                    line = to_line(sample)
+                with self.run.blaming("scenario_state.json"):
+                    made = [to_line(sample) for sample in writer.to_samples(prediction)]
+                for line in made:
                     digest.update(line)
                     part.file.write(line)
-                    lines += 1
-            made = self._to_aggregate(evaluation_id, first, writer, digest.hexdigest(), lines)
+                lines += len(made)
+            record = self._to_aggregate(evaluation_id, writer, digest.hexdigest(), lines)
             with open_part(aggregate) as other:
-                other.file.write(json.dumps(made, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n")
+                other.file.write(
+                    json.dumps(record, ensure_ascii=False, indent=2, allow_nan=False).encode("utf-8", "replace") + b"\n"
+                )
                 part.replace()
                 other.replace()
         return Written(aggregate, samples, lines, tuple(self._notes()))
@@ -145,10 +153,8 @@ class _Record:
         """Return an id that the same run always gets."""
         return f"{self.dataset}/{self.model_id.replace('/', '_')}/{self.digest[:12]}"
 
-    def _to_aggregate(
-        self, evaluation_id: str, first: int | None, writer: SampleWriter, checksum: str, lines: int
-    ) -> JSONObject:
-        started = {} if first is None else {"evaluation_timestamp": str(int(first))}
+    def _to_aggregate(self, evaluation_id: str, writer: SampleWriter, checksum: str, lines: int) -> JSONObject:
+        started = {} if writer.started is None else {"evaluation_timestamp": str(int(writer.started))}
         return {
             "schema_version": VERSION,
             "evaluation_id": evaluation_id,

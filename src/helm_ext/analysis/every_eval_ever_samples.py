@@ -51,6 +51,8 @@ class SampleWriter:
         }
         self._knows_sub_splits = any(name.get("sub_split") is not None for name, _, _ in results)
         """Whether stats are told apart by sub-split: HELM's are, ours are not."""
+        self.started: float | None = None
+        """When the first request was made, in seconds since 1970."""
         self.scored: Counter[str] = Counter()
         """By the canonical text of a stat's full name: rows with a value."""
         self.left_out: Counter[str] = Counter()
@@ -58,6 +60,8 @@ class SampleWriter:
 
     def to_samples(self, row: Prediction) -> Iterator[JSONObject]:
         """Yield a line for each result that the row belongs to."""
+        if row.request_datetime is not None:
+            self.started = min(row.request_datetime, self.started or row.request_datetime)
         shared = self._to_shared(row)
         by_key = {stat_key(stat["name"]): name for name, stat in row.stats.items()}
         scores = row.scores
@@ -66,9 +70,12 @@ class SampleWriter:
             if by_key.get(key) in scores:
                 scored.add(name["name"])
                 self.scored[key] += 1
-                yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=row.error)
+                error = row.error or _LEFT_OUT.get(row.left_out or "")  # a source scores what we leave out
+                yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=error)
         place = _place(row.split, row.sub_split if self._knows_sub_splits else None, row.perturbation)
         for name, key, result_id in self._results:
+            if name["name"] in self._source_stats and row.left_out is None and row.error is None:
+                continue  # the source has made no such score of this row
             if name["name"] not in scored and self._places[key] == place:
                 self.left_out[key] += 1
                 why = row.error or _LEFT_OUT.get(row.left_out or "", "no score was made of this row")
@@ -104,8 +111,8 @@ class SampleWriter:
         raw = kept.get("raw", row.input or (_content(turns[-1]) if turns else ""))
         reference = kept.get("reference", row.gold)
         said: JSONObject = {"raw": raw, "reference": reference}
-        formatted = self._format(row)
-        if formatted is not None and (formatted != raw or "raw" in kept):
+        formatted = self._format(row, is_dialogue=is_dialogue)
+        if formatted is not None and (formatted != raw or kept):
             said["formatted"] = formatted
         choices = self._choices(row)
         if choices is not None:
@@ -134,20 +141,25 @@ class SampleWriter:
         shared["metadata"] = _to_metadata(row, outputs[1:] if is_dialogue else ())
         return shared
 
-    def _format(self, row: Prediction) -> str | None:
+    def _format(self, row: Prediction, *, is_dialogue: bool) -> str | None:
         """Return what the model was sent, where it is more than the bare question: a conversation as JSON."""
-        if row.prompt:
-            return row.prompt
-        if row.input and "raw" in (row.data.get(KEPT) or {}):
-            return row.input  # the prompt as the original record has it
-        if row.messages and len(row.messages) > 1:
-            return to_json(row.messages)
-        return None
+        kept: JSONObject | None = row.data.get(KEPT)
+        if kept is not None and is_dialogue:
+            return kept.get("formatted")
+        if kept is not None and "raw" not in kept:
+            return None
+        if row.prompt or (kept is not None and row.input):
+            return row.prompt or row.input
+        turns = row.messages or []
+        if kept is not None and len(turns) == 1:  # a text, beside conversations
+            return _content(turns[0])
+        return to_json(turns) if len(turns) > 1 else None
 
     def _choices(self, row: Prediction) -> list[str] | None:
         if row.options:
             return list(row.options.values())
-        return [one["text"] for one in row.references] if row.read.method == "log_likelihood" else None
+        asked_each = any(completion["reference_index"] is not None for completion in row.completions)
+        return [one["text"] for one in row.references] if asked_each else None
 
     def _outputs(self, row: Prediction) -> list[str]:
         """Return the completions. Of options that were asked about by themselves, the one that was chosen."""
@@ -216,6 +228,7 @@ def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str
         "answer_label": row.read.label,
         "option_labels": list(row.options) if row.options else None,
         "left_out": row.left_out,
+        "likelihoods": row.likelihoods or None,
         "other_outputs": list(other_outputs) or None,
     }
     own = {**row.attributes, **{key: value for key, value in row.data.items() if key != KEPT}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,9 @@ class Prediction:
     """Label to text, where completions are read as labels."""
     completions: list[JSONObject]
     """`text`, `logprob`, `finish_reason`, `thinking`, and `reference_index`, `request_mode` where the run has them."""
+    likelihoods: list[JSONObject]
+    """Where the row was recorded by log-probabilities: `text`, `logprob`, `greedy`, `alone` of each option
+    (`helm_ext.evalset.Likelihood`)."""
     read: Read
     """What the completions were scored as."""
     left_out: str | None
@@ -134,6 +137,7 @@ def _to_prediction(
         references=references,
         options=options,
         completions=completions,
+        likelihoods=_likelihoods(first),
         read=_read(first, completions, answered, references, options, stats, read),
         left_out=left_out,
         error=errors[0] if errors else None,
@@ -166,7 +170,14 @@ def _read(
         return Read(None, None, "unknown")
     if len(answered) > 1:  # pieces of a long text: nothing is read in them
         return Read(None, None, "unknown")
-    return read(answered[0][1]["completions"], options)
+    found = read(answered[0][1]["completions"], options)
+    return replace(found, method="log_likelihood") if _likelihoods(first) else found
+
+
+def _likelihoods(state: JSONObject) -> list[JSONObject]:
+    """Return the log-probabilities of the options, of a row that was recorded so."""
+    extra: JSONObject = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
+    return extra.get("likelihoods") or []
 
 
 def _to_reference(reference: JSONObject) -> JSONObject:

@@ -87,7 +87,10 @@ class RowStats:
     def _note(self, element: JSONObject) -> None:
         for stat in element["stats"]:
             if stat.get("mean") is not None:
-                self.names[stat["name"]["name"]] = None
+                name = stat["name"]["name"]
+                if not isinstance(name, str):
+                    raise TypeError(f"a stat is called {name!r}")
+                self.names[name] = None
                 self.kinds.setdefault(stat_key(stat["name"]), stat["name"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from helm_ext.analysis.answers import make_reader
 from helm_ext.analysis.predictions import Prediction, read_predictions
 from helm_ext.analysis.row_stats import RowStats
-from helm_ext.errors import DatasetSyntaxError, Location, Problem
+from helm_ext.errors import DatasetError, DatasetSyntaxError, Location, Problem
 
 __all__ = ["RUN_FILES", "RunFiles"]
 
@@ -19,6 +20,9 @@ RUN_FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.jso
 """A run is finished when all of them are there (helm.benchmark.runner.Runner._is_run_completed)."""
 
 JSONObject = dict[str, Any]
+
+_BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError)
+"""What reading raises where a file is not as HELM writes it."""
 
 
 class RunFiles:
@@ -41,10 +45,13 @@ class RunFiles:
     def run_spec(self) -> JSONObject:
         """HELM's `run_spec.json`."""
         spec = self._load("run_spec.json")
-        needed = ("name", "scenario_spec", "adapter_spec", "metric_specs")
-        missing = [key for key in needed if not isinstance(spec, dict) or key not in spec]
-        if missing:
-            raise self._broken("run_spec.json", f"no run spec of HELM's: without {', '.join(missing)}")
+        kinds = {"name": str, "scenario_spec": dict, "adapter_spec": dict, "metric_specs": list}
+        wrong = [key for key, kind in kinds.items() if not isinstance(spec, dict) or type(spec.get(key)) is not kind]
+        if wrong:
+            raise self._broken("run_spec.json", f"no run spec of HELM's: without {', '.join(wrong)}")
+        metrics = spec["metric_specs"]
+        if not all(isinstance(one, dict) and isinstance(one.get("class_name"), str) for one in metrics):
+            raise self._broken("run_spec.json", "no run spec of HELM's: a metric has no class_name")
         return spec
 
     @cached_property
@@ -60,10 +67,8 @@ class RunFiles:
     @cached_property
     def row_stats(self) -> RowStats:
         """The stats of each row. The file is read once, for an index of it."""
-        try:
+        with self.blaming("per_instance_stats.json"):
             return RowStats(self.folder / "per_instance_stats.json")
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise self._broken("per_instance_stats.json", _say(error)) from error
 
     @property
     def adapter_spec(self) -> JSONObject:
@@ -90,29 +95,40 @@ class RunFiles:
     def predictions(self) -> Iterator[Prediction]:
         """Yield the rows, in the order of `scenario_state.json`. Raises DatasetError for files that are broken."""
         reader = make_reader(self.run_spec)
-        rows = read_predictions(self.folder / "scenario_state.json", self.row_stats, reader, keeps_zero=self.is_ours)
+        stats = self.row_stats
+        rows = read_predictions(self.folder / "scenario_state.json", stats, reader, keeps_zero=self.is_ours)
         try:
-            yield from rows
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise self._broken("scenario_state.json", _say(error)) from error
+            with self.blaming("scenario_state.json"):
+                yield from rows
         finally:
-            self.row_stats.close()
+            stats.close()
+
+    @contextmanager
+    def blaming(self, name: str) -> Iterator[None]:
+        """Raise DatasetSyntaxError that names this file of the run, where what was read of it is of a wrong shape."""
+        try:
+            yield
+        except DatasetError:
+            raise
+        except _BROKEN as error:
+            raise self._broken(name, error) from error
 
     def _load(self, name: str) -> Any:
         try:
             return json.loads((self.folder / name).read_bytes())
         except (ValueError, OSError) as error:
-            raise self._broken(name, _say(error)) from error
+            raise self._broken(name, error) from error
 
-    def _broken(self, name: str, message: str) -> DatasetSyntaxError:
+    def _broken(self, name: str, error: Exception | str) -> DatasetSyntaxError:
         path = str(self.folder / name)
+        message = error if isinstance(error, str) else _say(error, path)
         problem = Problem(message, Location(path), "run it again", code="broken-run", kind=DatasetSyntaxError)
         return DatasetSyntaxError([problem])
 
 
-def _say(error: Exception) -> str:
+def _say(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror}"
     if isinstance(error, KeyError):
         return f"not as HELM writes it: without {error}"
-    return f"not as HELM writes it: {str(error)[:80]}"
+    return f"not as HELM writes it: {str(error).removeprefix(f'{path}: ')[:80]}"

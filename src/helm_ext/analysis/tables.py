@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from helm_ext.analysis.columns import Column, Kind, find_columns, to_row
 from helm_ext.analysis.lines import to_json, to_line
 from helm_ext.analysis.run_files import RunFiles
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError
 from helm_ext.files.writing import open_part
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def _rows(columns: Sequence[Column], runs: Sequence[RunFiles]) -> Iterator[Row]:
     """Yield the rows of all runs. Half of a surrogate pair, which no file can hold, becomes a question mark."""
     for run in runs:
         for prediction in run.predictions():
-            row = to_row(columns, run, prediction)
+            with run.blaming("scenario_state.json"):
+                row = to_row(columns, run, prediction)
             try:
                 to_json(row).encode()
             except UnicodeEncodeError:
@@ -168,10 +169,14 @@ def _write_batches(
 
     rows, written = _rows(columns, runs), 0
     while batch := list(islice(rows, BATCH)):
-        arrays = [
-            pa.array([_for_arrow(column.kind, value) for value in values], type=field.type)
-            for column, field, values in zip(columns, schema, zip(*batch, strict=True), strict=True)
-        ]
+        try:
+            arrays = [
+                pa.array([_for_arrow(column.kind, value) for value in values], type=field.type)
+                for column, field, values in zip(columns, schema, zip(*batch, strict=True), strict=True)
+            ]
+        except (pa.ArrowException, TypeError, AttributeError) as error:
+            where = batch[0][0]  # the run
+            raise DatasetSyntaxError(f"{where}: a row is not as HELM writes it: {str(error)[:80]}") from error
         write(pa.RecordBatch.from_arrays(arrays, schema=schema))
         written += len(batch)
     return written
@@ -189,6 +194,7 @@ def _to_schema(columns: Sequence[Column]) -> pa.Schema:
         "text": text, "logprob": pa.float64(), "finish_reason": text, "thinking": text,
         "reference_index": pa.int64(), "request_mode": text,
     }  # fmt: skip
+    likelihood = {"text": text, "logprob": pa.float64(), "greedy": pa.bool_(), "alone": pa.float64()}
     types = {
         "text": text,
         "integer": pa.int64(),
@@ -199,6 +205,7 @@ def _to_schema(columns: Sequence[Column]) -> pa.Schema:
         "references": pa.list_(pa.struct({"text": text, "correct": pa.bool_()}.items())),
         "options": pa.list_(pa.struct({"label": text, "text": text}.items())),
         "completions": pa.list_(pa.struct(completion.items())),
+        "likelihoods": pa.list_(pa.struct(likelihood.items())),
         "JSON": text,
     }
     return pa.schema([pa.field(column.name, types[column.kind]) for column in columns])

@@ -25,7 +25,7 @@ from helm_ext.cli.session import (
     start_helm,
     without_output,
 )
-from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean
+from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean, show
 from helm_ext.formats import files_in
 
 if TYPE_CHECKING:
@@ -246,9 +246,26 @@ def find_facts(run_spec: RunSpec) -> FileFacts:
 
 
 def deployment_of(model: str) -> dict[str, str]:
-    """Return the run entry's model arguments for a model's name."""
+    """Return the run entry's model arguments for a model's name.
+
+    HELM makes a file name of them. Where an organization's model has too long a name to stand there twice, it stands
+    there once. Raises RunEntryError where that is too long too.
+    """
+    from helm_ext.planning.names import ADDED_BY_HELM
+
     name = model.removeprefix("recorded/")
-    return {"model": name, "model_deployment": f"recorded/{name}"} if "/" in name else {"model": f"recorded/{name}"}
+    twice = {"model": name, "model_deployment": f"recorded/{name}"}
+    if "/" in name and _size(twice) <= ADDED_BY_HELM:
+        return twice
+    once = {"model": f"recorded/{name.replace('/', '-')}"}
+    if _size(once) > ADDED_BY_HELM:
+        raise RunEntryError(f"--model {show(name)}: too long a name: HELM makes file names of it")
+    return once
+
+
+def _size(arguments: Mapping[str, str]) -> int:
+    """Return how many bytes arguments take in a run's name."""
+    return sum(len(f",{key}={value}".encode()) for key, value in arguments.items())
 
 
 def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> Path:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetError
 
-__all__ = ["Claim", "Seen", "look"]
+__all__ = ["LOOKED_AT", "Claim", "Seen", "look"]
 
-_LOOKED_AT = 65_536
+LOOKED_AT = 65_536
 """Bytes at the start of a file, decompressed, that decide its format."""
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?\Z)|[{}\[\]]', re.DOTALL)
@@ -91,10 +91,10 @@ def _read_start(path: Path) -> bytes:
         return b""
     start = b""
     try:
-        while len(start) < _LOOKED_AT and (chunk := reader.read_chunk()):
+        while len(start) < LOOKED_AT and (chunk := reader.read_chunk()):
             start += chunk
     except DatasetError:
         pass
     finally:
         reader.close()
-    return start[:_LOOKED_AT]
+    return start[:LOOKED_AT]

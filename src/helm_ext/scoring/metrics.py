@@ -15,7 +15,7 @@ from typing import Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult, PerInstanceStats
+from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
@@ -31,7 +31,7 @@ from helm_ext.scoring.reducers import FIRST, find_reducer
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
-from helm_ext.scoring.source_scores import average, count_differences, describe_source_scores, find_left_out
+from helm_ext.scoring.source_scores import compare, describe_source_scores, find_left_out
 from helm_ext.scoring.uncertainty import describe_interval, measure_uncertainty
 
 __all__ = ["EvalSetMetric"]
@@ -65,6 +65,8 @@ class EvalSetMetric(MetricInterface):
         ours = [known[name] for name in metrics if name in known and known[name].kind != "helm"]
         self.list_scores = [score for score in ours if score.kind == "list"]
         self.scores = [score for score in ours if score.kind != "list"]
+        self.likelihood_scores = [score for score in self.scores if score.kind == "likelihoods"]
+        self.other_scores = [score for score in self.scores if score.kind != "likelihoods"]
         named = {score.name for score in ours}
         self.helm_metrics = [name for name in metrics if name not in named]
 
@@ -87,12 +89,12 @@ class EvalSetMetric(MetricInterface):
         aggregated = [s for r in results for s in r.aggregated_stats]
         if self.source:
             rows += find_left_out(scenario_state.instances)
-            aggregated = average(self.source, aggregated, rows)
+            same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
+            aggregated = compare(self.source, self.scoring.main_metric, aggregated, rows, same=same)
         return MetricResult(
             aggregated_stats=[
                 *aggregated,
                 *summarize(self.list_scores, aggregated),
-                *(self._count_differences(rows, self.source) if self.source else ()),
                 *break_down(self.scoring.main_metric, self.attributes, rows, instances),
                 *measure_uncertainty(self.scoring.main_metric, rows, instances),
                 *count_left_out(scenario_state),
@@ -124,10 +126,6 @@ class EvalSetMetric(MetricInterface):
         described.update((m.name, m) for m in describe_interval(described, self.scoring.main_metric))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
-
-    def _count_differences(self, rows: Sequence[PerInstanceStats], source: Mapping[str, Any]) -> list[Stat]:
-        same = [score.name for score in self.scores if score.kind == "likelihoods"]  # these are the harness's by rule
-        return count_differences(source, self.scoring.main_metric, rows, same=same)
 
     def find_scores(self) -> Mapping[str, Score]:
         """Return the scores that may be named. A format's own metric may have more; this touches no file."""
@@ -199,10 +197,10 @@ class EvalSetMetric(MetricInterface):
                 assert function is not None
                 best = best_stats(score, [function(gold, predicted) for gold in question.gold_lists])
                 stats |= {**best, score.stats[0].name: 0.0} if unmatched else best
-        for score in self.scores:
-            if score.likelihood_function is not None:
-                stats |= score_likelihoods(score, question)
-            elif score.row_function is not None:
+        if self.likelihood_scores:
+            stats |= score_likelihoods(self.likelihood_scores, question)
+        for score in self.other_scores:
+            if score.row_function is not None:
                 stats |= score.to_stats(self.score_row(score, question, answers))
             else:
                 stats |= score_texts(score, question, answers[:1])
@@ -222,14 +220,20 @@ class EvalSetMetric(MetricInterface):
         return score.row_function(extra.get("data", {}), golds, answers[0].text)
 
 
-def score_likelihoods(score: Score, question: Question) -> Mapping[str, float]:
-    """Return the stat of a score of log-probabilities; none where it is not defined for the row."""
-    function = score.likelihood_function
-    assert function is not None
+def score_likelihoods(scores: Sequence[Score], question: Question) -> Mapping[str, float]:
+    """Return the stats of scores of log-probabilities; none of those that are not defined for the row."""
     options = row_extra(question.instance).get("likelihoods")
+    if not options:
+        return {}
     right = [CORRECT_TAG in reference.tags for reference in question.instance.references]
-    value = function(options, right) if options else None
-    return {} if value is None else {score.name: value}
+    found = {}
+    for score in scores:
+        function = score.likelihood_function
+        assert function is not None
+        value = function(options, right)
+        if value is not None:
+            found[score.name] = value
+    return found
 
 
 def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> Mapping[str, float]:

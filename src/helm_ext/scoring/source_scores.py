@@ -7,7 +7,8 @@ differ, is seen there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import quick, row_extra
 
-__all__ = ["DIFFERS", "average", "count_differences", "describe_source_scores", "find_left_out"]
+__all__ = ["DIFFERS", "compare", "describe_source_scores", "find_left_out"]
 
 DIFFERS = "_differs"
 """Ends the name of the stat that says on which part of the rows a source's score and our main metric differ."""
@@ -42,42 +43,69 @@ def find_left_out(instances: Iterable[Instance]) -> list[PerInstanceStats]:
     return found
 
 
-def average(source: Mapping[str, Any], aggregated: Sequence[Stat], rows: Iterable[PerInstanceStats]) -> list[Stat]:
-    """Return the run's stats with the source's scores as means over all rows that have them: `count` is their number.
-
-    Rows that are left out of our scores are among `rows` (`find_left_out`).
-    """
-    names = {score["stat"] for score in source["scores"].values()}
-    means: dict[MetricName, Stat] = {}
-    for row in rows:
-        for stat in row.stats:
-            if stat.name.name in names:
-                means.setdefault(stat.name, Stat(stat.name)).merge(stat)
-    return [*(stat for stat in aggregated if stat.name.name not in names), *means.values()]
-
-
-def count_differences(
-    source: Mapping[str, Any], main_metric: str, rows: Iterable[PerInstanceStats], *, same: Collection[str] = ()
+def compare(
+    source: Mapping[str, Any],
+    main_metric: str,
+    aggregated: Sequence[Stat],
+    rows: Iterable[PerInstanceStats],
+    *,
+    same: Collection[str] = (),
 ) -> list[Stat]:
-    """Return for each score of the source on how many rows ours differs: `sum`, of `count` that have both.
+    """Return the run's stats, those of the source's scores over all rows that have them: `count` is their number.
 
-    `source` is `Source.to_args()`. Ours is the metric of the same name if it is one of `same`, else the main metric. A
-    score that no row can be compared by has no such stat.
+    With each comes on how many rows ours differs: `sum`, of `count` that have both. Ours is the metric of the same name
+    if it is one of `same`, else the main metric. A score that no row can be compared by has no such stat. `source` is
+    `Source.to_args()`; rows that are left out of our scores are among `rows` (`find_left_out`). Written for speed: this
+    runs over all rows.
     """
     partners = {}
     for name, score in source["scores"].items():
         metric = name.partition(",")[0]  # lm-eval's names go on with the filter
         partners[score["stat"]] = metric if metric in same else main_metric
-    compared: dict[MetricName, Stat] = {}
-    for row in rows:
-        ours = {stat.name.name: stat.mean for stat in row.stats if stat.count}
-        for stat in row.stats:
-            partner = partners.get(stat.name.name)
-            if partner is None or stat.mean is None or (mine := ours.get(partner)) is None:
+    names = list(dict.fromkeys([*partners, *partners.values()]))
+    pairs = [(names.index(theirs), names.index(ours)) for theirs, ours in partners.items()]
+    found: dict[int, tuple[MetricName, list[float], list[int]]] = {}
+    """By the id of the stat's name, of which a context has one."""
+    for stats in _pick(rows, names):
+        for place, partner in pairs:
+            stat, ours = stats[place], stats[partner]
+            if stat is None or stat.mean is None:
                 continue
-            name = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
-            compared.setdefault(name, Stat(name)).add(int(abs(stat.mean - mine) > _CLOSE))
-    return list(compared.values())
+            _, values, differ = found.setdefault(id(stat.name), (stat.name, [], []))
+            values.append(stat.mean)
+            if ours is not None and ours.mean is not None:
+                differ.append(int(abs(stat.mean - ours.mean) > _CLOSE))
+    made: dict[MetricName, Stat] = {}
+    for name, values, differ in found.values():
+        _add(made, name, values)
+        if differ:
+            _add(made, replace(name, name=f"{name.name}{DIFFERS}"), differ)
+    return [*(stat for stat in aggregated if stat.name.name not in partners), *made.values()]
+
+
+def _pick(rows: Iterable[PerInstanceStats], names: Sequence[str]) -> Iterator[list[Stat | None]]:
+    """Yield for each row its stats of these names, None for what it has not. They stand where the last row has them."""
+    places = [0] * len(names)
+    for row in rows:
+        stats = row.stats
+        picked: list[Stat | None] = []
+        for number, name in enumerate(names):
+            at = places[number]
+            if at >= len(stats) or stats[at].name.name != name:
+                at = next((place for place, stat in enumerate(stats) if stat.name.name == name), -1)
+                if at < 0:
+                    picked.append(None)
+                    continue
+                places[number] = at
+            picked.append(stats[at])
+        yield picked
+
+
+def _add(made: dict[MetricName, Stat], name: MetricName, values: Sequence[float]) -> None:
+    """Add values to the stat of this name."""
+    squares = math.fsum([value * value for value in values])
+    stat = Stat(name, len(values), math.fsum(values), squares, min(values), max(values))
+    made.setdefault(name, Stat(name)).merge(stat)
 
 
 def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:

@@ -13,6 +13,13 @@ def test_model_names():
     assert deployment_of("openai/gpt-4") == {"model": "openai/gpt-4", "model_deployment": "recorded/openai/gpt-4"}
 
 
+def test_long_model_names_stand_once_in_a_runs_name():
+    long = f"organization/{'m' * 60}"
+    assert deployment_of(long) == {"model": f"recorded/organization-{'m' * 60}"}
+    with pytest.raises(RunEntryError, match="too long a name"):
+        deployment_of("m" * 100)
+
+
 def test_arguments_may_hold_commas():
     assert parse_arguments(["extract=a,b", "seed=-3", "name=x=y"]) == {"extract": "a,b", "seed": -3, "name": "x=y"}
     for pair in ("seed", "=1"):

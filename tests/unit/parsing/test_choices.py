@@ -25,7 +25,7 @@ def test_a_pattern_overrides_the_reading():
     assert read_choice("A. My choice: (D)", CITIES, r"\((\w)\)") == ["D"]
     assert read_choice("A. My choice: (D)", CITIES, r"\[(\w)\]") == [None]
     assert read_choice("My choices: (A, D)", CITIES, r"\((.*)\)", multi_label=True) == ("A", "D")
-    assert read_choice("(A);(D);x", CITIES, r"\((\w)\)", is_list=True) == ["A", "D", None]
+    assert read_choice("(A);A: (D);x", CITIES, r"\((\w)\)", is_list=True) == ["A", "D", None]
 
 
 def test_a_list():

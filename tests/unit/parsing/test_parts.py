@@ -70,6 +70,7 @@ def test_what_was_taken_off_may_make_another_text():
     assert make_options({"A": "5", "B": "(5"}).find_longer("5", "(", "") == ["(5"]
     assert make_options({"A": "5", "B": "5)"}).find_longer("5", "", ")") == ["5)"]
     assert make_options({"A": "5", "B": "x"}).find_longer("5", "(", ")") == []
+    assert make_options({"A": "5", "B": "5xx"}).find_longer("5", "") == []
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 200])

@@ -80,6 +80,8 @@ def test_a_space_on_both_sides_of_a_character():
         ("나무", "나무는", True, True),
         ("나무", "나무은", False, False),
         ("물", "물로", True, True),
+        ("국가", "국가는", True, True),
+        ("국가", "국가은", False, False),  # 가 is the first of all syllables, and ends in a vowel
     ],
 )
 def test_whole_words_in_their_order(wanted, said, anywhere, at_start):

@@ -34,8 +34,8 @@ def test_every_score_has_a_row():
 def test_every_command_has_its_options():
     lines = list(command_page())
     assert {"## helm-ext validate", "## helm-ext hub upload", "## helm-ext convert"} <= set(lines)
-    score = lines[lines.index("## helm-ext score") :]
-    score = score[: next(i for i, line in enumerate(score) if i and line.startswith("## "))]
-    (model,) = [line for line in score if line.startswith("| `--model`")]
-    assert model.endswith("Required. |")
-    assert any(line.startswith("| `FILE\\|NAME` |") for line in score)
+    export = lines[lines.index("## helm-ext export") :]
+    export = export[: next(i for i, line in enumerate(export) if i and line.startswith("## "))]
+    (to,) = [line for line in export if line.startswith("| `--to`")]
+    assert to.endswith("Required. |")
+    assert any(line.startswith("| `RUN\\|FOLDER...` |") for line in export)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,13 @@ def render(datasets: Sequence[DatasetFacts], notes: Sequence[str], title: str) -
     from jinja2 import Environment
     from markupsafe import Markup
 
-    import helm_ext
-
     folder = resources.files(__package__)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(number=_number, share=_share, p=_show_p)
     template = environment.from_string((folder / "report.html.jinja").read_text(encoding="utf-8"))
     return template.render(
         title=title,
-        version=helm_ext.__version__,
+        version=version("helm-ext"),
         style=Markup((folder / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - our own
         script=Markup((folder / "report.js").read_text(encoding="utf-8")),  # noqa: S704
         datasets=[_to_view(dataset) for dataset in datasets],

@@ -76,6 +76,7 @@ def open_samples(
     names = found.tasks[task]
     of_task = [found.evaluations[name] for name in names]
     are_lists = gold_kind == "list" or (gold_kind is None and _are_lists(of_task, aggregate))
+    has_references = any(each.referenced for each in of_task)
     counts: Counter[str] = Counter()
     golds = found.decide(task)
     source = Source(
@@ -97,6 +98,8 @@ def open_samples(
         are_lists=are_lists,
         counts=counts,
         takes_extracted=prediction == "extracted",
+        digest=found.digest,
+        needs_gold=has_references,
     )
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
     spec: dict[str, Any] = {"method": "chat"} if any(each.is_chat for each in of_task) else {}
@@ -108,6 +111,8 @@ def open_samples(
         rows=maker.rows,
         digest=lambda: sha256(both.encode()).hexdigest(),
         adapter_spec=spec,
+        scoring={"completions": "mean"} if any(len(each.repeats) > 1 for each in of_task) else {},
+        main_score="" if has_references else next(iter(source.scores)),
     )
 
 
@@ -159,6 +164,8 @@ def _notes(found: Survey, task: str, aggregate: Aggregate | None, *, are_lists: 
         yield "the samples were changed after the record was made: their SHA-256 is another one"
     if len(found.tasks[task]) > 1:
         yield f"evaluations of the same answers, read as one: {', '.join(found.tasks[task])}"
+    if not any(each.referenced for each in of_task):
+        yield "no sample says what is right: the record's own score is the main one"
     if are_lists:
         yield "references are Python lists, as lm-eval's converter writes several: any of their texts is right"
     unnamed = sum(each.unnamed for each in of_task)

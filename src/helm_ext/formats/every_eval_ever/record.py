@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,19 +80,13 @@ def read_aggregate(path: Path) -> Aggregate:
     if missing:
         raise _error(path, f"no record of Every Eval Ever: without {', '.join(missing)}")
     version = require_version(value["schema_version"], str(path))
+    _require_objects(path, value, ("source_metadata", "eval_library", "model_info", "detailed_evaluation_results"))
     results = value["evaluation_results"]
     if not isinstance(results, list) or not results:
         raise _error(path, "no results: nothing is reported", "evaluation_results")
     for index, result in enumerate(results):
-        lacking = find_missing(result, _NEEDED_OF_RESULT) if isinstance(result, dict) else list(_NEEDED_OF_RESULT)
-        if lacking:
-            raise _error(path, f"without {', '.join(lacking)}", f"evaluation_results[{index}]")
-        score = result["score_details"]["score"]
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            where = f"evaluation_results[{index}].score_details.score"
-            raise _error(path, f"expected a number, got {show(score)}", where)
-    details = value.get("detailed_evaluation_results")
-    details = details if isinstance(details, dict) else {}
+        _check_result(path, f"evaluation_results[{index}]", result)
+    details = value.get("detailed_evaluation_results") or {}
     named = _name(results)
     return Aggregate(
         path=str(path),
@@ -107,6 +101,26 @@ def read_aggregate(path: Path) -> Aggregate:
         declares_samples=bool(details),
         kept=_keep(value, named),
     )
+
+
+def _check_result(path: Path, where: str, result: Any) -> None:
+    """Raise DatasetSchemaError where a result is not of the right shape."""
+    lacking = find_missing(result, _NEEDED_OF_RESULT) if isinstance(result, dict) else list(_NEEDED_OF_RESULT)
+    if lacking:
+        raise _error(path, f"without {', '.join(lacking)}", where)
+    _require_objects(path, result, ("source_data", "metric_config", "generation_config"), where)
+    score = result["score_details"]["score"]
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise _error(path, f"expected a number, got {show(score)}", f"{where}.score_details.score")
+    for key in ("evaluation_name", "evaluation_result_id"):
+        if not isinstance(result.get(key), str | None):
+            raise _error(path, f"expected text, got {show(result[key])}", f"{where}.{key}")
+
+
+def _require_objects(path: Path, holder: JSONObject, keys: Sequence[str], where: str = "") -> None:
+    for key in keys:
+        if not isinstance(holder.get(key), dict | None):
+            raise _error(path, f"expected an object, got {show(holder[key])}", f"{where}.{key}".removeprefix("."))
 
 
 def require_version(version: Any, path: str, line: int | None = None) -> str:
@@ -133,8 +147,7 @@ def _name(results: list[JSONObject]) -> tuple[Result, ...]:
         while name in taken:
             name += "'"
         taken.add(name)
-        config = result.get("metric_config")
-        config = config if isinstance(config, dict) else {}
+        config = result.get("metric_config") or {}
         named.append(
             Result(
                 name=name,
@@ -156,8 +169,7 @@ _KEPT = (
 
 
 def _metric_of(result: JSONObject) -> str:
-    config = result.get("metric_config")
-    config = config if isinstance(config, dict) else {}
+    config = result.get("metric_config") or {}
     for key in ("metric_id", "metric_name", "evaluation_description"):
         if isinstance(config.get(key), str) and config[key].strip():
             return str(config[key])
@@ -166,9 +178,9 @@ def _metric_of(result: JSONObject) -> str:
 
 def _find_library(value: JSONObject) -> str:
     """Return the tool that ran the evaluation: of what we exported from a record, the one that the record named."""
-    said = (value.get("source_metadata") or {}).get("additional_details") or {}
-    library = value.get("eval_library")
-    return str(said.get(ORIGINAL_LIBRARY) or (library.get("name", "") if isinstance(library, dict) else ""))
+    said = (value.get("source_metadata") or {}).get("additional_details")
+    original = said.get(ORIGINAL_LIBRARY) if isinstance(said, dict) else None
+    return str(original or (value.get("eval_library") or {}).get("name", ""))
 
 
 def _keep(value: JSONObject, results: tuple[Result, ...]) -> JSONObject:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetIntegrityError, Location, Problem, Problems
+from helm_ext.errors import DatasetChangedError, DatasetIntegrityError, Location, Problem, Problems
 from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
@@ -39,6 +39,8 @@ class RowMaker:
         are_lists: bool,
         counts: Counter[str],
         takes_extracted: bool,
+        digest: str,
+        needs_gold: bool,
     ) -> None:
         self._path = path
         self._aggregate = aggregate
@@ -48,11 +50,14 @@ class RowMaker:
         self._are_lists = are_lists
         self._counts = counts
         self._takes_extracted = takes_extracted
+        self._digest = digest
+        self._needs_gold = needs_gold
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows, in the order in which their last lines come. Raises DatasetError."""
         waiting: dict[str, list[Sample]] = {}
-        for sample in SampleFile(self._path, self._aggregate, Problems(str(self._path))):
+        file = SampleFile(self._path, self._aggregate, Problems(str(self._path)), is_checked=True)
+        for sample in file:
             if sample.evaluation not in self._names:
                 continue
             self._counts["lines"] += 1
@@ -63,6 +68,8 @@ class RowMaker:
             lines.append(sample)
             if len(lines) == self._lines_of[sample.id]:
                 yield from self._to_rows(waiting.pop(sample.id))
+        if file.digest != self._digest:
+            raise DatasetChangedError(f"{self._path}: the file changed while it was read\n  hint: start again")
 
     def _to_rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
         """Yield a row for each way in which the question of one id was asked."""
@@ -100,7 +107,7 @@ class RowMaker:
         options = read_options(first)
         gold = self._read_gold(first, options)
         scores, kept = self._read_scores(repeats)
-        kept |= {"raw": first.value["input"]["raw"]} if first.value["input"].get("formatted") is not None else {}
+        kept |= _keep_question(first)
         if name != first.id:
             kept["sample_id"] = first.id
         if options is not None or self._are_lists:
@@ -114,7 +121,7 @@ class RowMaker:
             split="valid" if first.metadata.get("split") == "valid" else "test",
             answers=None if failed else answers,
             failed=failed,
-            unscored=unscored or ("" if gold else "no reference says what is right"),
+            unscored=unscored or ("" if gold or not self._needs_gold else "no reference says what is right"),
             source_scores=scores,
             data={**first.metadata, KEPT: kept},
         )
@@ -124,7 +131,8 @@ class RowMaker:
         if options is None:
             read = read_list(references[0]) if self._are_lists and references else None
             return read if read is not None else references
-        assert self._golds is not None  # decided where a row has choices
+        if self._golds is None:  # no sample has a reference
+            return ()
         return self._golds.read(references[0] if len(references) == 1 else references, options)
 
     def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:
@@ -165,6 +173,15 @@ class RowMaker:
         last = next((m for m in reversed(messages) if m["role"] == "assistant" and m.get("content") is not None), None)
         answers = None if last is None else [_answer(sample, last["content"], last.get("reasoning_trace"))]
         return _text_of(given), answers
+
+
+def _keep_question(sample: Sample) -> JSONObject:
+    """Return what an export of the run restores of the question, where it is not the bare question."""
+    given, is_transcript = sample.value["input"], sample.value.get("messages") is not None
+    formatted = given.get("formatted")
+    if formatted is None and not is_transcript:
+        return {}
+    return {"raw": given["raw"], **({"formatted": formatted} if is_transcript and formatted is not None else {})}
 
 
 def _text_of(given: Mapping[str, Any]) -> str:

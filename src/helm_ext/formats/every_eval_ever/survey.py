@@ -64,6 +64,10 @@ class Evaluation:
     unnamed: int = 0
     """Lines of which it cannot be told which of several results their score is."""
     perturbed: int = 0
+    referenced: int = 0
+    """Lines that say what is right."""
+    repeats: set[str] = field(default_factory=set)
+    """Names of the times that questions were asked."""
 
 
 @dataclass
@@ -84,7 +88,7 @@ class Survey:
     def decide(self, task: str) -> GoldKind | None:
         """Return how references of rows with choices are read; None where no row has any. Raises DatasetError."""
         first = self.evaluations[self.tasks[task][0]]
-        return first.column.decide() if first.has_choices else None
+        return first.column.decide() if first.has_choices and first.referenced else None
 
     def scores(self, task: str, aggregate: Aggregate | None) -> dict[str, SourceScore]:
         """Return what the record reports of each score that occurs in the samples of a task."""
@@ -184,6 +188,9 @@ def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None
         found.lists += len(references) == 1 and read_list(references[0]) is not None
     found.is_chat = found.is_chat or value["interaction_type"] != "single_turn" or _is_conversation(value)
     found.perturbed += "perturbation" in sample.metadata
+    found.referenced += bool(references)
+    if sample.repeat is not None:
+        found.repeats.add(sample.repeat)
     scores, is_told = name_scores(sample, aggregate)
     found.unnamed += not is_told
     failed = value.get("error") is not None

@@ -13,10 +13,10 @@ together nearly always do. Each way to read a gold is tried on every row:
 A list (`list`) holds labels, texts or positions, any of which is right. Without options a gold is an accepted text, or
 a list of them; a column of true and false has the options `no` and `yes`.
 
-What only one kind can read is read so. Labels go before positions: labels may be "1" to "4" (ARC; lm-eval's
-arc_easy.yaml reads them so). Kinds that read every row alike are one. Otherwise the column is refused: the user says
-`gold_kind=` or `index_base=`. Empty golds, null, and -1 among positions are the hidden answers of a test split: they
-are refused too, because nothing can be scored.
+What only one kind can read is read so. Labels go before positions where golds are texts: labels may be "1" to "4" (ARC;
+lm-eval's arc_easy.yaml reads them so). Kinds that read every row alike are one. Otherwise the column is refused: the
+user says `gold_kind=` or `index_base=`. Empty golds, null, and -1 among positions are the hidden answers of a test
+split: they are refused too, because nothing can be scored.
 
 No rule looks at which label or which text it is, nor at the order of rows or options.
 """
@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, RunEntryError, show
 
 __all__ = ["KINDS", "NO_YES", "GoldColumn", "GoldKind", "Kind", "Options", "decide", "to_options"]
 
@@ -144,6 +144,7 @@ class GoldColumn:
 
         `is_class_label`: a whole number is a position from 0, as in a ClassLabel column of the Hugging Face library.
         `allow_hidden`: rows without a gold are counted, not refused; `GoldKind.read` returns () for them.
+        Raises RunEntryError where the two contradict each other.
         """
         self._gold_kind = gold_kind
         self._path = path
@@ -155,6 +156,7 @@ class GoldColumn:
         self._free = 0
         self._booleans = 0
         self._lists = 0
+        self._are_texts = True
         self._hidden = 0
         self._hidden_at: tuple[int, Any] | None = None
         self._wrong_at: tuple[int, Any] | None = None
@@ -171,6 +173,8 @@ class GoldColumn:
         if options is None:
             self._see_free(value, line)
             return
+        if self._are_texts and not _is_text(value):
+            self._are_texts = False
         read = []
         for at, way in self._live:
             found = _read(way.element, way.base, value, options)
@@ -233,7 +237,7 @@ class GoldColumn:
     def _of_options(self) -> GoldKind:
         live = dict(self._live)
         labels = next((at for at, way in live.items() if way.element == "label"), None)
-        if labels is not None:
+        if labels is not None and self._are_texts:
             live = {at: way for at, way in live.items() if way.element != "index"}
         if not live:
             raise self._none_fits()
@@ -295,7 +299,7 @@ def _ways(kind: Kind | None, base: int | None) -> list[_Way]:
         ways = [way for way in ways if way.element == kind]
     if base is not None:
         if kind not in (None, "index", "list"):
-            raise ValueError(f"index_base={base} is about positions, and gold_kind={kind} says that there are none")
+            raise RunEntryError(f"index_base={base} is about positions, and gold_kind={kind} says that there are none")
         ways = [way for way in ways if way.element != "index" or way.base == base]
     return ways
 
@@ -311,6 +315,11 @@ def _is_hidden(value: Any, options: Options | None) -> bool:
     if options is None or value not in (-1, "-1", "-1.0"):
         return False
     return "-1" not in options and all(text.strip() != "-1" for text in options.values())
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a gold, or each one of a list, is a text."""
+    return isinstance(value, str) or (isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value))
 
 
 def _read(

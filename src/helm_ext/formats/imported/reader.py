@@ -22,6 +22,8 @@ _NOTHING_AROUND = (
 )
 """An imported question is the whole prompt: nothing is added to it."""
 
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 _CUT = frozenset({"length", "max_tokens", "model_length"})
 """Words for an answer that was cut off, in the order of OpenAI, inspect_ai (twice)."""
 
@@ -96,7 +98,7 @@ class ImportReader(Reader):
         if row.data:
             instance["extra_data"] = dict(row.data)
         value: dict[str, Any] = {"instance": instance}
-        if labels is not None and not unscored:
+        if labels is not None and not unscored and not _are_made(labels, row.gold):
             value["answer_mapping"] = labels
         if row.failed:
             value["request"] = {"result": {"success": False, "error": row.failed}}
@@ -132,6 +134,11 @@ def _to_references(row: Row, *, is_whole: bool) -> tuple[list[dict[str, Any]], d
         {"output": {"text": text}, "tags": ["correct"] if label in right else []} for label, text in options.items()
     ]
     return references, {label: position for position, label in enumerate(options)}
+
+
+def _are_made(labels: Mapping[str, int], gold: Sequence[str]) -> bool:
+    """Whether these labels are made for the row in any case (A, B, ...): rows that share them are read faster."""
+    return "".join(labels) == _LETTERS[: len(labels)] and len(gold) < len(labels)
 
 
 def _find_same_options(row: Row) -> str:

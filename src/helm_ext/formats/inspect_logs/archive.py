@@ -25,6 +25,8 @@ __all__ = ["Archive"]
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _MAX_WINDOW = 1 << 27
+_USUAL_EXTRA = 64
+"""Bytes read at once beyond the name and the data of a member: what is extra has some 20."""
 
 
 class Archive:
@@ -97,15 +99,18 @@ class Archive:
 
     def _read_raw(self, member: zipfile.ZipInfo) -> bytes:
         """Return the member as it is compressed: behind 30 bytes, its name, and what is extra (APPNOTE.TXT, 4.3.7)."""
+        if member.header_offset < 0:  # zipfile moves all offsets by what is missing before the directory
+            raise self._error(member.filename, "damaged: it is not where the archive's directory says")
         self._file.seek(member.header_offset)
-        header = self._file.read(_LOCAL_HEADER.size)
-        if len(header) == _LOCAL_HEADER.size:
-            magic, name_size, extra_size = _LOCAL_HEADER.unpack(header)
-            if magic == b"PK\x03\x04":
-                self._file.seek(name_size + extra_size, 1)
-                raw = self._file.read(member.compress_size)
-                if len(raw) == member.compress_size:
-                    return raw
+        data = self._file.read(_LOCAL_HEADER.size + len(member.filename) + member.compress_size + _USUAL_EXTRA)
+        if len(data) >= _LOCAL_HEADER.size:
+            magic, name_size, extra_size = _LOCAL_HEADER.unpack_from(data)
+            begin = _LOCAL_HEADER.size + name_size + extra_size
+            end = begin + member.compress_size
+            if end > len(data):
+                data += self._file.read(end - len(data))
+            if magic == b"PK\x03\x04" and end <= len(data):
+                return data[begin:end]
         raise self._error(member.filename, "damaged: it is not where the archive's directory says")
 
     def _decompress(self, raw: bytes, member: zipfile.ZipInfo) -> bytes:

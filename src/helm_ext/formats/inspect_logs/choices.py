@@ -11,17 +11,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from helm_ext import parsing
 from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample, to_type
 from helm_ext.formats.inspect_logs.texts import Texts
 
-__all__ = ["Shown", "find_shown", "label", "read_target", "was_shuffled"]
+__all__ = ["Shown", "find_shown", "label", "labels", "read_target", "was_shuffled"]
 
 _EXPLAINED = "Choices were shuffled before generating a response"
 """Begins what the scorer `choice` says of a sample whose options were shuffled."""
 
 _REWRITTEN = re.compile(r"ANSWER: (?P<labels>[A-Z0-9]+(?:, [A-Z0-9]+)*)")
+
+
+@lru_cache(maxsize=256)
+def labels(count: int) -> tuple[str, ...]:
+    """Return the labels of so many options."""
+    return tuple(map(label, range(count)))
 
 
 def label(position: int) -> str:
@@ -47,17 +54,23 @@ def read_target(target: str | Sequence[str], choices: Sequence[str], *, letters:
 
 
 def _read_letters(target: str | Sequence[str], count: int) -> list[int] | None:
-    """Read a target as inspect_ai's scorer `choice` does (scorer/_choice.py, `_score_target`)."""
+    found = _find_positions((target,) if isinstance(target, str) else tuple(target), count)
+    return [*found] if found else None
+
+
+@lru_cache(maxsize=1024)
+def _find_positions(texts: tuple[str, ...], count: int) -> tuple[int, ...]:
+    """Read a target as inspect_ai's scorer `choice` does (scorer/_choice.py, `_score_target`); () for what is none."""
     found: list[int] = []
-    for text in [target] if isinstance(target, str) else target:
+    for text in texts:
         for token in text.replace(",", " ").split():
             for name in [token] if token.isnumeric() else token:
                 upper = name.upper()
                 position = ord(upper) - ord("A") if len(upper) == 1 and "A" <= upper <= "Z" else _number(name)
                 if position is None or not 0 <= position < count:
-                    return None
+                    return ()
                 found.append(position)
-    return sorted(set(found)) or None
+    return tuple(sorted(set(found)))
 
 
 def _number(name: str) -> int | None:
@@ -77,8 +90,8 @@ class Shown:
         """Return the answer in the labels of the dataset's order; as it is where it names no option."""
         options = {label(position): choices[original] for position, original in enumerate(self.order)}
         named = parsing.read_choice(self.text, options, None, multi_label=takes_all, is_list=False, is_exact=False)
-        labels = [*options]
-        found = sorted({self.order[labels.index(one)] for one in named if one is not None})
+        shown = [*options]
+        found = sorted({self.order[shown.index(one)] for one in named if one is not None})
         return f"ANSWER: {', '.join(map(label, found))}" if found else self.text
 
 

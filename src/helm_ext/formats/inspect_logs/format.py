@@ -11,7 +11,7 @@ from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Locatio
 from helm_ext.formats.arguments import PATH, TEXT, Argument
 from helm_ext.formats.format import Plan
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
-from helm_ext.formats.seen import Claim, Seen, look
+from helm_ext.formats.seen import LOOKED_AT, Claim, Seen, look
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
@@ -21,7 +21,7 @@ __all__ = ["FORMAT"]
 
 _ZIP = b"PK\x03\x04"
 _FIRST_MEMBERS = (b"_journal/", b"header.json", b"samples/")
-_NAME = re.compile(rb'"(task|model)"\s*:\s*"')
+_SPEC = re.compile(rb'"eval"\s*:\s*(\{)')
 _FINISHED = "success"
 
 
@@ -84,9 +84,14 @@ def _is_log(seen: Seen) -> bool:
     if seen.start.startswith(_ZIP):
         size = int.from_bytes(seen.start[26:28], "little")
         return seen.suffix == ".eval" or seen.start[30 : 30 + size].startswith(_FIRST_MEMBERS)
-    if "eval" not in seen.keys or not seen.keys & {"plan", "status"} or not seen.is_like_json():
+    spec = _SPEC.search(seen.start) if seen.is_like_json() and "eval" in seen.keys else None
+    if spec is None:
         return False
-    return {match[1] for match in _NAME.finditer(seen.start)} >= {b"task", b"model"}
+    keys = Seen(seen.path, seen.start[spec.start(1) :]).keys
+    if {"task", "model"} <= keys and seen.keys & {"plan", "status"}:
+        return True
+    is_cut = len(seen.start) >= LOOKED_AT  # a log names all its samples before the model
+    return is_cut and {"task", "dataset"} <= keys
 
 
 def _find_logs(folder: Path) -> list[str]:

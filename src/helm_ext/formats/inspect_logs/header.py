@@ -19,6 +19,7 @@ _STATUSES = ("started", FINISHED, "cancelled", "error")
 _VERSIONS = (1, 2, 3)
 
 _CHOICE = "multiple_choice"
+_REDUCER = "epochs_reducer"
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Header:
     @property
     def reducers(self) -> list[str] | None:
         """How scores of epochs become one; None: by their mean, []: they do not."""
-        given = self.config.get("epochs_reducer")
+        given = self.config.get(_REDUCER)
         return [given] if isinstance(given, str) else None if given is None else [str(name) for name in given]
 
     @property
@@ -136,6 +137,13 @@ def to_header(values: Mapping[str, Any], path: str) -> Header:
     for key in ("plan", "results"):
         if not isinstance(values.get(key), Mapping | None):
             problems.add((key,), f"expected an object, got {show(values[key])}", code="schema")
+    for *where, key in (("plan", "steps"), ("results", "scores"), ("eval", "scorers"), ("eval", "config", _REDUCER)):
+        holder: Any = values
+        for name in where:
+            holder = _mapping(_mapping(holder).get(name))
+        given = holder.get(key)
+        if not (isinstance(given, list | None) or (key == _REDUCER and isinstance(given, str))):
+            problems.add((*where, key), f"expected a list, got {show(given)}", code="schema")
     found = problems.finish()
     if found:
         raise DatasetSchemaError(found)

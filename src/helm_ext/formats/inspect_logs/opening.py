@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from helm_ext.errors import count
-from helm_ext.evalset import Source
+from helm_ext.evalset import Source, garbage
 from helm_ext.formats.imported.row import Opened, Row
 from helm_ext.formats.inspect_logs.header import FINISHED, Header, no_samples
 from helm_ext.formats.inspect_logs.reading import open_log
@@ -33,7 +33,7 @@ def read_model(path: str) -> str:
 
 def open_samples(path: str, tool: str) -> Opened:
     """Read a log and return it opened, of the format `tool`. Raises DatasetError."""
-    with open_log(path) as log:
+    with garbage.paused(), open_log(path) as log:
         header = log.header
         scores = Scores(header.reducers, header.scores)
         rows = RowMaker(header, scores)
@@ -45,6 +45,8 @@ def open_samples(path: str, tool: str) -> Opened:
             rows.counts["duplicates"] = log.repeated
         digest = log.digest()
     source = header.to_source(tool)
+    main_score = "" if rows.has_gold else scores.headline
+    rows.needs_gold = not main_score
     return Opened(
         path=path,
         source=source,
@@ -52,6 +54,7 @@ def open_samples(path: str, tool: str) -> Opened:
         digest=lambda: digest,
         adapter_spec=_to_adapter_spec(rows),
         scoring={"completions": _to_reducer(header)} if rows.most_epochs > 1 else {},
+        main_score=main_score,
     )
 
 
@@ -92,12 +95,12 @@ def _about_completeness(header: Header, rows: RowMaker) -> Iterator[str]:
     read = rows.counts["lines"]
     if header.status != FINISHED:
         yield f"the run has not ended well, its status is {header.status}: missing=skip scores what it left"
-    planned = header.planned
-    reported = header.results.get("total_samples")
-    if isinstance(reported, int) and read < reported:
-        yield f"the log holds {read} of the {reported} samples that its own scores are about"
+    scored, planned = header.results.get("completed_samples"), header.planned
+    if isinstance(scored, int) and read < scored:
+        yield f"the log holds {read} of the {scored} samples that its own scores are about"
     elif planned and read < planned:
-        yield f"the log holds {read} of {planned} samples of the dataset (samples times epochs): a limit"
+        why = ": a limit" if header.status == FINISHED else ""
+        yield f"the log holds {read} of {planned} samples of the dataset (samples times epochs){why}"
     if rows.counts["failed_epochs"]:
         failed = count(rows.counts["failed_epochs"], "epoch of a sample", "epochs of samples")
         yield f"{failed} failed: the score of a row is made of its other epochs, as in the log"
@@ -110,6 +113,8 @@ def _about_completeness(header: Header, rows: RowMaker) -> Iterator[str]:
 
 
 def _about_scores(header: Header, scores: Scores, rows: RowMaker) -> Iterator[str]:
+    if not rows.needs_gold:
+        yield "no sample has a target: the log's own scores are all there is"
     for name in scores.unknown:
         yield f"the epochs_reducer {name} is not known: a row has no score of the log by it"
     if rows.most_epochs > 1 and _to_reducer(header) not in (header.reducers or ["mean"]):

@@ -31,6 +31,7 @@ from helm_ext.formats.inspect_logs.samples import (
     parse,
     parse_quickly,
     to_type,
+    without_nan,
 )
 
 __all__ = ["LogFile", "Logged", "open_log"]
@@ -127,7 +128,7 @@ class _EvalFile:
         """Add to a sample what stands in other members; most of it only when it is asked for."""
         metadata = f"{prefix}metadata.json"
         if metadata in self._archive:
-            logged.sample.metadata = self._parse(metadata)
+            logged.sample.metadata = without_nan(self._parse(metadata))
         logged.read_extras = lambda: self._join_chunks(prefix)
 
     def _join_chunks(self, prefix: str) -> Extras:

@@ -12,7 +12,7 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Probl
 from helm_ext.formats.imported.row import Answer, Row
 from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs import choices as multiple_choice
-from helm_ext.formats.inspect_logs.choices import Shown, label
+from helm_ext.formats.inspect_logs.choices import Shown
 from helm_ext.formats.inspect_logs.header import Header
 from helm_ext.formats.inspect_logs.reading import Logged
 from helm_ext.formats.inspect_logs.samples import Choice, Output, Sample
@@ -67,6 +67,10 @@ class RowMaker:
         self.is_even = True
         """Whether every row has as many scored epochs. Known when the last row went."""
         self._scored_epochs: int | None = None
+        self.has_gold = False
+        """Whether the target of any sample says what is right. Known when all samples were seen."""
+        self.needs_gold = True
+        """Whether a row without one is left out of the score."""
         self._groups: dict[tuple[type, int | str], _Group] = {}
 
     def see(self, logged: Logged) -> None:
@@ -102,7 +106,7 @@ class RowMaker:
                 question=question,
                 choices=[texts.resolve(choice) for choice in sample.choices] if sample.choices else None,
                 target=_resolve_all(sample.target, texts),
-                metadata=_without_nan(sample.metadata) if sample.metadata else {},
+                metadata=sample.metadata or {},
                 is_shuffled=multiple_choice.was_shuffled(sample, self._settings),
             )
             self._see_target(group)
@@ -111,10 +115,16 @@ class RowMaker:
         return group
 
     def _see_target(self, group: _Group) -> None:
-        """Learn whether several options are asked for, where the task's solver does not say it."""
-        if self._settings is None and group.choices is not None and not self.takes_all:
+        """Learn what is asked for: whether anything is right, and whether several options together are.
+
+        The task's solver for multiple choice knows about the latter.
+        """
+        if group.choices is None:
+            self.has_gold |= bool(_to_golds(group.target))
+        elif not self.has_gold or (self._settings is None and not self.takes_all):
             right = self._read_target(group)
-            self.takes_all = right is not None and len(right) > 1
+            self.has_gold |= right is not None
+            self.takes_all |= self._settings is None and right is not None and len(right) > 1
 
     def _read_target(self, group: _Group) -> list[int] | None:
         letters = self._header.reads_letters
@@ -183,10 +193,8 @@ class RowMaker:
             data=data,
         )
         if group.choices is None:
-            row.gold = [
-                text for text in ([group.target] if isinstance(group.target, str) else group.target) if text.strip()
-            ]
-            if not row.gold:
+            row.gold = _to_golds(group.target)
+            if not row.gold and self.needs_gold:
                 row.unscored = "the sample has no target"
             elif self.takes_all and len(row.gold) > 1:
                 row.unscored = "any of several texts is right, where elsewhere all options together are"
@@ -211,12 +219,15 @@ class RowMaker:
                     for epoch in answered
                     if epoch.shown
                 ]
-        row.options = {label(position): texts[original] for position, original in enumerate(order)}
+        names = multiple_choice.labels(len(texts))
+        row.options = dict(zip(names, [texts[original] for original in order], strict=True))
         right = self._read_target(group)
+        if right is None and not self.needs_gold:
+            return
         if right is None:
             row.unscored = row.unscored or f"the target {show(group.target)} names none of the options"
             return
-        row.gold = [label(position) for position, original in enumerate(order) if original in right]
+        row.gold = [name for name, original in zip(names, order, strict=True) if original in right]
         if len(right) > 1 and not self.takes_all:
             row.unscored = row.unscored or "the target names several options, and the task asks for one"
 
@@ -237,6 +248,10 @@ def _resolve_all(target: str | list[str], texts: Texts) -> str | list[str]:
     return texts.resolve(target) if isinstance(target, str) else [texts.resolve(text) for text in target]
 
 
+def _to_golds(target: str | list[str]) -> list[str]:
+    return [text for text in ([target] if isinstance(target, str) else target) if text.strip()]
+
+
 def _sum_logprobs(choice: Choice) -> float | None:
     if choice.logprobs is None or not choice.logprobs.content:
         return None
@@ -253,15 +268,6 @@ def _with_text(epoch: _Epoch, text: str) -> Answer:
     assert epoch.answer is not None
     epoch.answer.text = text
     return epoch.answer
-
-
-def _without_nan(value: Any) -> Any:
-    """Return a JSON value with null for NaN and Infinity, which no browser reads."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
-    return [_without_nan(one) for one in value] if isinstance(value, list) else value
 
 
 def _error(logged: Logged, message: str, code: str) -> DatasetError:

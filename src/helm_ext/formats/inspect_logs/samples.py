@@ -6,6 +6,7 @@ kept apart, events) is read from the same bytes when it is asked for.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -28,6 +29,7 @@ __all__ = [
     "parse",
     "parse_quickly",
     "to_type",
+    "without_nan",
 ]
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -164,7 +166,10 @@ def parse(data: bytes, kind: type[T], path: str, line: int = 1) -> T:
 
     Raises DatasetSyntaxError for what is no JSON, DatasetSchemaError for other types than inspect_ai's.
     """
-    return to_type(parse_json(data, path, line, allow_nan=True), kind, path, line)
+    parsed = to_type(parse_json(data, path, line, allow_nan=True), kind, path, line)
+    if isinstance(parsed, Sample) and parsed.metadata:
+        parsed.metadata = without_nan(parsed.metadata)
+    return parsed
 
 
 def to_type(value: Any, kind: type[T], path: str, line: int | None = None) -> T:
@@ -177,3 +182,12 @@ def to_type(value: Any, kind: type[T], path: str, line: int | None = None) -> T:
         message = said[:1].lower() + said[1:].replace("`", "")
         problem = Problem(message, Location(path, line, field), code="schema", kind=DatasetSchemaError)
         raise DatasetSchemaError([problem]) from error
+
+
+def without_nan(value: Any) -> Any:
+    """Return a JSON value with null for NaN and Infinity, which no browser reads."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: without_nan(one) for key, one in value.items()}
+    return [without_nan(one) for one in value] if isinstance(value, list) else value

@@ -83,6 +83,11 @@ class Scores:
         """The reducers that are not known here."""
         return [reducer.name for reducer in self.reducers if reducer.reduce is None]
 
+    @property
+    def headline(self) -> str:
+        """The name of the first score that the log reports a mean of; "" where there is none."""
+        return next((self._name(*key) for key in self._means), "")
+
     def of_row(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         """Return the scores of a row, by name, given the values of its epochs. None: it was not scored."""
         keys: dict[Key, list[Any]] = {}
@@ -154,9 +159,9 @@ class Scores:
         number = names.index(reducer) if reducer in names else 0
         self._name(key, number)
         self._known.add(key)
-        metrics = entry.get("metrics") or {}
-        for metric in _MEANS:
-            found = metrics.get(metric)
+        metrics = entry.get("metrics")
+        for metric in _MEANS if isinstance(metrics, Mapping) else ():
+            found = metrics.get(metric)  # type: ignore[union-attr] # it is one
             value = found.get("value") if isinstance(found, Mapping) and not found.get("params") else None
             if isinstance(value, int | float) and math.isfinite(value):
                 self._means.setdefault((key, number), float(value))

@@ -62,6 +62,12 @@ class _LmEval(ImportedFormat):
         names = sorted({one.task for one in found if arguments.get("time") in (None, one.time)})
         return [{"task": name} for name in names] if len(names) > 1 else [{}]
 
+    def name_model(self, arguments: Mapping[str, Any]) -> str:
+        """Return the model that the results file names."""
+        from helm_ext.formats.lm_eval.opening import open_report
+
+        return open_report(**arguments).model
+
     def open(self, **arguments: Any) -> Opened:
         """Open the samples of one task. Raises DatasetError."""
         from helm_ext.formats.lm_eval.opening import open_samples

@@ -67,6 +67,8 @@ class _Way:
     """The first line that cannot be read so, and its target."""
     disagrees: tuple[int, str] | None = None
     """The first line whose `acc` another gold has, in words."""
+    has_gold: bool = False
+    """Whether a line names one of its options."""
 
 
 @dataclass
@@ -91,6 +93,7 @@ class Targets:
                 way.unread = line, sample["target"]
                 continue
             read[way.reading] = golds
+            way.has_gold = way.has_gold or any(0 <= gold < len(options) for gold in golds)
             if acc is not None and way.disagrees is None and float(winner in golds) != acc:
                 said = f"number {winner}, {show(options[winner])}; target is {show(sample['target'])}"
                 way.disagrees = line, f"the likeliest option is {said}, and acc {acc:g}"
@@ -100,6 +103,9 @@ class Targets:
     def decide(self) -> Reading:
         """Return how all targets are read. Raises `TargetError`."""
         right = [way for way in self._ways if way.unread is None and way.disagrees is None]
+        if right and not any(way.has_gold for way in right):
+            hint = "these are the hidden answers of a test split: use a split whose answers are public"
+            raise TargetError(None, "no gold: no target names an option of its row, so nothing can be scored", hint)
         if right and right[0].reading == "logged":
             return "logged"
         if len(right) > 1 and self._differ is not None:
@@ -122,7 +128,7 @@ class Targets:
 class TargetError(Exception):
     """Targets cannot be read: line, message, hint."""
 
-    def __init__(self, line: int, message: str, hint: str) -> None:
+    def __init__(self, line: int | None, message: str, hint: str) -> None:
         super().__init__(message)
         self.line = line
         self.hint = hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -11,13 +12,13 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, count, did_you_
 from helm_ext.evalset import Source, SourceScore
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.lm_eval.exact_match import is_lenient, make_cleaner
-from helm_ext.formats.lm_eval.folder import choose, find_results, find_samples
+from helm_ext.formats.lm_eval.folder import SampleFile, choose, find_results, find_samples
 from helm_ext.formats.lm_eval.report import Report, read_report
 from helm_ext.formats.lm_eval.rows import RowMaker
 from helm_ext.formats.lm_eval.samples import error
 from helm_ext.formats.lm_eval.survey import Options, Survey, survey, to_counts
 
-__all__ = ["open_samples"]
+__all__ = ["open_report", "open_samples"]
 
 _NONE = "none"
 
@@ -37,8 +38,7 @@ def open_samples(
 ) -> Opened:
     """Open the samples of one task; the arguments are those of the run entry. Raises DatasetError."""
     file = choose(path, find_samples(path), task, time)
-    report_path = None if results == _NONE else Path(results) if results else find_results(file)
-    report = read_report(report_path, file.task if file.time else task or file.task)
+    report = _read_report(file, results)
     wants = filter is not None or prediction == "filtered"
     if prediction == "raw" and filter is not None:
         raise _refuse(file.path, "filter= chooses among filtered answers, and prediction=raw scores none of them")
@@ -62,6 +62,17 @@ def open_samples(
         scoring=_choose_scoring(report, found),
         main_score=main_score,
     )
+
+
+def open_report(
+    path: str, task: str | None = None, time: str | None = None, results: str | None = None, **_: Any
+) -> Report:
+    """Return what the results file says of a task; the arguments are those of the run entry. Raises DatasetError."""
+    return _read_report(choose(Path(path), find_samples(Path(path)), task, time), results)
+
+
+def _read_report(file: SampleFile, results: str | None) -> Report:
+    return read_report(None if results == _NONE else Path(results) if results else find_results(file), file.task)
 
 
 def _choose_filter(found: Survey, name: str | None, path: Path) -> str:
@@ -145,7 +156,8 @@ def _notes(report: Report, found: Survey) -> Sequence[str]:
         notes.append(f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give')
     if found.kept:
         notes.append(f"no means of rows, and not averaged: {', '.join(found.kept)}")
-    incomplete = {name for entry in found.entries.values() for name in found.filters if name not in entry.filters}
+    lines = Counter(name for entry in found.entries.values() for name in entry.filters)
+    incomplete = [name for name, number in lines.items() if number < rows]
     if incomplete:
         notes.append(f"not all rows have a line of filter {', '.join(sorted(incomplete))}")
     return notes

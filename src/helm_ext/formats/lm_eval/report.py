@@ -78,7 +78,7 @@ def read_report(path: Path | None, task: str) -> Report:
         hint = did_you_mean(task, given["configs"]) or f"it has {', '.join(list(given['configs'])[:10])}"
         raise _error(path, f"nothing is said of task {task}", f"{hint}; results=none reads the samples alone")
     run = _dict(given.get("config"))
-    metrics = [one for one in config.get("metric_list") or [] if isinstance(one, dict)]
+    metrics = [one for one in _list(config.get("metric_list")) if isinstance(one, dict)]
     samples = _dict(_dict(given.get("n-samples")).get(task))
     return Report(
         path,
@@ -145,7 +145,7 @@ def _find_settings(
         value = _dict(given.get(key)).get(task)
         if value is not None:
             found[title] = value
-    if config.get("filter_list"):
+    if _list(config.get("filter_list")):
         found["filters"] = [str(_dict(one).get("name")) for one in config["filter_list"]]
     for key in ("system_instruction", "chat_template_sha", "date", "git_hash"):
         if given.get(key) not in (None, ""):
@@ -155,6 +155,10 @@ def _find_settings(
 
 def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _dict(value: Any) -> dict[str, Any]:

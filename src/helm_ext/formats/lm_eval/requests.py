@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os.path
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from helm_ext import files
@@ -28,6 +29,9 @@ Kind = Literal["generate_until", "multiple_choice", "loglikelihood"]
 _MUTUAL_INFORMATION = "acc_mutual_info"
 _LEAST = -1e100
 """Stands for a log-probability of minus infinity: JSON has none, and numbers beyond are refused."""
+
+
+_GREEDY = {"True": True, "False": False}
 
 
 class RequestError(Exception):
@@ -55,19 +59,19 @@ class Asked(NamedTuple):
 
 def read_asked(sample: Mapping[str, Any]) -> Asked:
     """Return what a sample asked. Raises RequestError."""
-    arguments = sample["arguments"]
+    arguments, resps = sample["arguments"], sample["resps"]
     try:
-        requests = [arguments[f"gen_args_{number}"] for number in range(len(arguments))]
+        requests = [arguments[name] for name in _names(len(arguments))]
         prompts = [request["arg_0"] for request in requests]
-        asked = [request.get("arg_1") for request in requests]
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError):
         raise RequestError(f"arguments: expected gen_args_0.arg_0 and so on, got {show(arguments)}") from None
     if not requests:
         raise RequestError("arguments: nothing was asked")
-    if any("arg_2" in request for request in requests):
+    if len(resps) != len(requests):
+        raise RequestError(f"{len(requests)} requests, and {len(resps)} answers in resps")
+    asked = [request.get("arg_1") for request in requests]
+    if max(map(len, requests)) > 2 and any("arg_2" in request for request in requests):
         raise RequestError("the question has images or sound (arg_2), which this package does not score")
-    if len(sample["resps"]) != len(requests):
-        raise RequestError(f"{len(requests)} requests, and {len(sample['resps'])} answers in resps")
     if len(requests) == 1 and not isinstance(asked[0], str):
         if asked[0] is None:
             raise RequestError(
@@ -75,14 +79,18 @@ def read_asked(sample: Mapping[str, Any]) -> Asked:
                 "results_*.json holds its perplexities",
             )
         return Asked("generate_until", _read_question(prompts[0]))
-    if not all(isinstance(one, str) for one in (*asked, *prompts)):
+    if {*map(type, asked), *map(type, prompts)} != {str}:
         raise RequestError("options and their prompts must be texts", "log-probabilities of conversations are not read")
     return _read_likelihoods(sample, prompts, asked)
 
 
+@lru_cache(maxsize=1024)
+def _names(count: int) -> list[str]:
+    return [f"gen_args_{number}" for number in range(count)]
+
+
 def _read_likelihoods(sample: Mapping[str, Any], prompts: Sequence[str], asked: Sequence[str]) -> Asked:
-    found = [_read_likelihood(one) for one in sample["resps"]]
-    logprobs, greedy = [one[0] for one in found], [one[1] for one in found]
+    logprobs, greedy = _read_answers(sample["resps"])
     if len(asked) == 1:
         return Asked("loglikelihood", prompts[0], asked, logprobs, greedy)
     alone: Sequence[float] = ()
@@ -102,16 +110,17 @@ def _read_likelihoods(sample: Mapping[str, Any], prompts: Sequence[str], asked: 
     return Asked("multiple_choice", shared, options, logprobs, greedy, alone, has_contexts=True)
 
 
-def _read_likelihood(found: Any) -> tuple[float, bool]:
-    """Return [log-probability, is greedy] of the first of the repeats of a request."""
+def _read_answers(resps: Sequence[Any]) -> tuple[list[float], list[bool]]:
+    """Return log-probability and whether it is greedy for each request: of the first of its repeats."""
     try:
-        logprob, greedy = found[0]
-        number = float(logprob)
+        logprobs = [float(found[0][0]) for found in resps]
+        greedy = [_GREEDY[found[0][1]] for found in resps]
     except (TypeError, ValueError, IndexError, KeyError):
-        raise RequestError(f"resps: expected a log-probability and whether it is greedy, got {show(found)}") from None
-    if greedy not in ("True", "False"):
-        raise RequestError(f"resps: expected True or False, got {show(greedy)}")
-    return (_LEAST if number == -math.inf else number), greedy == "True"
+        shown = show(resps)
+        raise RequestError(f"resps: expected a log-probability and True or False for each, got {shown}") from None
+    if -math.inf in logprobs:
+        logprobs = [max(logprob, _LEAST) for logprob in logprobs]
+    return logprobs, greedy
 
 
 def read_texts(found: Any) -> list[str]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetIntegrityError, count, show
+from helm_ext.evalset import garbage
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
 from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in
 from helm_ext.formats.lm_eval.report import Report
@@ -88,6 +88,11 @@ class Survey:
 
 def survey(path: Path, report: Report, options: Options) -> Survey:
     """Read all lines. Raises DatasetError for the first thing that cannot be right."""
+    with garbage.paused():
+        return _survey(path, report, options)
+
+
+def _survey(path: Path, report: Report, options: Options) -> Survey:
     found = Survey()
     columns = _Columns(path, report, options)
     for number, sample in read_samples(path):
@@ -113,7 +118,7 @@ def survey(path: Path, report: Report, options: Options) -> Survey:
 def _join(found: Survey, sample: dict[str, Any], options: Options, number: int, path: Path) -> bool:
     """Add a line to its question; return whether it is the first of it."""
     doc_id, chosen = sample["doc_id"], sample["filter"]
-    resps = orjson.dumps(sample["resps"])
+    resps = files.canonical_json(sample["resps"])
     key = sample["doc_hash"], sample["prompt_hash"], sample["target_hash"], hash(resps)
     scores = {name: to_score(sample[metric]) for metric, name in metric_names(sample)}
     entry = found.entries.get(doc_id)
@@ -287,6 +292,8 @@ _BARE = re.compile(r"\(?([A-Za-z0-9]+)[).]?")
 
 def _are_labels(texts: Sequence[str]) -> bool:
     """Whether options are the first of A, B, ... or 1, 2, ..., brackets and points aside."""
+    if len(texts[0]) > 4:  # nearly all options are texts
+        return False
     bare = [match[1] if (match := _BARE.fullmatch(text)) else "" for text in texts]
     return any(tuple(bare) == sequence[: len(bare)] for sequence in _SEQUENCES)
 

@@ -129,6 +129,8 @@ class _AdapterSpec(Format):
         """Any JSON that no other format is sure of: what is wrong with it is best said here."""
         if seen.is_folder:
             return Claim.NO
+        if "path" in seen.keys and "request_states" not in seen.keys:
+            return Claim.NO  # a table's mapping file, which may have an adapter_spec
         if seen.keys & {"adapter_spec", "request_states"}:
             return Claim.SURE
         could_be_a_name = not seen.exists and not seen.suffix

@@ -12,7 +12,6 @@ from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY, Likelihood
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.formats.request_states.recorded import find_result
-from helm_ext.scoring.scores.likelihoods import find_winner
 
 __all__ = ["read_likelihoods", "settle_completion"]
 
@@ -51,20 +50,30 @@ def settle_completion(
             hint="give one for each reference, in their order",
         )
         return
-    names = {position: label for label, position in labels.items()}
-    for position, (one, option) in enumerate(zip(likelihoods, options, strict=True)):
-        if one["text"].strip() not in (option.strip(), names[position].strip()):
+    names = [*labels]
+    if [*labels.values()] != [*range(len(options))]:
+        positions = {position: label for label, position in labels.items()}
+        names = [positions[position] for position in range(len(options))]
+    has_alone = 0
+    best, values = 0, []
+    for position, one in enumerate(likelihoods):  # written for speed
+        text, option = one["text"], options[position]
+        if text != option and text != names[position] and text.strip() not in (option.strip(), names[position].strip()):
             _report(
                 place, position, "text",
-                message=f"{show(one['text'])} is neither the text of reference {position}, {show(option)}, nor its "
-                f"label, {show(names[position])}",
+                message=f"{show(text)} is neither the text of reference {position}, {show(option)}, nor its label, "
+                f"{show(names[position])}",
                 hint="give one for each reference, in their order",
             )  # fmt: skip
             return
-    if len({one.get("alone") is None for one in likelihoods}) > 1:
+        has_alone += one.get("alone") is not None
+        values.append(one["logprob"])
+        if values[position] > values[best]:
+            best = position
+    if 0 < has_alone < len(options):
         _report(place, message="`alone` is given for some options and not for others")
         return
-    winner = names[find_winner([one["logprob"] for one in likelihoods])]
+    winner = names[best]
     said = _complete(state, winner)
     if said is not None and said.strip() != winner.strip():
         _report(

@@ -10,6 +10,8 @@ saved.py          ... folders of `save_to_disk`, datasets of the Hub
 cells.py          values of cells
 layouts.py        public datasets, and tables that other tools write
 roles.py          which column is what
-rows.py           cells ──▶ rows, in two readings
+values.py         what the cells of one row say
+survey.py         what holds of all rows: the first reading
+rows.py           cells ──▶ rows: the second
 loading.py        from arguments to an opened table
 """

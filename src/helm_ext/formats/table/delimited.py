@@ -25,6 +25,9 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 SPREADSHEET_CELL = 32_767
 """Characters of a cell, beyond which spreadsheets cut without a word."""
 
+UNNAMED = "(unnamed)"
+"""What the first column is called where it has no name, as pandas writes its index."""
+
 _BATCH = 512
 """Rows parsed at a time."""
 
@@ -44,6 +47,7 @@ class DelimitedTable(Table):
             raise make_error(path, "there are no rows", code="no-rows", kind=DatasetSchemaError)
         names = [name.strip() for name in first[1]]
         if self._has_header:
+            names[0] = names[0] or UNNAMED
             self._require_names(names, first[0])
             self.columns = names
         else:

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.errors import RunEntryError
 from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
 
 __all__ = ["FORMAT"]
+
+_DRAWING = tuple(
+    replace(argument, default=default)
+    for name, default in (("max_train_instances", "5 where there is a train split, else 0"), ("seed", "0"))
+    for argument in REQUEST_STATES.arguments
+    if argument.name == name
+)
+"""Arguments of live runs: demonstrations are drawn from the rows where there is no train split."""
 
 _QUESTION_KEYS = {"question", "prompt", "input", "query", "problem", "instruction", "ctx"}
 _GOLD_KEYS = {
@@ -74,6 +83,7 @@ class _Table(ImportedFormat):
                  names_data=True),
         Argument("header", one_of("yes", "no"), "`no`: the first line is a row, columns are called `1`, `2`, `3`",
                  "`yes`", names_data=True),
+        *_DRAWING,
         *SHARED_ARGUMENTS,
     )  # fmt: skip
 
@@ -143,7 +153,8 @@ class _Table(ImportedFormat):
         """Return which column was taken for what, and why."""
         from helm_ext.formats.table.loading import describe
 
-        own = {argument.name for argument in self.arguments} - {argument.name for argument in SHARED_ARGUMENTS}
+        others = {argument.name for argument in (*SHARED_ARGUMENTS, *_DRAWING)}
+        own = {argument.name for argument in self.arguments} - others
         return describe({name: value for name, value in arguments.items() if name in own or name == "by"})
 
     def json_schema(self) -> dict[str, Any]:

@@ -18,9 +18,11 @@ from helm_ext.formats.table.mapping_file import is_mapping_file, read_mapping
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.parquet import MAGIC, ParquetTable
 from helm_ext.formats.table.roles import OUTPUT_NAMES, Roles, choose_roles
-from helm_ext.formats.table.rows import RowReader, Survey
+from helm_ext.formats.table.rows import read_rows
 from helm_ext.formats.table.saved import HUB, SavedTable, is_saved_dataset
+from helm_ext.formats.table.survey import Survey, look_at
 from helm_ext.formats.table.table import Table, plain_suffix
+from helm_ext.formats.table.values import Values
 
 __all__ = ["describe", "list_outputs", "name_model", "open_file", "read_options"]
 
@@ -34,6 +36,9 @@ _CHOICE = {
 """HELM's own (`get_multiple_choice_joint_adapter_spec`)."""
 _TEXT = {**_QUESTION, "method": "generation", "instance_prefix": "\n", "max_tokens": 100, "stop_sequences": ["\n"]}
 """HELM's own (`get_generation_adapter_spec`)."""
+
+_OF_ANSWERS = ("multi_label", "output_format", "output_mapping_pattern", "eval_splits")
+"""Keys of `adapter_spec` that are about answers, not about asking."""
 
 _DEMONSTRATIONS = 5
 """In a prompt, where a table has a train split: HELM's default."""
@@ -82,7 +87,8 @@ def open_table(options: Options) -> Table:
 def open_file(**arguments: Any) -> Opened:
     """Open a table. Raises DatasetError, RunEntryError."""
     options, mapping_digest = read_options(arguments)
-    table, roles, reader, survey = _look(options)
+    values, survey = _look(options)
+    roles = values.roles
     is_live = not survey.recorded
     if is_live and (roles.output or roles.likelihoods):
         message = f"no row has an output: the column {roles.output} is empty"
@@ -93,18 +99,18 @@ def open_file(**arguments: Any) -> Opened:
         model=_model_of(roles.output),
         task=options.name or _dataset_name(options.path),
         scores=survey.scores,
-        counts={"lines": survey.lines},
+        counts={"lines": survey.lines, **({"other_splits": survey.left_out} if survey.left_out else {})},
         notes=survey.notes,
     )
 
     def digest() -> str:
-        found = table.digest()
+        found = values.table.digest()
         return hashlib.sha256(f"{mapping_digest}{found}".encode()).hexdigest() if mapping_digest else found
 
     return Opened(
         path=options.path,
         source=source,
-        rows=lambda: reader.read(survey),
+        rows=lambda: read_rows(values, survey),
         digest=digest,
         adapter_spec=_adapter_spec(roles, options, survey, is_live=is_live),
         scoring={**(layout.scoring if layout is not None and survey.gold.element == "text" else {}), **options.scoring},
@@ -114,21 +120,23 @@ def open_file(**arguments: Any) -> Opened:
     )
 
 
-def _look(options: Options) -> tuple[Table, Roles, RowReader, Survey]:
+def _look(options: Options) -> tuple[Values, Survey]:
     table = open_table(options)
     first = next(iter(table.rows()), None)
     if first is None:
         raise make_error(options.path, "there are no rows", code="no-rows")
     roles = choose_roles(table, options, first[1])
-    reader = RowReader(table, roles, options)
-    return table, roles, reader, reader.survey()
+    values = Values(table, roles, options)
+    return values, look_at(values)
 
 
 def _adapter_spec(roles: Roles, options: Options, survey: Survey, *, is_live: bool) -> dict[str, Any]:
+    if not is_live:
+        # What was asked is recorded already: only what says how answers are read applies.
+        said = {key: value for key, value in options.adapter_spec.items() if key in _OF_ANSWERS}
+        return {**({"method": "chat"} if survey.is_chat else {}), **said}
     if survey.is_chat:
         spec: dict[str, Any] = {"method": "chat"}
-    elif not is_live:
-        spec = {}
     else:
         has_options = bool(roles.options) or survey.gold.element != "text" or survey.gold.options is not None
         spec = dict(_CHOICE if has_options else _TEXT)
@@ -174,7 +182,8 @@ def describe(arguments: Mapping[str, Any]) -> list[str]:
     """Return in words which column was taken for what, and why. Raises DatasetError, RunEntryError."""
     outputs = list_outputs(arguments)
     options, _ = read_options({**arguments, "output": outputs[:1] or None})
-    table, roles, _, survey = _look(options)
+    values, survey = _look(options)
+    table, roles = values.table, values.roles
     lines = [f"{options.path}: {count(survey.rows, 'row')}, columns {', '.join(table.columns)}"]
     if roles.layout is not None:
         lines.append(f"{'layout':{_WIDTH}} {roles.layout.name} ({roles.layout.why})")

@@ -16,7 +16,7 @@ from helm_ext.formats.table.layouts import Layout, find_layout
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.table import Cells, Table
 
-__all__ = ["CANDIDATES", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
+__all__ = ["CANDIDATES", "MOST_OPTIONS", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
 
 CANDIDATES: Mapping[str, Sequence[str]] = {
     "question": ("question", "prompt", "input", "query", "problem", "instruction"),
@@ -84,6 +84,8 @@ class _Chooser:
 
     def choose(self) -> Roles:
         given = self._given
+        for column in given.by:
+            self._known("by", column)
         if given.header == "no" and not (given.question and given.gold):
             return self._of_headerless()
         question = self._one("question", given.question)
@@ -137,7 +139,8 @@ class _Chooser:
         if given is None:
             return self._one("output", None)
         if len(given) > 1:
-            hint = f"one run has one model's outputs: output={given[0]}"
+            each = " and ".join(f"output={column}" for column in given)
+            hint = f"a run entry has one model's outputs, {each}; helm-ext score makes a run of each"
             raise self._error(f"output={'+'.join(given)} names {len(given)} columns", hint, "several-outputs")
         return self._known("output", given[0])
 

@@ -40,7 +40,10 @@ class TestOfOptions:
             (["1", "4", "2"], METALS, "ADB"),
             # Labels go before positions, though these would be positions too.
             (["1", "2", "3"], DIGITS, "123"),
-            ([1, 2, 3], DIGITS, "123"),
+            (["1", " 2 "], DIGITS, "12"),
+            # Numbers are positions, unless that makes no difference.
+            ([1, 2, 4], DIGITS, "124"),
+            ([0, 2, 3], DIGITS, "134"),
             ([True, False], {"A": "False", "B": "True"}, "BA"),
             ([True, False], {"A": "yes", "B": "no"}, "AB"),
             # A position that is also the text of that very option.
@@ -64,6 +67,7 @@ class TestOfOptions:
             (["2"], METALS, "say which: index_base=0 or index_base=1"),
             (["2", "1"], {"A": "1", "B": "2", "C": "3"}, "say which: gold_kind=text or index_base=0 or index_base=1"),
             (["A", "B"], {"A": "B", "B": "A", "C": "O"}, "say which: gold_kind=label or gold_kind=text"),
+            ([1, 2, 3], DIGITS, "say which: gold_kind=label or index_base=0 or index_base=1"),
             ([[0, 1], [1, 0]], to_options(["x", "y"]), "say which: index_base=0 or gold_kind=flags"),
         ],
     )

@@ -76,6 +76,9 @@ def test_no_series_of_labels():
     assert refused(default_labels, "Answer: ", 2) == (
         'reference_prefix "Answer: " holds no label (a letter or digit that stands alone)', hint, "no-labels", ()
     )  # fmt: skip
+    assert LabelError("x").args == ("x", "", "labels")
+    # No character follows the last Armenian capital.
+    assert refused(default_labels, "Ֆ. ", 2)[0] == 'there is no series of 2 labels that begins with "Ֆ"'
     assert refused(default_labels, "ⅿ. ", 2) == (
         'there is no series of 2 labels that begins with "ⅿ"',
         "set adapter_spec.reference_prefix_characters to the labels, or give an answer_mapping", "no-labels", (),

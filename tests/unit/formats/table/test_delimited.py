@@ -72,6 +72,10 @@ class TestFile:
         assert table.columns == ["1", "2"]
         assert [cells["1"] for _, cells, _ in rows] == ["x", "1"]
 
+    def test_may_have_a_first_column_without_name(self, tmp_path):
+        table, _ = read(tmp_path, ",a,b\n0,1,2\n")
+        assert table.columns == ["(unnamed)", "a", "b"]
+
     def test_is_read_alike_every_time(self, tmp_path):
         table, rows = read(tmp_path, "a,b\n1,2\n3,4\n")
         digest = table.digest()

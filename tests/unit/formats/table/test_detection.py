@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
 import pytest
 
@@ -27,6 +28,7 @@ ROW = {"question": "What rusts?", "answer": "iron"}
         ("x.json", json.dumps({"0": {"origin_prompt": "?", "prediction": "iron", "gold": "iron"}})),
         ("x.json", json.dumps({"testCases": [{"input": "?", "actualOutput": "iron"}]})),
         ("x.table.json", json.dumps({"path": "x.csv"})),
+        ("x.table.json", json.dumps({"path": "x.csv", "adapter_spec": {}, "question": "q"}, indent=1)),
     ],
 )
 def test_tables_are_known(tmp_path, name, text):
@@ -60,6 +62,19 @@ def test_files_of_others_are_not_claimed(tmp_path, value, indent):
     path = tmp_path / "x.json"
     path.write_text(json.dumps(value, indent=indent))
     assert FORMAT.claims(look(path)) is Claim.NO
+
+
+SAMPLES = next(
+    (p / "shared/imports_samples" for p in pathlib.Path(__file__).parents if (p / "shared/imports_samples").is_dir()),
+    None,
+)
+
+
+@pytest.mark.skipif(SAMPLES is None, reason="the sample files of other harnesses are not beside the checkout")
+def test_no_file_of_another_harness_is_claimed():
+    assert SAMPLES is not None
+    found = [path for path in SAMPLES.rglob("*") if FORMAT.claims(look(path)) is not Claim.NO]
+    assert found == []
 
 
 def test_a_folder_is_claimed_only_if_a_dataset_was_saved_there(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import datasets
 import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 
@@ -126,6 +127,11 @@ class TestSquad:
         )
         assert golds(evalset)[1] == [""]
 
+    def test_answers_as_pandas_writes_them_are_refused(self, tmp_path):
+        cell = "{'text': array(['Iron'], dtype=object), 'answer_start': array([0])}"
+        path = write_csv(tmp_path, ["context", "question", "answers", "output"], ["Iron rusts.", "?", cell, "Iron"])
+        assert refusal(path).location.line == 2
+
     def test_its_original_nested_file_is_refused(self, tmp_path):
         path = tmp_path / "x.json"
         path.write_text(json.dumps({"version": "2", "data": [{"title": "Zormun", "paragraphs": []}]}))
@@ -183,6 +189,22 @@ class TestLighteval:
         assert golds(evalset) == [[" iron"]]
         assert row_extra(evalset.instances[0])["source_scores"] == {"lighteval_acc": 0.0, "lighteval_acc_norm": 1.0}
         assert answers(evalset) == [["B"]]
+
+    def test_is_read_from_parquet_as_its_tracker_writes_it(self, tmp_path):
+        # As logging/evaluation_tracker.py: Dataset.from_list of the dataclasses' dicts.
+        doc = {**self.DOC, "original_query": "", "specific": None, "system_prompt": None, "instruction": "", "fewshot_samples": [],
+               "sampling_methods": ["LOGPROBS"], "generation_size": None, "stop_sequences": []}  # fmt: skip
+        response = {"input": "x", "text": [], "logprobs": [-1.0, -2.0, -3.0], "argmax_logits_eq_gold": [True, False, False],
+                    "logits": None, "input_tokens": [1, 2], "output_tokens": [[3]], "unconditioned_logprobs": None}  # fmt: skip
+        rows = [
+            {"doc": {**doc, "gold_index": n % 3}, "metric": {"acc": int(n == 0)}, "model_response": response}
+            for n in range(3)
+        ]
+        path = tmp_path / "details_ores_2026.parquet"
+        datasets.Dataset.from_list(rows).to_parquet(path)
+        evalset = load(str(path))
+        assert (golds(evalset), answers(evalset)) == ([[" iron"], [" tin"], [" gold"]], [["A"]] * 3)
+        assert evalset.scoring.main_metric == "acc"
 
     def test_texts_are_compared_with_the_choices_that_are_right(self, tmp_path):
         row = self.row({"choices": ["iron", "Fe"], "gold_index": [0, 1]}, {"text": ["Fe", "tin"]}, em=0.5)

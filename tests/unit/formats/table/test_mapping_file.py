@@ -48,6 +48,11 @@ def test_says_how_a_live_run_asks_and_is_scored(write):
     assert (spec.adapter_spec.instructions, spec.adapter_spec.max_tokens, spec.scoring.lower) == ("Be brief.", 7, True)
 
 
+def test_recorded_answers_were_asked_already(write):
+    spec = load(write(output="gpt", adapter_spec={"instructions": "Be brief.", "max_train_instances": 1})).adapter_spec
+    assert (spec.instructions, spec.max_train_instances) == ("", 0)
+
+
 def test_is_part_of_the_digest(write):
     one = load(write(output="gpt")).digest
     assert load(write(output="llama")).digest != one

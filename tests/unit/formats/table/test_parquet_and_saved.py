@@ -60,9 +60,21 @@ def test_class_labels_are_the_options_where_there_are_no_others(tmp_path):
     path = tmp_path / "x.parquet"
     rows = [{"input": "I like it.", "label": 1}, {"input": "I do not.", "label": 0}]
     datasets.Dataset.from_list(rows, features=features).to_parquet(path)
-    instance = FORMAT.load(path=str(path)).instances[0]
+    evalset = FORMAT.load(path=str(path), by=["label"])
+    assert evalset.attributes == {"label": ("bad", "good")}
+    instance = evalset.instances[0]
     assert row_extra(instance)["labels"] == {"A": "bad", "B": "good"}
     assert [r.output.text for r in instance.references if r.is_correct] == ["good"]
+
+
+def test_more_classes_than_letters_go_by_their_names(tmp_path):
+    names = [f"metal {number}" for number in range(30)]
+    features = datasets.Features({"input": datasets.Value("string"), "label": datasets.ClassLabel(names=names), "output": datasets.Value("string")})  # fmt: skip
+    path = tmp_path / "x.parquet"
+    datasets.Dataset.from_list([{"input": "?", "label": 28, "output": "Metal 28."}], features=features).to_parquet(path)
+    evalset = FORMAT.load(path=str(path))
+    assert row_extra(evalset.instances[0])["labels"] == dict(zip(names, names, strict=True))
+    assert [r.output.text for r in evalset.instances[0].references if r.is_correct] == ["metal 28"]
 
 
 @pytest.mark.parametrize(

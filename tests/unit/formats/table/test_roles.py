@@ -113,6 +113,10 @@ class TestSaid:
         found = refusal(write_csv(tmp_path, ["frage", "answer"], ["?", "iron"]), question="farge")
         assert (found.code, found.hint) == ("unknown-column", "did you mean 'frage'?")
 
+    def test_so_is_one_to_group_by(self, tmp_path):
+        found = refusal(write_csv(tmp_path, ["question", "answer", "topic"], ["?", "iron", "ore"]), by=["topc"])
+        assert (found.code, found.hint) == ("unknown-column", "did you mean 'topic'?")
+
     def test_paths_lead_into_cells(self, tmp_path):
         row = {"doc": {"q": "Metal?", "golds": ["iron"]}, "replies": [{"text": "tin"}], "meta": "{'topic': 'metals'}"}
         path = write_lines(tmp_path, row, row)

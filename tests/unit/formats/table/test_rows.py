@@ -32,6 +32,13 @@ class TestOutputs:
         path = write_lines(tmp_path, {"question": "?", "answer": "iron", "output": output})
         assert refusal(path).location.line == 1
 
+    @pytest.mark.parametrize(
+        ("output", "read"), [(True, "yes"), ("False.", "no"), (1, "yes"), ("Yes, it is.", "Yes, it is.")]
+    )
+    def test_to_a_gold_that_is_true_or_false_are_yes_or_no(self, tmp_path, output, read):
+        path = write_lines(tmp_path, {"question": "?", "answer": True, "output": output})
+        assert answers(load(path)) == [[read]]
+
     def test_numbers_are_positions_where_golds_are(self, tmp_path):
         rows = [
             {"question": "?", "choices": ["iron", "tin", "oak"], "answer": gold, "output": output}
@@ -81,10 +88,24 @@ class TestGolds:
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", cell, "Fe"])
         assert golds(load(path)) == [["iron", "Fe"]]
 
+    def test_are_texts_where_only_some_look_like_lists(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["Range?", "[0, 1]", "0"], ["?", "iron", "iron"])
+        assert golds(load(path)) == [["[0, 1]"], ["iron"]]
+
+    def test_lists_of_numbers_are_refused_unless_it_is_said_what_they_are(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["Range?", "[0, 1]", "0"])
+        assert refusal(path).code == "list"
+        assert golds(load(path, gold_kind="text")) == [["[0, 1]"]]
+        assert golds(load(path, gold_kind="list")) == [["0", "1"]]
+
     @pytest.mark.parametrize("cell", ["['iron' 'Fe']", "['iron'\n 'Fe']", "[iron, Fe]", "['iron', 'Fe'"])
     def test_a_list_as_numpy_prints_it_is_refused(self, tmp_path, cell):
         path = write_csv(tmp_path, ["question", "choices", "answer"], ["?", cell, "iron"])
         assert refusal(path).location.line == 2
+
+    def test_an_object_in_a_cell_is_refused(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "{'value': 'iron'}", "iron"])
+        assert refusal(path).code == "cell"
 
     def test_single_letters_without_options_are_doubted(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "A", "A."], ["?", "B", "C"])

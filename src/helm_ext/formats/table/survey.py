@@ -1,0 +1,228 @@
+"""What holds of all rows of a table: the first of its two readings.
+
+What a gold is (a label, a position, ...) is decided over the whole column (`imported.gold`), and so is whether outputs
+are positions, and whether a cell that looks like a list is one. All that is wrong is found here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, raise_for, show
+from helm_ext.evalset import SourceScore
+from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Options
+from helm_ext.formats.imported.row import Answer
+from helm_ext.formats.table.cells import CellError, look_up, parse_list
+from helm_ext.formats.table.table import Cells
+from helm_ext.formats.table.values import SPLITS, Values, shown, uses_adapted
+
+__all__ = ["Survey", "look_at"]
+
+_LETTER = re.compile(r"\s*\(?[A-Za-z]\)?\s*")
+
+
+@dataclass
+class Survey:
+    """What holds of all rows."""
+
+    gold: GoldKind
+    rows: int = 0
+    lines: int = 0
+    """Rows of the file, also those of splits that are not read."""
+    left_out: int = 0
+    """Rows of splits that `splits=` does not name."""
+    recorded: int = 0
+    """Rows with an output."""
+    train: int = 0
+    is_chat: bool = False
+    golds_are_lists: bool = False
+    """Whether every gold spells a list, in a table whose cells are texts."""
+    number_lists: int = 0
+    """Rows without options whose gold spells a list of numbers."""
+    outputs_are_positions: bool = False
+    uses_split: bool = False
+    same_as_gold: int = 0
+    """Rows whose output is their gold to the letter."""
+    letters: int = 0
+    """Rows without options whose gold is a single letter."""
+    scores: dict[str, SourceScore] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def look_at(values: Values) -> Survey:
+    """Look at every row. Raises DatasetError with all problems."""
+    surveyor = _Surveyor(values)
+    problems = Problems(values.table.path)
+    for line, cells, split in values.cells():
+        try:
+            surveyor.see(line, cells, split)
+        except CellError as error:
+            problems.add((), str(error), error.hint, code="cell", line=line, kind=DatasetIntegrityError)
+    raise_for(problems.finish())
+    return surveyor.finish()
+
+
+class _Surveyor:
+    """Sees the rows one by one, and then says what holds of all of them."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._found = Survey(GoldKind("text", "text"))
+        self._golds, self._lists = self._make_column(), self._make_column()
+        self._may_be_lists = values.table.is_text and values.options.gold_kind in (None, "list", "flags")
+        self._positions = _Positions()
+        self._split_names: dict[str, list[int]] = {}
+        """Name of a split, as the column has it, to its first line and its rows."""
+
+    def _make_column(self) -> GoldColumn:
+        roles, options, table = self._values.roles, self._values.options, self._values.table
+        layout = roles.layout
+        return GoldColumn(
+            gold_kind=options.gold_kind or (layout.gold_kind if layout and uses_adapted(roles) else None),
+            index_base=layout.index_base if options.index_base is None and layout else options.index_base,
+            is_class_label=roles.gold in table.class_labels,
+            allow_hidden=layout is not None and layout.allows_hidden,
+            path=table.path,
+            name=shown(roles.gold),
+        )
+
+    def see(self, line: int, cells: Cells, split: str) -> None:
+        """Take one more row. Raises CellError."""
+        values, found, roles = self._values, self._found, self._values.roles
+        found.rows += 1
+        found.is_chat |= not isinstance(values.question(cells), str)
+        choices = values.choices(cells)
+        gold = values.gold(cells)
+        self._see_gold(gold, choices, line)
+        answers = None if values.is_live else values.answers(cells)
+        if answers is not None:
+            found.recorded += 1
+            self._positions.see(answers, choices)
+            found.same_as_gold += isinstance(gold, str | int) and answers[0].text.strip() == str(gold).strip()
+        elif roles.likelihoods and look_up(cells, roles.likelihoods):
+            found.recorded += 1
+        for name in values.scores(cells):
+            found.scores.setdefault(name, SourceScore())
+        found.train += values.splits.get(split) == "train"
+        if roles.split:
+            name = str(look_up(cells, roles.split)).strip().casefold()
+            self._split_names.setdefault(name, [line, 0])[1] += 1
+
+    def _see_gold(self, gold: Any, choices: Options | None, line: int) -> None:
+        self._golds.see(gold, choices, line)
+        self._may_be_lists = self._may_be_lists and _spells_list(gold)
+        if self._may_be_lists:
+            items = parse_list(gold)
+            self._lists.see(items, choices, line)
+            self._found.number_lists += choices is None and not any(isinstance(item, str) for item in items)
+        self._found.letters += choices is None and isinstance(gold, str) and _LETTER.fullmatch(gold) is not None
+
+    def finish(self) -> Survey:
+        """Return what holds of all rows. Raises DatasetError."""
+        found, values = self._found, self._values
+        if not found.rows:
+            values.refuse("there are no rows", "", "no-rows")
+        found.lines = values.table.lines
+        found.left_out = found.lines - found.rows
+        found.golds_are_lists = self._may_be_lists
+        if found.golds_are_lists and found.number_lists and values.options.gold_kind is None:
+            message = "every gold is a list of numbers: one answer, or several that are accepted?"
+            hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
+            values.refuse(message, hint, "list")
+        found.gold = self._decide(self._lists if found.golds_are_lists else self._golds)
+        names = self._split_names
+        found.uses_split = self._uses_split(names)
+        if found.uses_split and not values.splits:
+            found.train = sum(number for name, (_, number) in names.items() if SPLITS[name] == "train")
+        found.outputs_are_positions = self._outputs_are_positions(found.gold, self._positions)
+        found.notes = [*values.table.notes, *self._notes(found)]
+        return found
+
+    def _decide(self, golds: GoldColumn) -> GoldKind:
+        """Return what the golds are; the layout knows why some may be missing."""
+        try:
+            return golds.decide()
+        except DatasetError as error:
+            layout = self._values.roles.layout
+            problem = error.problems[0]
+            if problem.code == "gold-hidden":
+                hint = layout.hidden_hint if layout is not None and layout.hidden_hint else problem.hint
+                if self._values.table.splits:
+                    hint += f"; splits={'+'.join(self._values.table.splits)} says which are read"
+                self._values.refuse(problem.message, hint, str(problem.code), problem.location.line)
+            raise
+
+    def _uses_split(self, names: Mapping[str, Sequence[int]]) -> bool:
+        """Whether the column of splits names splits: where it was guessed, it may hold something else."""
+        unknown = [name for name in names if name not in SPLITS]
+        if unknown and self._values.options.split is not None:
+            message = f"{show(unknown[0])} is neither train, validation nor test"
+            self._values.refuse(
+                message, "leave out split=, or name the column that says so", "split", names[unknown[0]][0]
+            )
+        return bool(names) and not unknown
+
+    def _outputs_are_positions(self, gold: GoldKind, positions: _Positions) -> bool:
+        """Whether outputs are numbers of options. Raises DatasetError where they are not counted as the golds are."""
+        if gold.element != "index" or not positions.may_be or not positions.rows:
+            return False
+        if gold.base in positions.bases:
+            return True
+        hint = "write outputs and golds in one way: as labels, as texts, or as positions counted from the same number"
+        message = f"golds are positions counted from {gold.base}, and outputs are numbers that do not fit"
+        self._values.refuse(message, hint, "positions")
+        return False
+
+    def _notes(self, found: Survey) -> list[str]:
+        layout = self._values.roles.layout
+        notes = [*layout.notes, *(layout.live_notes if self._values.is_live else ())] if layout is not None else []
+        if found.recorded and found.same_as_gold == found.rows:
+            notes.append("every output is equal to its gold: is the column of outputs that of the golds?")
+        if found.letters and found.letters == found.rows:
+            notes.append(
+                "every gold is a single letter, and the rows have no options: answers are compared with it as texts; "
+                "options=COLUMN or options=A+B+C+D names the options"
+            )
+        return notes
+
+
+def _spells_list(gold: Any) -> bool:
+    """Whether a gold of text spells a list, in a table where no cell can be one."""
+    return isinstance(gold, str) and gold.startswith("[") and gold.endswith("]")
+
+
+_NUMBER = re.compile(r"\s*\d+(?:\.0+)?\s*", re.ASCII)
+
+
+class _Positions:
+    """Whether all outputs are whole numbers, and from where they may be counted."""
+
+    def __init__(self) -> None:
+        self.may_be = True
+        self._golds = [GoldColumn(gold_kind="index", index_base=base) for base in (0, 1)]
+        self.rows = 0
+
+    def see(self, answers: Sequence[Answer], choices: Mapping[str, str] | None) -> None:
+        if not self.may_be:
+            return
+        text = answers[0].text
+        if len(answers) > 1 or choices is None or not _NUMBER.fullmatch(text) or text in choices.values():
+            self.may_be = False
+            return
+        self.rows += 1
+        for golds in self._golds:
+            golds.see(text, choices, self.rows)
+
+    @property
+    def bases(self) -> list[int]:
+        found = []
+        for base, golds in enumerate(self._golds):
+            try:
+                golds.decide()
+            except DatasetError:
+                continue
+            found.append(base)
+        return found

@@ -1,0 +1,177 @@
+"""Rows of finished runs: what was asked, what came back, what it was scored as."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from finished_runs import rewrite, run_sums, score
+from request_states_files import answered, choice, reference, split_rows, state, write
+
+from helm_ext.analysis import read_run
+
+
+def by_id(run):
+    return {row.instance_id: row for row in run.predictions()}
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """Free text: right, wrong, empty, failed, not run."""
+    folder = tmp_path_factory.mktemp("mixed")
+    questions = {"right": "mercury", "wrong": "gallium", "empty": ""}
+    rows = [answered(state(f"Which metal is {name}?", id=name, split="test"), text) for name, text in questions.items()]
+    rows[0]["request"]["result"] |= {"request_time": 1.5, "request_datetime": 1700000000}
+    rows[0]["request"]["result"]["completions"][0] |= {
+        "logprob": -0.5,
+        "tokens": [{"text": "mercury", "logprob": -0.5}],
+    }
+    rows[0]["instance"]["extra_data"] = {"level": 3, "topic": "metals"}
+    rows.append({**state("Which failed?", id="failed", split="test"), "request": {"result": {"success": False}}})
+    rows.append(state("Which was not run?", id="absent", split="test"))
+    return score(folder, write(folder / "metals.jsonl", rows), missing="skip", by="topic")
+
+
+def test_a_row_says_what_its_run_says(mixed):
+    row = by_id(mixed)["right"]
+    assert (row.split, row.trial, row.input, row.gold) == ("test", 0, "Which metal is right?", ["mercury"])
+    assert (row.read.text, row.read.label, row.read.method) == ("mercury", None, "text")
+    assert row.completions == [
+        {"text": "mercury", "logprob": -0.5, "finish_reason": None, "thinking": None, "reference_index": None,
+         "request_mode": None}
+    ]  # fmt: skip
+    assert (row.request_time, row.request_datetime, row.left_out, row.error) == (1.5, 1700000000, None, None)
+    assert row.scores["exact_match"] == 1.0
+    assert row.attributes == {"topic": "metals"}
+    assert row.data["level"] == 3
+
+
+def test_rows_that_were_left_out_have_no_completion(mixed):
+    rows = by_id(mixed)
+    assert {name: row.left_out for name, row in rows.items() if row.left_out} == {
+        "failed": "failed", "absent": "not_run",
+    }  # fmt: skip
+    for name in ("failed", "absent"):
+        assert (rows[name].completions, rows[name].read.text, rows[name].scores) == ([], None, {})
+    assert [completion["text"] for completion in rows["empty"].completions] == [""]
+    assert rows["empty"].scores["exact_match"] == 0.0
+
+
+def test_a_log_probability_that_nobody_measured_is_none(mixed):
+    assert by_id(mixed)["wrong"].completions[0]["logprob"] is None
+
+
+def test_options_are_read_as_the_metric_reads_them(tmp_path):
+    rows = [
+        answered(choice("Which is liquid?", ["iron", "mercury"], 1, id="said", split="test"), "The answer is (B)."),
+        answered(choice("Which is yellow?", ["gold", "tin"], 0, id="lost", split="test"), "no idea"),
+    ]
+    spec = {"method": "multiple_choice_joint", "max_train_instances": 0}
+    rows = by_id(score(tmp_path, write(tmp_path / "c.jsonl", rows, spec)))
+    assert rows["said"].options == {"A": "iron", "B": "mercury"}
+    assert (rows["said"].read.text, rows["said"].read.label, rows["said"].read.method) == ("mercury", "B", "label")
+    assert (rows["lost"].read.text, rows["lost"].scores["unmapped"]) == (None, 1.0)
+
+
+def test_extracted_text_is_the_answer(tmp_path):
+    rows = [answered(row, f"so it is {row['instance']['references'][0]['output']['text']}.") for row in split_rows(2)]
+    run = score(tmp_path, write(tmp_path / "e.jsonl", rows), extract=r"is (\d+)")
+    assert [(row.read.text, row.read.method) for row in run.predictions()] == [("0", "regex"), ("2", "regex")]
+
+
+def test_likelihoods_of_options_are_kept(tmp_path):
+    compared = choice("Which is liquid?", ["iron", "mercury"], 1, id="a", split="test")
+    likelihoods = [{"text": "iron", "logprob": -3.5}, {"text": "mercury", "logprob": -4.0}]
+    run = score(tmp_path, write(tmp_path / "l.jsonl", [{**compared, "likelihoods": likelihoods}]))
+    (row,) = run.predictions()
+    assert row.likelihoods == likelihoods
+    assert (row.read.text, row.read.method) == ("iron", "log_likelihood")
+
+
+def test_a_run_of_helms_own_scenario(tmp_path):
+    rows = by_id(run_sums(tmp_path))
+    assert [row.scores["exact_match"] for row in rows.values()] == [1.0, 0.0, 0.0]
+    row = rows["s1"]
+    assert (row.sub_split, row.read.text, row.prompt) == ("odd", "2", "Input: What is 1 + 1?\nOutput:")
+    assert (row.completions[0]["text"], row.completions[0]["logprob"], row.completions[0]["finish_reason"]) == (
+        " 2", -1.0, "stop",
+    )  # fmt: skip
+    assert row.data["level"] == 1
+    assert [reference["correct"] for reference in row.references] == [True, False, False]
+
+
+def test_requests_about_each_option_are_one_row(tmp_path):
+    run = run_sums(tmp_path, method="multiple_choice_separate_original")
+    rows = list(run.predictions())
+    assert len(rows) == 3
+    # "2" is shorter by no word than "0" and "9": the first of equals.
+    assert [(row.read.text, row.read.method) for row in rows] == [(g, "log_likelihood") for g in ("2", "3", "4")]
+    assert [completion["reference_index"] for completion in rows[0].completions] == [0, 1, 2]
+    assert rows[0].request_time == 0.75
+
+
+def test_trials_and_perturbations_are_rows_of_their_own(tmp_path):
+    changed = "helm.benchmark.augmentations.misspelling_perturbation.MisspellingPerturbation"
+    run = run_sums(tmp_path, num_train_trials=2, perturbation=changed)
+    rows = list(run.predictions())
+    expected = [
+        (f"s{number}", trial, how) for number in (1, 2, 3) for trial in (0, 1) for how in (None, "misspellings")
+    ]
+    found = [(row.instance_id, row.trial, row.perturbation and row.perturbation["name"]) for row in rows]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert all("exact_match" in row.scores for row in rows)
+
+
+def test_a_request_that_failed_has_an_error_and_no_completion(tmp_path):
+    rows = by_id(run_sums(tmp_path, "failing", deployment="fail"))
+    assert (rows["s3"].error, rows["s3"].completions, rows["s3"].read.text) == ("refused by the provider", [], None)
+    assert rows["s1"].error is None
+
+
+def test_stats_of_several_metrics_are_joined(tmp_path):
+    run = run_sums(tmp_path, more=("finished_runs.Odd",))
+    assert [row.scores["odd_length"] for row in run.predictions()] == [2.0, 2.0, 2.0]
+    assert "odd_nan" not in next(run.predictions()).scores
+    assert list(run.row_stats.names)[-1] == "odd_length"
+
+
+@pytest.mark.parametrize("layout", [{}, {"indent": 4}])
+def test_files_in_another_layout_say_the_same(tmp_path, layout):
+    run = run_sums(tmp_path)
+    before = list(run.predictions())
+    for name in ("scenario_state.json", "per_instance_stats.json"):
+        rewrite(run, name, **layout)
+    assert list(read_run(run.folder).predictions()) == before
+
+
+def test_rows_are_told_apart_where_the_hashes_of_two_are_equal(tmp_path, monkeypatch):
+    from helm_ext.analysis import row_stats
+
+    monkeypatch.setattr(row_stats, "_hash", lambda key: 7)
+    assert [row.scores["exact_match"] for row in run_sums(tmp_path).predictions()] == [1.0, 0.0, 0.0]
+
+
+def test_the_answer_of_a_metric_of_somebody_else_is_not_known(tmp_path):
+    run = run_sums(tmp_path, more=("finished_runs.Odd",))
+    assert {(row.read.text, row.read.method) for row in run.predictions()} == {(None, "unknown")}
+
+
+def test_list_answers_are_read_as_lists(tmp_path):
+    rows = [answered({**state("Which two?", id="a", split="test")}, "tin; gold")]
+    rows[0]["instance"]["references"] = [reference("gold; tin", correct=True)]
+    run = score(tmp_path, write(tmp_path / "list.jsonl", rows), output_format="list")
+    (row,) = run.predictions()
+    assert (row.read.text, row.read.method) == ("tin; gold", "list")
+
+
+def test_the_files_of_a_run_that_is_broken_are_named(tmp_path):
+    from helm_ext.errors import DatasetSyntaxError
+
+    run = run_sums(tmp_path)
+    path = run.folder / "scenario_state.json"
+    path.write_bytes(path.read_bytes()[:-400])
+    with pytest.raises(DatasetSyntaxError, match=r"scenario_state.json: .*not complete"):
+        list(run.predictions())
+    (run.folder / "per_instance_stats.json").write_text(json.dumps([{"stats": []}]))
+    with pytest.raises(DatasetSyntaxError, match=r"per_instance_stats.json: .*without 'instance_id'"):
+        list(read_run(run.folder).predictions())

@@ -1,0 +1,151 @@
+"""Tables of predictions: the same rows in every kind of file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import datasets
+import pyarrow.parquet as pq
+import pytest
+from finished_runs import run_sums, score
+from request_states_files import answered, choice, state, write
+
+from helm_ext.analysis import columns, tables
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "export.md"
+ODD = 'a "quoted", text;\nof two lines \u2028 甲'
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A run of ours with what trips writers, and one of HELM's."""
+    folder = tmp_path_factory.mktemp("tables")
+    rows = [
+        answered(choice(ODD, ["gold", "tin"], 0, id="odd", split="test"), "B\u2028"),
+        {**choice("Which?", ["gold", "tin"], 1, id="absent", split="test")},
+    ]
+    rows[0]["instance"]["extra_data"] = {"level": "hard"}
+    spec = {"method": "multiple_choice_joint", "max_train_instances": 0}
+    ours = score(folder, write(folder / "odd.jsonl", rows, spec), missing="skip", by="level")
+    return [ours, run_sums(folder)]
+
+
+@pytest.fixture(scope="module")
+def lines(runs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("lines") / "rows.jsonl"
+    assert tables.write_jsonl(runs, path) == 5
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_line_has_all_columns(runs, lines):
+    names = [column.name for column in columns.find_columns(runs)]
+    assert [list(line) for line in lines] == [names] * 5
+    assert names[-len(names) + len(columns.COLUMNS)] == "attribute.level"
+    assert {"stat.exact_match", "stat.unmapped", "stat.num_prompt_tokens"} <= {*names}
+
+
+def test_what_a_row_holds(lines):
+    odd, absent, sums = lines[0], lines[1], lines[2]
+    assert (odd["input"], odd["completion"], odd["answer"], odd["answer_label"]) == (ODD, "B\u2028", "tin", "B")
+    assert odd["options"] == [{"label": "A", "text": "gold"}, {"label": "B", "text": "tin"}]
+    assert odd["references"] == [{"text": "gold", "correct": True}, {"text": "tin", "correct": False}]
+    assert (odd["gold"], odd["stat.exact_match"], odd["attribute.level"]) == (["gold"], 0.0, "hard")
+    assert (absent["left_out"], absent["completions"], absent["completion"], absent["stat.exact_match"]) == (
+        "not_run", [], None, None,
+    )  # fmt: skip
+    assert (sums["scenario"], sums["model"], sums["logprob"], sums["stat.unmapped"]) == ("sums", "org/two", -1.0, None)
+    assert sums["data"] == {"level": 1, "weird": "Infinity"}
+    assert (sums["data_digest"], len(odd["data_digest"])) == (None, 12)
+
+
+def test_csv_says_the_same(runs, lines, tmp_path):
+    assert tables.write_csv(runs, tmp_path / "rows.csv") == 5
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row, line in zip(rows, lines, strict=True):
+        assert list(row) == list(line)
+        for name, value in line.items():
+            if isinstance(value, str):
+                assert row[name] == value
+            else:
+                assert (json.loads(row[name]) if row[name] else None) == value, name
+
+
+def test_parquet_and_saved_datasets_say_the_same(runs, lines, tmp_path):
+    assert tables.write_parquet(runs, tmp_path / "rows.parquet") == 5
+    assert tables.write_hf(runs, tmp_path / "rows") == 5
+    from_parquet = pq.read_table(tmp_path / "rows.parquet").to_pylist()
+    expected = [{**line, "data": line["data"] and json.dumps(line["data"])} for line in lines]
+    for found, line in zip(from_parquet, expected, strict=True):
+        assert {**found, "data": found["data"] and json.dumps(json.loads(found["data"]))} == line
+    assert datasets.load_from_disk(str(tmp_path / "rows")).to_list() == from_parquet
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows", "rows.parquet"]
+
+
+def test_pandas_says_the_same(runs, lines):
+    frame = tables.to_pandas(runs)
+    assert list(frame.columns) == list(lines[0])
+    assert frame["completion"].tolist()[:2] == ["B\u2028", None]
+    assert frame["stat.exact_match"].tolist()[2:] == [1.0, 0.0, 0.0]
+    assert (str(frame["trial"].dtype), str(frame["cached"].dtype)) == ("Int64", "boolean")
+    assert frame["gold"].tolist()[0] == ["gold"]
+    assert runs[1].to_pandas().shape[0] == 3
+
+
+@pytest.mark.parametrize("write_table", [tables.write_csv, tables.write_jsonl, tables.write_parquet, tables.write_hf])
+def test_what_is_there_is_only_overwritten_on_request(runs, tmp_path, write_table):
+    target = tmp_path / "target"
+    write_table(runs, target)
+    with pytest.raises(DatasetIntegrityError, match=r"target: exists"):
+        write_table(runs, target)
+    assert write_table(runs[1:], target, replace=True) == 3
+    with pytest.raises(DatasetNotFoundError, match=r"nowhere: no such folder"):
+        write_table(runs, tmp_path / "nowhere" / "target")
+
+
+def test_nothing_is_left_of_a_table_that_could_not_be_written(tmp_path):
+    run = run_sums(tmp_path)
+    path = run.folder / "scenario_state.json"
+    path.write_bytes(path.read_bytes()[:-400])
+    for name in ("write_csv", "write_jsonl", "write_parquet", "write_hf"):
+        with pytest.raises(Exception, match=r"scenario_state"):
+            getattr(tables, name)([run], tmp_path / "target")
+    assert {path.name for path in tmp_path.iterdir()} <= {"out", "cache"}
+
+
+def test_half_a_character_becomes_a_question_mark(tmp_path):
+    run = run_sums(tmp_path)
+    path = run.folder / "scenario_state.json"
+    path.write_text(path.read_text().replace('" 2"', '" 2\\ud800"'))
+    for name in ("write_csv", "write_jsonl", "write_parquet", "write_hf"):
+        assert getattr(tables, name)([run], tmp_path / name) == 3
+    assert pq.read_table(tmp_path / "write_parquet")["completion"].to_pylist() == [" 2?"] * 3
+
+
+def test_a_run_without_rows_is_a_table_without_rows(tmp_path):
+    run = run_sums(tmp_path)
+    states = json.loads((run.folder / "scenario_state.json").read_bytes())
+    (run.folder / "scenario_state.json").write_text(json.dumps({**states, "request_states": []}, indent=2))
+    (run.folder / "per_instance_stats.json").write_text("[]")
+    for name in ("write_csv", "write_jsonl", "write_parquet", "write_hf"):
+        assert getattr(tables, name)([run], tmp_path / name) == 0
+    assert run.to_pandas().shape[0] == 0
+
+
+def test_the_page_has_the_columns():
+    table = PAGE.read_text(encoding="utf-8").split("<!-- columns -->\n")[1].split("<!-- end of columns -->")[0]
+    assert table.strip() == columns.to_table()
+
+
+def test_conversations_are_lists_of_messages(tmp_path):
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Which metal?"}]
+    row = state("", "tin", id="a", split="test")
+    row["instance"]["input"] = {"messages": turns}
+    run = score(
+        tmp_path, write(tmp_path / "chat.jsonl", [answered(row, "tin")], {"method": "chat", "max_train_instances": 0})
+    )
+    frame = run.to_pandas()
+    assert frame["messages"][0] == turns

@@ -1,0 +1,346 @@
+"""Records of Every Eval Ever, read: rows, golds, scores of the record, what is refused. The data is invented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from every_eval_ever_records import FRUIT, UUIDS, result, sample, write
+
+from helm_ext.errors import DatasetError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import detect
+from helm_ext.formats.registry import get_format
+
+EEE = get_format("every_eval_ever")
+
+
+def load(path, **arguments):
+    return EEE.load(path=str(path), **arguments)
+
+
+def completions(evalset):
+    states = [row_extra(instance)["recorded"]["states"] for instance in evalset.instances]
+    return [[c["text"] for c in state[0]["result"]["completions"]] if state else None for state in states]
+
+
+def golds(evalset):
+    return [[r.output.text for r in instance.references if r.is_correct] for instance in evalset.instances]
+
+
+def warnings(evalset):
+    return [warning.message for warning in evalset.warnings if warning.code == "import"]
+
+
+def test_a_record_is_known_by_either_file_and_by_its_folder(tmp_path):
+    path = write(tmp_path / "data" / "fruit" / "lab" / "small", [sample("a"), sample("b", "apple", 0.0)])
+    for name in (path, path.with_name(f"{path.stem}_samples.jsonl"), path.parent, tmp_path):
+        assert detect(name).name == "every_eval_ever"
+        evalset = load(name)
+        assert completions(evalset) == [["banana"], ["apple"]]
+        assert EEE.name_model({"path": str(name)}) == "lab/small"
+    assert (evalset.name, evalset.source.tool, evalset.counts["lines"]) == ("fruit", "every_eval_ever", 2)
+    assert warnings(evalset) == []
+
+
+@pytest.mark.parametrize(
+    ("references", "arguments", "expected"),
+    [
+        (["0", "2"], {}, ["apple", "cherry"]),
+        (["B", "C"], {}, ["banana", "cherry"]),
+        (["banana", "cherry"], {}, ["banana", "cherry"]),
+        (["1", "2"], {"index_base": 1}, ["apple", "banana"]),
+    ],
+)
+def test_references_are_positions_letters_or_texts(tmp_path, references, arguments, expected):
+    lines = [sample(str(n), reference=r, choices=FRUIT) for n, r in enumerate(references)]
+    assert golds(load(write(tmp_path, lines), **arguments)) == [[text] for text in expected]
+
+
+def test_references_that_can_be_read_in_two_ways_are_refused(tmp_path):
+    lines = [sample("a", reference="1", choices=FRUIT), sample("b", reference="2", choices=FRUIT)]
+    with pytest.raises(DatasetError, match=r'"1" is B \(index from 0\) or A \(index from 1\)(.|\n)*index_base=0'):
+        load(write(tmp_path, lines))
+    # lm-eval's converter counts from 0.
+    assert golds(load(write(tmp_path, lines, library="lm_eval"))) == [["banana"], ["cherry"]]
+
+
+def test_several_references_are_all_accepted(tmp_path):
+    assert golds(load(write(tmp_path, [sample(reference=["banana", "a banana"])]))) == [["banana", "a banana"]]
+
+
+def test_lists_that_lm_evals_converter_wrote_as_text_are_lists(tmp_path):
+    lines = [sample("a", reference="['banana', 'a banana']"), sample("b", reference='["it\'s"]')]
+    evalset = load(write(tmp_path, lines, library="lm_eval"))
+    assert golds(evalset) == [["banana", "a banana"], ["it's"]]
+    assert "references are Python lists" in warnings(evalset)[0]
+    assert golds(load(write(tmp_path, lines))) == [["['banana', 'a banana']"], ['["it\'s"]']]
+    assert golds(load(write(tmp_path, lines), gold_kind="list")) == [["banana", "a banana"], ["it's"]]
+    lines.append(sample("c", reference="[1, 2]"))
+    assert golds(load(write(tmp_path, lines, library="lm_eval")))[0] == ["['banana', 'a banana']"]
+
+
+def test_a_sample_without_a_reference_is_not_scored(tmp_path):
+    evalset = load(write(tmp_path, [sample("a"), sample("b", reference=[])]))
+    assert evalset.counts["unscored"] == 1
+
+
+def test_nothing_an_empty_answer_and_an_error(tmp_path):
+    lines = [sample("a", ""), sample("b", []), sample("c", "x", error="timeout"), sample("d")]
+    evalset = load(write(tmp_path, lines))
+    assert [row_extra(i)["recorded"]["status"] for i in evalset.instances] == ["ok", "not_run", "failed", "ok"]
+    assert completions(evalset)[0] == [""]
+
+
+def test_lines_of_several_metrics_are_one_row(tmp_path):
+    results = [result(metric=m, score=s, evaluation_result_id=m) for m, s in (("accuracy", 0.5), ("f1", 0.75))]
+    lines = [
+        sample(id_, score=score, evaluation_result_id=metric)
+        for metric, scores in (("accuracy", (1.0, 0.0)), ("f1", (1.0, 0.5)))
+        for id_, score in zip("ab", scores, strict=True)
+    ]
+    evalset = load(write(tmp_path, lines, results))
+    assert [row_extra(i)["source_scores"] for i in evalset.instances] == [
+        {"every_eval_ever_accuracy": 1.0, "every_eval_ever_f1": 1.0},
+        {"every_eval_ever_accuracy": 0.0, "every_eval_ever_f1": 0.5},
+    ]
+    assert {name: score.mean for name, score in evalset.source.scores.items()} == {"accuracy": 0.5, "f1": 0.75}
+    assert (evalset.counts["lines"], evalset.counts["read"]) == (4, 2)
+    assert warnings(evalset) == []
+
+
+def test_lm_evals_converter_keeps_all_scores_under_metadata(tmp_path):
+    results = [
+        result(metric_config={"evaluation_description": said, "lower_is_better": lower}, score=score)
+        for said, lower, score in (("acc", False, 1.0), ("acc_norm (filter: none)", False, 0.0))
+    ]
+    line = sample(metadata={"lm_eval_metrics": '{"acc": 1.0, "acc_norm": 0.0}'}, evaluation_result_id=None)
+    evalset = load(write(tmp_path, [line], results))
+    assert row_extra(evalset.instances[0])["source_scores"] == {
+        "every_eval_ever_acc": 1.0, "every_eval_ever_acc_norm (filter: none)": 0.0,
+    }  # fmt: skip
+
+
+def test_a_score_of_which_the_result_cannot_be_told_is_not_compared(tmp_path):
+    evalset = load(write(tmp_path, [sample()], [result(metric="a"), result(metric="b")]))
+    assert {name: score.mean for name, score in evalset.source.scores.items()} == {"fruit": None}
+    assert "1 samples do not say which of several results" in warnings(evalset)[0]
+
+
+def test_epochs_are_completions_of_one_row(tmp_path):
+    lines = [sample("a", f"answer {n}", score, metadata={"epoch": str(n)}) for n, score in ((1, 1.0), (2, 0.0))]
+    evalset = load(write(tmp_path, lines))
+    assert completions(evalset) == [["answer 1", "answer 2"]]
+    assert row_extra(evalset.instances[0])["source_scores"] == {"every_eval_ever_accuracy": 0.5}
+    assert evalset.scoring.completions == "mean"
+    assert load(write(tmp_path, [sample("a", ["one", "two"])])).scoring.completions == "first"
+
+
+@pytest.mark.parametrize("choices", [None, FRUIT])
+def test_without_any_reference_the_records_own_score_is_the_main_one(tmp_path, choices):
+    lines = [sample("a", reference=[], choices=choices), sample("b", score=0.0, reference=[], choices=choices)]
+    evalset = load(write(tmp_path, lines))
+    assert evalset.scoring.main_metric == "every_eval_ever_accuracy"
+    assert warnings(evalset) == ["no sample says what is right: the record's own score is the main one"]
+    assert evalset.counts["recorded"] == 2
+
+
+def test_the_same_line_twice_is_merged_and_counted(tmp_path):
+    evalset = load(write(tmp_path, [sample(), sample()]))
+    assert (completions(evalset), evalset.counts["duplicates"]) == ([["banana"]], 1)
+
+
+def test_lines_that_contradict_each_other_are_refused(tmp_path):
+    with pytest.raises(DatasetError, match=r"_samples.jsonl:2: sample_id: line 1 says something else"):
+        load(write(tmp_path, [sample(score=1.0), sample(score=0.0)]))
+
+
+def test_an_id_with_another_question_is_another_row(tmp_path):
+    other = sample()
+    other["input"]["raw"] = "And which is long?"
+    evalset = load(write(tmp_path, [sample(), other]))
+    assert [instance.id for instance in evalset.instances] == ["a", "a~2"]
+
+
+def test_the_prompt_goes_before_the_bare_question(tmp_path):
+    line = sample()
+    line["input"]["formatted"] = "Q: Which?\nA:"
+    assert load(write(tmp_path, [line])).instances[0].input.text == "Q: Which?\nA:"
+
+
+def test_conversations_stay_conversations(tmp_path):
+    turns = [
+        ("system", "Be brief."),
+        ("user", "Fruit?"),
+        ("assistant", "Yes."),
+        ("user", "Which?"),
+        ("assistant", "banana"),
+    ]
+    messages = [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(turns)]
+    line = sample(interaction_type="multi_turn", output=None, messages=messages)
+    single = sample("b")
+    single["input"]["formatted"] = json.dumps([{"role": "user", "content": "Which?"}])
+    evalset = load(write(tmp_path, [line, single]))
+    assert evalset.adapter_spec.method == "chat"
+    assert [(m["role"], m["content"]) for m in evalset.instances[0].input.messages] == turns[:-1]
+    assert evalset.instances[1].input.messages == [{"role": "user", "content": "Which?"}]
+    assert completions(evalset) == [["banana"], ["banana"]]
+
+
+def test_of_tool_use_the_last_reply_is_scored(tmp_path):
+    messages = [
+        {"turn_idx": 0, "role": "user", "content": "Which?"},
+        {"turn_idx": 1, "role": "assistant", "content": None, "tool_calls": [{"id": "1", "name": "look"}]},
+        {"turn_idx": 2, "role": "tool", "content": "yellow", "tool_call_id": ["1"]},
+        {"turn_idx": 3, "role": "assistant", "content": "banana"},
+    ]
+    evalset = load(write(tmp_path, [sample(interaction_type="agentic", output=None, messages=messages)]))
+    assert (completions(evalset), evalset.counts["agentic"]) == ([["banana"]], 1)
+
+
+def test_what_was_extracted_can_be_scored(tmp_path):
+    path = write(tmp_path, [sample(answer="I say: banana!")])
+    assert completions(load(path)) == [["I say: banana!"]]
+    assert completions(load(path, prediction="extracted")) == [["banana"]]
+
+
+def test_metadata_groups_rows(tmp_path):
+    lines = [sample("a", metadata={"level": "easy"}), sample("b", metadata={"level": "hard"})]
+    assert load(write(tmp_path, lines), by=["level"]).attributes == {"level": ("easy", "hard")}
+
+
+def test_each_evaluation_of_each_record_is_a_task(tmp_path):
+    two = [sample("a"), sample("a", "apple", 0.0, evaluation_name="fruit/other")]
+    write(tmp_path, two, [result(), result("fruit/other", score=0.0)])
+    write(tmp_path / "deeper", [sample("z")], uuid=UUIDS[1])
+    tasks = EEE.tasks({"path": str(tmp_path)})
+    assert tasks == [
+        {"record": UUIDS[0], "evaluation": "fruit"},
+        {"record": UUIDS[0], "evaluation": "fruit/other"},
+        {"record": UUIDS[1]},
+    ]
+    assert [completions(load(tmp_path, **task)) for task in tasks] == [[["banana"]], [["apple"]], [["banana"]]]
+    with pytest.raises(DatasetError, match=r"2 records are in this folder\n  hint: record= one of"):
+        load(tmp_path)
+    with pytest.raises(
+        DatasetError, match=r"2 evaluations are in this file\n  hint: evaluation= one of fruit, fruit/other"
+    ):
+        load(tmp_path, record=UUIDS[0])
+    with pytest.raises(DatasetError, match=r"no evaluation fruitt\n  hint: did you mean 'fruit'"):
+        load(tmp_path, record=UUIDS[0], evaluation="fruitt")
+
+
+def test_evaluations_of_the_same_answers_are_one_task(tmp_path):
+    lines = [sample("a", evaluation_name=name) for name in ("fruit.accuracy", "fruit.f1")]
+    path = write(tmp_path, lines, [result("fruit.accuracy"), result("fruit.f1", "f1")])
+    assert EEE.tasks({"path": str(path)}) == [{}]
+    evalset = load(path)
+    assert row_extra(evalset.instances[0])["source_scores"].keys() == {"every_eval_ever_accuracy", "every_eval_ever_f1"}
+
+
+def test_what_must_be_known_of_a_record_is_said(tmp_path):
+    path = write(tmp_path, [sample("a"), sample("b", score=0.0)], [result(score=0.75)])
+    assert warnings(load(path)) == ["accuracy: the record reports 0.75, the mean of its samples is 0.5"]
+    value = json.loads(path.read_text())
+    value["detailed_evaluation_results"]["total_rows"] = 5000
+    path.write_text(json.dumps(value))
+    assert warnings(load(path))[0].startswith("2 of 5,000 samples are in the file")
+    value["detailed_evaluation_results"] |= {"total_rows": 2, "checksum": "0" * 64}
+    path.write_text(json.dumps(value))
+    assert warnings(load(path))[0].startswith("the samples were changed after the record was made")
+    path.unlink()
+    evalset = load(path.with_name(f"{path.stem}_samples.jsonl"))
+    assert warnings(evalset)[0].startswith("no aggregate file beside the samples")
+    assert (evalset.source.model, evalset.source.scores["fruit"].mean) == ("lab/small", None)
+
+
+def test_an_aggregate_alone_is_refused(tmp_path):
+    path = write(tmp_path, [sample()])
+    path.with_name(f"{path.stem}_samples.jsonl").unlink()
+    with pytest.raises(DatasetError, match=rf"the samples that it names are not beside it: {UUIDS[0]}_samples.jsonl"):
+        load(path)
+    value = json.loads(path.read_text())
+    del value["detailed_evaluation_results"]
+    path.write_text(json.dumps(value))
+    with pytest.raises(DatasetError, match="an aggregate without samples: there is no answer to score"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"interaction_type": "chat"}, r"interaction_type: expected one of single_turn, .*, got \"chat\""),
+        ({"sample_id": 7}, "sample_id: expected text, got 7"),
+        ({"evaluation": {"score": "1", "is_correct": True}}, "evaluation.score: expected a number"),
+        ({"evaluation": {"score": True, "is_correct": True}}, "evaluation.score: expected a number, got true"),
+        ({"evaluation": {"score": 1}}, "without evaluation.is_correct"),
+        ({"output": None}, "output: expected an object with raw"),
+        ({"output": {"raw": "banana"}}, "output: expected an object with raw, a list of texts"),
+        ({"messages": []}, "messages: expected null, as single_turn has it"),
+        ({"input": {"raw": "?", "reference": "banana"}}, "input.reference: expected a list of texts"),
+        ({"input": {"raw": "?"}}, "without input.reference"),
+        ({"model_id": "lab/large"}, 'model_id: "lab/large" is not that of the aggregate, "lab/small"'),
+        ({"evaluation_id": "x"}, 'evaluation_id: "x" is not that of the aggregate'),
+        ({"schema_version": "9.1"}, 'schema_version "9.1" is not known here'),
+        ({"metadata": []}, "metadata: expected an object"),
+        ({"answer_attribution": ["extracted_value"]}, "answer_attribution: expected a list of objects"),
+    ],
+)
+def test_a_line_that_breaks_the_schema_is_named(tmp_path, change, said):
+    path = write(tmp_path, [sample("a"), {**sample("b"), **change}])
+    with pytest.raises(DatasetError, match=rf"_samples.jsonl:2: .*{said}"):
+        load(path)
+    problems, _ = EEE.check(path=str(path))
+    assert [problem.location.line for problem in problems if problem.severity == "error"] == [2]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema_version": "1.0"}, '"1.0" is not known here'),
+        ({"model_info": {}}, "without model_info.id"),
+        ({"evaluation_results": []}, "nothing is reported"),
+        (
+            {"evaluation_results": [result(score="high")]},
+            r"evaluation_results\[0\].score_details.score: expected a number",
+        ),
+        ({"evaluation_results": [{}]}, r"evaluation_results\[0\]: without evaluation_name"),
+    ],
+)
+def test_an_aggregate_that_breaks_the_schema_is_named(tmp_path, change, said):
+    path = write(tmp_path, [sample()])
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(DatasetError, match=said):
+        load(path)
+
+
+def test_version_0_2_is_read(tmp_path):
+    line = {**sample(), "schema_version": "0.2.2"}
+    assert completions(load(write(tmp_path, [line], schema_version="0.2.2"))) == [["banana"]]
+
+
+def test_files_of_others_are_not_claimed(tmp_path):
+    for name, text in {
+        "a.json": '{"schema_version": "0.3.0", "evaluation_id": "x"}',
+        "b.jsonl": '{"doc_id": 0, "doc": {}, "target": "x"}\n',
+        f"{UUIDS[0]}_samples.jsonl": '{"question": "?"}\n',
+        f"{UUIDS[1]}.json": "[]",
+    }.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DatasetError):
+            load(tmp_path / name)
+    from helm_ext.formats.seen import Claim, look
+
+    assert {EEE.claims(look(path)) for path in (tmp_path, *tmp_path.iterdir())} == {Claim.NO}
+
+
+@pytest.mark.parametrize(("name", "rows", "source_mean"), [("imp_arc", 12, 0.16666666666666666), ("imp_multi", 8, 0.5)])
+def test_records_that_upstream_made(name, rows, source_mean):
+    folder = Path(__file__).parents[5] / "shared" / "imports_samples" / "every_eval_ever" / "data" / name
+    if not folder.is_dir():
+        pytest.skip("the samples are not beside the checkout")
+    evalset = load(folder)
+    scores = [list(row_extra(instance)["source_scores"].values())[0] for instance in evalset.instances]
+    assert (len(scores), sum(scores) / rows) == (rows, pytest.approx(source_mean, abs=1e-9))
+    assert next(iter(evalset.source.scores.values())).mean == pytest.approx(source_mean)

@@ -1,0 +1,119 @@
+"""A `.eval` is opened as a bundle of the hub is: nothing of a stranger's ZIP is trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from contextlib import nullcontext as nothing
+from pathlib import Path
+
+import pytest
+from tests.inspect_files import write_zstandard
+
+from helm_ext.errors import DatasetError
+from helm_ext.formats.inspect_logs.archive import Archive
+
+TEXT = b'{"a": "river"}' * 5_000
+
+
+def read_all(path: Path) -> dict[str, bytes]:
+    with Archive(path) as archive:
+        return {name: archive.read(name) for name in archive.names}
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_members_are_read_as_zipfile_reads_them(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("header.json", TEXT)
+        archive.writestr("samples/a/b_epoch_1.json", b"")
+    assert read_all(path) == {"header.json": TEXT, "samples/a/b_epoch_1.json": b""}
+    with Archive(path) as archive:
+        assert archive.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_zstandard_members_may_have_several_frames(tmp_path: Path, frames: int) -> None:
+    path = write_zstandard(tmp_path / "log.eval", {"header.json": TEXT}, frames)
+    assert read_all(path) == {"header.json": TEXT}
+
+
+def test_of_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    for text in (b"first", b"second"):
+        with (
+            zipfile.ZipFile(path, "a") as archive,
+            pytest.warns(UserWarning, match="Duplicate name") if text == b"second" else nothing(),
+        ):
+            archive.writestr("samples/1_epoch_1.json", text)
+    assert read_all(path) == {"samples/1_epoch_1.json": b"second"}
+    with Archive(path) as archive:
+        assert (archive.count_repeated("samples/"), archive.count_repeated("_journal/")) == (1, 0)
+
+
+def test_the_first_member_may_have_been_taken_off_the_list(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("gone", b"x")
+        archive.writestr("kept", b"y")
+        archive.filelist.pop(0)
+    assert read_all(path) == {"kept": b"y"}
+    path.write_bytes(b"#!/bin/sh\n" + path.read_bytes())
+    refuse(path, "data before the first member")
+
+
+def damage(data: bytearray) -> None:
+    at = data.index(b"river")
+    data[at : at + 5] = b"RIVER"
+
+
+def move(data: bytearray) -> None:
+    data[0:4] = b"PK\0\0"
+
+
+def lengthen(data: bytearray) -> None:
+    at = data.rindex(b"PK\x01\x02") + 24
+    data[at : at + 4] = (10_000_000).to_bytes(4, "little")
+
+
+def encrypt(data: bytearray) -> None:
+    data[data.rindex(b"PK\x01\x02") + 8] |= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (damage, "its size or checksum is not"),
+        (move, "it is not where"),
+        (lengthen, "its size or checksum is not|decompresses to"),
+        (encrypt, "encrypted"),
+        (lambda data: data.extend(b"more"), "trailing data"),
+        (lambda data: data.__delitem__(slice(-30, None)), "truncated"),
+    ],
+)
+def test_what_is_damaged_is_refused(tmp_path: Path, change, said: str) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", b'{"a": "river"}')
+    data = bytearray(path.read_bytes())
+    change(data)
+    path.write_bytes(data)
+    refuse(path, said)
+
+
+@pytest.mark.parametrize("name", ["/etc/header.json", "../header.json", "C:header.json"])
+def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        archive.writestr(name, b"{}")
+    refuse(tmp_path / "log.eval", "absolute name|path traversal")
+
+
+def test_a_bomb_is_refused_before_it_is_decompressed(tmp_path: Path) -> None:
+    write_zstandard(tmp_path / "log.eval", {"samples/1_epoch_1.json": bytes(50_000_000)})
+    refuse(tmp_path / "log.eval", "decompresses to [0-9]+ times its size")
+
+
+def refuse(path: Path, said: str) -> None:
+    with pytest.raises(DatasetError, match=said) as error:
+        read_all(path)
+    assert str(path) in str(error.value)

@@ -1,0 +1,81 @@
+"""Which files are logs, and which log of a folder is meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.inspect_files import header, sample, with_eval, write_eval, write_json
+
+from helm_ext.errors import DatasetError
+from helm_ext.formats import detect, get_format
+
+FORMAT = get_format("inspect")
+
+
+def test_logs_are_recognised_by_what_they_hold(tmp_path: Path) -> None:
+    paths = [write_json(tmp_path, [sample()]), write_eval(tmp_path, [sample()]), write_eval(tmp_path, [], name="log")]
+    assert [detect(path).name for path in paths] == ["inspect"] * 3
+
+
+def test_a_log_of_many_samples_is_recognised_before_its_model(tmp_path: Path) -> None:
+    spec = {"task": "rivers", "dataset": {"sample_ids": list(range(50_000))}, "model": "m"}
+    assert detect(write_json(tmp_path, [sample()], header(eval=spec))).name == "inspect"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"eval": {"model": "m"}}, {"eval": "task model"}, {"eval": None, "model": "m", "task": "t"}],
+)
+def test_look_alikes_are_not(tmp_path: Path, changed) -> None:
+    assert detect(write_json(tmp_path, [], {**header(), **changed})).name != "inspect"
+
+
+def test_without_plan_and_status_it_is_none(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"eval": {"task": "t", "model": "m"}, "samples": []}))
+    assert detect(tmp_path / "x.json").name != "inspect"
+
+
+def make_folder(folder: Path) -> Path:
+    (folder / "below").mkdir()
+    (folder / ".hidden").mkdir()
+    write_eval(folder, [sample()], name="a.eval")
+    write_eval(folder / "below", [sample()], with_eval(model="openai/other"), name="b.eval")
+    write_eval(folder / ".hidden", [sample()], name="c.eval")
+    (folder / "logs.json").write_text("{}")
+    return folder
+
+
+def test_each_log_of_a_folder_is_a_run(tmp_path: Path) -> None:
+    path = str(make_folder(tmp_path))
+    assert detect(path).name == "inspect"
+    assert FORMAT.tasks({"path": path}) == [{"log": "a.eval"}, {"log": "below/b.eval"}]
+    assert FORMAT.tasks({"path": path, "log": "a.eval"}) == [{}]
+    assert FORMAT.name_model({"path": path, "log": "below/b.eval"}) == "openai/other"
+    assert len(FORMAT.load(path=path, log="a.eval").instances) == 1
+
+
+def test_a_folder_does_not_say_which_log_is_meant(tmp_path: Path) -> None:
+    path = str(make_folder(tmp_path))
+    with pytest.raises(DatasetError, match=r"2 logs(.|\n)*log= one of a.eval, below/b.eval"):
+        FORMAT.load(path=path)
+    with pytest.raises(DatasetError, match=r"no log of the name b.eval(.|\n)*did you mean .*below/b.eval"):
+        FORMAT.load(path=path, log="b.eval")
+
+
+def test_a_folder_with_one_log_is_that_log(tmp_path: Path) -> None:
+    write_json(tmp_path, [sample()])
+    assert FORMAT.tasks({"path": str(tmp_path)}) == [{}]
+    assert len(FORMAT.load(path=str(tmp_path)).instances) == 1
+
+
+def test_kinds_of_one_log_make_the_same_questions(tmp_path: Path) -> None:
+    one, other = (FORMAT.load(path=str(write(tmp_path, [sample(), sample(2)]))) for write in (write_json, write_eval))
+    assert one.question_digest == other.question_digest
+    assert one.digest != other.digest
+
+
+def test_groups_are_made_of_metadata(tmp_path: Path) -> None:
+    rows = [sample(1, metadata={"side": "east"}), sample(2, metadata={"side": "west"})]
+    assert FORMAT.load(path=str(write_json(tmp_path, rows)), by=["side"]).attributes == {"side": ("east", "west")}

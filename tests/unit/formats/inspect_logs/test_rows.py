@@ -1,0 +1,335 @@
+"""What of a log becomes a row, an answer, a failure, a count; and which logs are refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.inspect_files import (
+    header,
+    open_log,
+    read_row,
+    read_rows,
+    sample,
+    score,
+    with_config,
+    with_eval,
+    write_eval,
+    write_json,
+    write_zstandard,
+)
+
+from helm_ext.errors import DatasetError
+from helm_ext.formats import get_format
+
+
+def refuse(path: Path, said: str) -> None:
+    with pytest.raises(DatasetError, match=said):
+        read_rows(path)
+
+
+# Answers
+
+
+def output(content, completion="", stop="stop", **message):
+    choice = {"message": {"role": "assistant", "content": content, **message}, "stop_reason": stop}
+    return {"output": {"choices": [choice], "completion": completion}}
+
+
+def test_parts_of_a_message_are_lines_and_reasoning_stands_apart(tmp_path) -> None:
+    parts = [
+        {"type": "reasoning", "reasoning": "East?"},
+        {"type": "text", "text": "An"},
+        {"type": "text", "text": "da"},
+    ]
+    (answer,) = read_row(tmp_path, [sample(**output(parts))]).answers
+    assert (answer.text, answer.thinking) == ("An\nda", "East?")
+
+
+def test_hidden_reasoning_is_its_summary(tmp_path) -> None:
+    parts = [{"type": "reasoning", "reasoning": "x9f", "redacted": True, "summary": "about rivers"}]
+    (answer,) = read_row(tmp_path, [sample(**output(parts))]).answers
+    assert (answer.text, answer.thinking) == ("", "about rivers")
+
+
+@pytest.mark.parametrize(("stop", "reason"), [("max_tokens", "length"), ("model_length", "length"), ("stop", "stop")])
+def test_cut_answers_say_so(tmp_path, stop, reason) -> None:
+    (answer,) = read_row(tmp_path, [sample(**output("And", stop=stop))]).answers
+    assert (answer.finish_reason, answer.is_refusal) == (reason, False)
+
+
+def test_a_filtered_answer_is_a_refusal_and_an_answer(tmp_path) -> None:
+    (answer,) = read_row(tmp_path, [sample(**output("", stop="content_filter"))]).answers
+    assert (answer.text, answer.is_refusal) == ("", True)
+
+
+def test_an_agent_answers_by_a_tool(tmp_path) -> None:
+    call = [{"id": "1", "function": "submit", "arguments": {"answer": "Anda"}}]
+    (answer,) = read_row(tmp_path, [sample(**output("I submit.", "I submit.\n\nAnda", tool_calls=call))]).answers
+    assert answer.text == "I submit.\n\nAnda"
+
+
+def test_log_probabilities_are_added_up(tmp_path) -> None:
+    made = sample(**output("Anda"))
+    made["output"]["choices"][0]["logprobs"] = {"content": [{"token": "An", "logprob": -0.5}, {"logprob": -0.25}]}
+    (answer,) = read_row(tmp_path, [made]).answers
+    assert answer.logprob == -0.75
+
+
+def test_without_choices_the_completion_is_the_answer(tmp_path) -> None:
+    (answer,) = read_row(tmp_path, [sample(output={"choices": [], "completion": "Anda"})]).answers
+    assert answer.text == "Anda"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"error": {"message": "no route"}}, "error: no route"),
+        ({"output": {"choices": [], "completion": ""}}, "no output"),
+        ({"output": {"choices": []}, "limit": {"type": "time", "limit": 3}}, "limit: time"),
+    ],
+)
+def test_what_has_no_answer_failed(tmp_path, changes, reason) -> None:
+    row = read_row(tmp_path, [sample(**changes)])
+    assert (row.failed, row.answers) == (reason, None)
+    assert row.source_scores == {"match": 1.0}
+
+
+# Questions
+
+
+def test_conversations_stay_conversations(tmp_path) -> None:
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "?"}]}]
+    opened = open_log(write_json(tmp_path, [sample(input=turns), sample(2)]))
+    assert opened.adapter_spec == {"method": "chat"}
+    assert next(opened.rows()).question == [{**turns[0]}, {"role": "user", "content": "?"}]
+
+
+def test_images_are_words_and_are_counted(tmp_path) -> None:
+    parts = [{"type": "text", "text": "What is it?"}, {"type": "image", "image": "data:..."}]
+    opened = open_log(write_json(tmp_path, [sample(input=[{"role": "user", "content": parts}])]))
+    (row,) = opened.rows()
+    assert row.question[0]["content"] == "What is it?\n[image]"
+    assert opened.source.counts["media"] == 1
+    assert any("1 image or file" in note for note in opened.source.notes)
+
+
+@pytest.mark.parametrize("protocol", ["attachment", "tc"])
+def test_attachments_are_put_back(tmp_path, protocol) -> None:
+    apart = {"attachments": {"9f": "A long question"}} if protocol == "attachment" else {
+        "transcript": {"content": {"9f": "A long question"}, "events": []}}  # fmt: skip
+    assert read_row(tmp_path, [sample(input=f"{protocol}://9f", **apart)]).question == "A long question"
+
+
+def test_an_attachment_that_is_not_there_is_an_error(tmp_path) -> None:
+    refuse(write_json(tmp_path, [sample(input="attachment://9f")]), 'no attachment "attachment://9f"')
+
+
+def test_any_of_several_targets_is_right_and_none_is_no_score(tmp_path) -> None:
+    rows = read_rows(
+        write_json(tmp_path, [sample(target=["Anda", "ANDA"]), sample(2, target=""), sample(3, target=[])])
+    )
+    assert [row.gold for row in rows] == [["Anda", "ANDA"], [], []]
+    assert [bool(row.unscored) for row in rows] == [False, True, True]
+
+
+def test_where_no_sample_has_a_target_the_logs_own_score_is_the_main_one(tmp_path) -> None:
+    samples = [sample(1, target=""), sample(2, target=[], value="I")]
+    evalset = get_format("inspect").load(path=str(write_json(tmp_path, samples)))
+    assert evalset.scoring.main_metric == "inspect_match"
+    assert evalset.counts["recorded"] == 2
+
+
+def test_metadata_is_kept_for_groups_without_nan(tmp_path) -> None:
+    row = read_row(tmp_path, [sample(metadata={"side": "east", "size": [math.nan, 1.5]})])
+    assert row.data == {"side": "east", "size": [None, 1.5]}
+
+
+# Epochs
+
+
+def test_epochs_are_answers_of_one_row_in_their_order(tmp_path) -> None:
+    samples = [sample("a", 2, "two", "I"), sample("b", 1, "other"), sample("a", 1, "one", "C")]
+    opened = open_log(write_json(tmp_path, samples, with_config(epochs=2)))
+    first, other = opened.rows()
+    assert [answer.text for answer in first.answers] == ["one", "two"]
+    assert first.source_scores == {"match": 0.5}
+    assert (other.id, opened.scoring) == ("b", {"completions": "mean"})
+
+
+@pytest.mark.parametrize(
+    ("reducers", "completions"),
+    [(None, "mean"), (["mode"], "mode"), (["mine", "max"], "max"), (["pass_at_2", "mean"], "pass_at_2"), ([], "mean")],
+)
+def test_our_scores_of_epochs_are_reduced_as_the_logs_are(tmp_path, reducers, completions) -> None:
+    samples = [sample(), sample(epoch=2)]
+    assert (
+        open_log(write_json(tmp_path, samples, with_config(epochs_reducer=reducers))).scoring["completions"]
+        == completions
+    )
+
+
+def test_an_epoch_that_failed_is_left_out_of_its_row_and_counted(tmp_path) -> None:
+    failed = sample(epoch=2, scores={}, error={"message": "x"})
+    opened = open_log(write_json(tmp_path, [sample(), failed, sample(epoch=3, value="I")]))
+    (row,) = opened.rows()
+    assert (len(row.answers), row.failed, row.source_scores) == (2, "", {"match": 0.5})
+    assert opened.source.counts["failed_epochs"] == 1
+
+
+def test_one_and_the_text_1_are_two_samples(tmp_path) -> None:
+    assert [row.id for row in read_rows(write_json(tmp_path, [sample(1), sample("1")]))] == [1, "1"]
+
+
+def test_an_epoch_that_stands_twice_is_refused_in_json(tmp_path) -> None:
+    refuse(write_json(tmp_path, [sample(), sample()]), r"log.json:[0-9]+: epoch 1 of sample 1 stands there twice")
+
+
+def test_epochs_that_ask_different_questions_are_refused(tmp_path) -> None:
+    refuse(write_json(tmp_path, [sample(), sample(epoch=2, input="?")]), "ask different questions")
+
+
+def test_of_an_epoch_that_stands_twice_in_a_zip_the_last_counts(tmp_path) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        path = write_eval(tmp_path, [sample(text="first"), sample(text="last")])
+    opened = open_log(path)
+    (row,) = opened.rows()
+    assert (row.answers[0].text, opened.source.counts) == ("last", {"lines": 1, "duplicates": 1})
+
+
+def test_ids_may_hold_slashes_and_look_like_names(tmp_path) -> None:
+    ids = ["a/b", "x_epoch_2", "y_epoch_1/messages/0"]
+    assert [row.id for row in read_rows(write_eval(tmp_path, [sample(id) for id in ids]))] == ids
+
+
+# Scores
+
+
+def test_nan_is_unscored_in_either_kind_of_log(tmp_path) -> None:
+    samples = [sample(1, value=math.nan), sample(2)]
+    for path in (write_json(tmp_path, samples), write_eval(tmp_path, samples)):
+        opened = open_log(path)
+        assert [row.source_scores for row in opened.rows()] == [{"match": None}, {"match": 1.0}]
+        assert opened.source.counts["source_unscored"] == 1
+
+
+def test_the_only_score_of_old_logs(tmp_path) -> None:
+    old = {**header(), "results": {"scorer": {"name": "match"}, "metrics": {"accuracy": {"value": 1.0}}}}
+    made = sample(score={"value": "C"})
+    del made["scores"]
+    opened = open_log(write_json(tmp_path, [made], old))
+    assert [row.source_scores for row in opened.rows()] == [{"match": 1.0}]
+    assert opened.source.scores["match"].mean == 1.0
+
+
+def test_edited_scores_are_counted(tmp_path) -> None:
+    opened = open_log(write_json(tmp_path, [sample(scores={"match": {"value": "I", "history": [{"value": "C"}]}})]))
+    list(opened.rows())
+    assert opened.source.counts["edited"] == 1
+    assert "1 sample has a score that was edited afterwards" in opened.source.notes
+
+
+def test_means_over_all_epochs_are_not_compared_where_rows_have_fewer(tmp_path) -> None:
+    samples = [sample(), sample(epoch=2, value="I"), sample(2)]
+    opened = open_log(write_json(tmp_path, samples, with_config(epochs_reducer=[])))
+    list(opened.rows())
+    assert opened.source.scores["match"].mean is None
+
+
+# Logs as wholes
+
+
+def test_a_limit_is_said(tmp_path) -> None:
+    opened = open_log(write_json(tmp_path, [sample()], with_eval(dataset={"samples": 8}, config={"epochs": 2})))
+    list(opened.rows())
+    assert any("1 of 16 samples" in note for note in opened.source.notes)
+
+
+def test_fewer_samples_than_the_scores_are_about_are_said(tmp_path) -> None:
+    results = {"completed_samples": 100, "scores": [score("match", accuracy=0.25)]}
+    opened = open_log(write_json(tmp_path, [sample()], header(results=results)))
+    list(opened.rows())
+    assert any("1 of the 100 samples that its own scores are about" in note for note in opened.source.notes)
+
+
+@pytest.mark.parametrize("samples", [[], None])
+def test_no_samples_are_refused(tmp_path, samples) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({**header(), "samples": samples}))
+    refuse(path, "there are no samples")
+    refuse(write_eval(tmp_path, []), "there are no samples")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"version": 4}, "logs of version 4 are not known"),
+        ({"version": True}, "logs of version true"),
+        ({"status": "paused"}, "status: expected one of"),
+        ({"eval": {"model": "m"}}, "eval.task: expected a name"),
+        ({"eval": {"task": "t", "model": 3}}, "eval.model: expected a name, got 3"),
+        ({"plan": []}, "plan: expected an object"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path, changes, said) -> None:
+    refuse(write_json(tmp_path, [sample()], header(**changes)), said)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, None])
+def test_known_versions(tmp_path, version) -> None:
+    head = {key: value for key, value in header(version=version).items() if value is not None}
+    assert len(read_rows(write_json(tmp_path, [sample()], head))) == 1
+
+
+def test_the_header_may_stand_behind_the_samples(tmp_path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"samples": [sample()], **header()}))
+    assert len(read_rows(path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"target": 3}, "target: expected"),
+        ({"id": None}, "id: expected"),
+        ({"scores": {"match": "C"}}, r"scores\[.*\]: expected `?object"),
+        ({"output": {"choices": [{"message": {"content": 3}}]}}, r"output.choices\[.*\].message.content: expected"),
+    ],
+)
+def test_other_types_than_inspect_ais_are_refused_with_their_place(tmp_path, changes, said) -> None:
+    refuse(write_json(tmp_path, [sample(**changes)]), rf"log.json:[0-9]+: {said}")
+    refuse(write_eval(tmp_path, [sample(1, **{k: v for k, v in changes.items() if k != "id"})] if "id" not in changes else [
+        {**sample(), **changes}]), rf"log.eval: samples/(1|None)_epoch_1.json:1: {said}")  # fmt: skip
+
+
+def test_a_run_that_has_not_ended_is_refused_unless_it_is_asked_for(tmp_path) -> None:
+    format_ = get_format("inspect")
+    for status in ("cancelled", "error", "started"):
+        path = str(write_json(tmp_path, [sample()], header(status=status)))
+        evalset = format_.load(path=path)
+        with pytest.raises(DatasetError, match=f"its status is {status}"):
+            format_.plan({"path": path}, evalset)
+        with pytest.raises(DatasetError, match=f"its status is {status}"):
+            format_.plan({"path": path, "missing": "error"}, evalset)
+        assert format_.plan({"path": path, "missing": "skip"}, evalset)
+        problems, _ = format_.check(path=path)
+        assert any(status in problem.message and problem.severity == "warning" for problem in problems)
+
+
+def test_a_run_that_was_killed_has_no_header(tmp_path) -> None:
+    members = {"_journal/start.json": json.dumps({**header(), "status": None}).encode(),
+               "samples/1_epoch_1.json": json.dumps(sample()).encode()}  # fmt: skip
+    opened = open_log(write_zstandard(tmp_path / "log.eval", members))
+    assert opened.source.settings["status"] == "started"
+    assert len(list(opened.rows())) == 1
+
+
+def test_a_strange_member_among_the_samples_is_refused(tmp_path) -> None:
+    members = {"header.json": json.dumps(header()).encode(), "samples/notes.json": b"{}"}
+    refuse(write_zstandard(tmp_path / "log.eval", members), "samples/notes.json: no sample")
+
+
+def test_a_zip_of_something_else_is_refused(tmp_path) -> None:
+    refuse(write_zstandard(tmp_path / "log.eval", {"other.json": b"{}"}), "a ZIP without header.json")

@@ -1,0 +1,412 @@
+"""Logs that lm-eval wrote: our scores of each row are those that it logged, and its means those that it reports."""
+
+import json
+import math
+
+import pytest
+from lm_eval_logs import LOGS, MODEL, TIME, changed, lines, results, samples, write
+
+from helm_ext.errors import DatasetChangedError, DatasetError
+from helm_ext.evalset import row_extra
+from helm_ext.formats.detection import detect
+from helm_ext.formats.lm_eval.format import FORMAT
+from helm_ext.formats.registry import all_formats
+from helm_ext.scoring.registry import get_scores
+
+REPORT = json.loads(results().read_text(encoding="utf-8"))["results"]
+CHOICES = ["lx_index", "lx_shots", "lx_text", "lx_several", "lx_mutual", "lx_letters", "lx_contexts", "lx_ending"]
+
+
+def load(path, **arguments):
+    return FORMAT.load(path=str(path), **arguments)
+
+
+def score(instance, name):
+    """Our score of a row of log-probabilities."""
+    right = ["correct" in reference.tags for reference in instance.references]
+    return get_scores()[name].likelihood_function(row_extra(instance)["likelihoods"], right)
+
+
+def completions(instance):
+    return [one["text"] for one in row_extra(instance)["recorded"]["states"][0]["result"]["completions"]]
+
+
+def golds(instance):
+    return [reference.output.text for reference in instance.references if reference.is_correct]
+
+
+def refusal(path, **arguments):
+    with pytest.raises(DatasetError) as raised:
+        load(path, **arguments)
+    found = [problem for problem in FORMAT.check(path=str(path), **arguments)[0] if problem.severity == "error"]
+    assert [str(problem) for problem in found] == [
+        str(problem) for problem in raised.value.problems if problem in found
+    ]
+    return str(raised.value)
+
+
+# Log-probabilities
+
+
+@pytest.mark.parametrize("task", CHOICES)
+def test_each_row_has_the_scores_that_the_harness_logged(task):
+    evalset = load(samples(task))
+    logged = lines(samples(task))
+    assert len(evalset.instances) == len(logged) == REPORT[task]["sample_len"]
+    ours = [name for name in logged[0]["metrics"] if name.startswith("acc")]
+    assert "acc" in ours
+    for name in ours:
+        assert [score(instance, name) for instance in evalset.instances] == [row[name] for row in logged], name
+
+
+@pytest.mark.parametrize("task", CHOICES)
+def test_means_of_what_was_logged_are_those_that_are_reported(task):
+    evalset = load(samples(task))
+    for name, found in evalset.source.scores.items():
+        stat = evalset.source.stat_name(name)
+        values = [row_extra(instance)["source_scores"][stat] for instance in evalset.instances]
+        assert math.isclose(sum(values) / len(values), REPORT[task][name], abs_tol=1e-9)
+        assert found.mean == REPORT[task][name]
+
+
+def test_the_brier_score_is_the_reported_one():
+    instances = load(samples("lx_letters")).instances
+    mean = sum(score(instance, "brier_score") for instance in instances) / len(instances)
+    assert mean == pytest.approx(REPORT["lx_letters"]["brier_score,none"], abs=1e-12)
+
+
+def test_options_are_texts_without_the_delimiter():
+    first = load(samples("lx_index")).instances[0]
+    assert [reference.output.text for reference in first.references] == ["bat", "snow goose", "grey heron", "東の狐"]
+    assert row_extra(first)["labels"] == {"A": "bat", "B": "snow goose", "C": "grey heron", "D": "東の狐"}
+    assert first.input.text == "Q: Which animal hunts by echoes?\nA:"
+    assert golds(first) == ["bat"]
+
+
+def test_the_prompt_is_the_whole_one_with_its_demonstrations():
+    evalset = load(samples("lx_shots"))
+    assert evalset.instances[0].input.text.count("Q: ") == 3
+    assert evalset.adapter_spec.max_train_instances == 0
+
+
+def test_letters_have_the_texts_of_their_choices():
+    instance = load(samples("lx_letters")).instances[0]
+    assert row_extra(instance)["labels"] == {"A": "bat", "B": "snow goose", "C": "grey heron", "D": "東の狐"}
+    assert [one["text"] for one in row_extra(instance)["likelihoods"]] == ["A", "B", "C", "D"]
+
+
+def test_letters_without_choices_of_their_number_are_options_themselves(tmp_path):
+    path = changed(tmp_path, "lx_letters", lambda rows: [row["doc"]["choices"].pop() for row in rows])
+    assert row_extra(load(path).instances[0])["labels"] == {"A": "A", "B": "B", "C": "C", "D": "D"}
+
+
+def test_several_contexts_are_options_by_what_differs():
+    instance = load(samples("lx_contexts")).instances[0]
+    assert instance.input.text == "Ida lent Oda a map because "
+    assert list(row_extra(instance)["labels"].values()) == ["Ida was lost.", "Oda was lost."]
+    assert golds(instance) == ["Oda was lost."]
+
+
+def test_several_contexts_without_a_logged_gold_need_one():
+    assert 'target "was lost." names no option' in refusal(samples("lx_contexts_acc"))
+    evalset = load(samples("lx_contexts_acc"), gold="doc.answer")
+    logged = lines(samples("lx_contexts_acc"))
+    assert [score(instance, "acc") for instance in evalset.instances] == [row["acc"] for row in logged]
+
+
+def test_an_ending_is_right_if_the_model_would_have_written_it():
+    evalset = load(samples("lx_ending"))
+    greedy = [row["resps"][0][0][1] == "True" for row in lines(samples("lx_ending"))]
+    assert {True, False} == set(greedy)
+    for instance, is_greedy in zip(evalset.instances, greedy, strict=True):
+        assert completions(instance) == [golds(instance)[0] if is_greedy else ""]
+    assert evalset.scoring.metrics == ("acc",)
+
+
+def test_rolling_likelihoods_are_refused():
+    message = refusal(samples("lx_rolling"))
+    assert "nothing that could be right or wrong" in message
+    assert "perplexities" in message
+
+
+def test_minus_infinity_and_what_is_no_number(tmp_path):
+    def change(rows):
+        rows[0]["resps"][1][0][0] = "-inf"
+        rows[1]["resps"][0][0][0] = "nan"
+
+    evalset = load(changed(tmp_path, "lx_mutual", change))
+    assert row_extra(evalset.instances[0])["likelihoods"][1]["logprob"] == -1e100
+    assert evalset.counts["unscored"] == 1
+
+
+# Targets
+
+
+def test_a_target_that_is_no_index_is_refused_with_its_line(tmp_path):
+    def change(rows):
+        rows[3]["acc"] = 1 - rows[3]["acc"]
+
+    path = changed(tmp_path, "lx_index", change)
+    message = refusal(path)
+    assert f"{path}:4: target is not what the harness compared with" in message
+    assert "gold=doc.KEY" in message
+    assert len(load(path, gold="doc.answer").instances) == 8
+
+
+def test_a_target_may_be_an_option_that_looks_like_a_position(tmp_path):
+    """The options are numbers, so "1" is the second option or the text "1": the logged acc tells."""
+
+    def change(rows):
+        for row in rows:
+            numbers = ["1", "0", "3", "2", "4"][: len(row["arguments"])]
+            winner = max(range(len(numbers)), key=lambda at: float(row["resps"][at][0][0]))
+            for at, number in enumerate(numbers):
+                row["arguments"][f"gen_args_{at}"]["arg_1"] = f" {number}"
+            row["target"] = numbers[winner]  # the text of the likeliest option
+            row["acc"] = 1.0
+
+    evalset = load(changed(tmp_path, "lx_index", change))
+    assert [score(instance, "acc") for instance in evalset.instances] == [1.0] * 8
+
+    def without_acc(rows):
+        change(rows)
+        for row in rows:
+            row["metrics"].remove("acc")
+
+    path = changed(tmp_path, "lx_index", without_acc)
+    assert "gold_kind=index or gold_kind=text" in refusal(path)
+    assert load(path, gold_kind="text").counts["recorded"] == 8
+
+
+def test_targets_beyond_the_options_are_left_out_and_hidden_ones_refused(tmp_path):
+    def change(rows):
+        rows[0]["target"], rows[0]["acc"] = "9", 0.0
+
+    assert load(changed(tmp_path, "lx_index", change)).counts["unscored"] == 1
+
+    def hide(rows):
+        for row in rows:
+            row["target"], row["acc"] = "-1", 0.0
+
+    assert "no target names an option of its row" in refusal(changed(tmp_path, "lx_index", hide))
+
+
+def test_a_list_of_answers_is_one_if_doc_has_it(tmp_path):
+    first = load(samples("lx_lists")).instances[0]
+    assert golds(first) == ["Calder", "calder", "Calder town"]
+    path = changed(tmp_path, "lx_lists", lambda rows: [row["doc"].pop("names") for row in rows])
+    assert "could be a list of answers or a text" in refusal(path)
+
+    def as_text(rows):
+        for row in rows:
+            row["doc"] = {"answer": row["target"]}
+
+    assert golds(load(changed(tmp_path, "lx_lists", as_text)).instances[0]) == ["['Calder', 'calder', 'Calder town']"]
+
+
+def test_gold_names_a_key_of_doc():
+    assert golds(load(samples("lx_lists"), gold="doc.country").instances[0]) == ["Umbria Minor"]
+    assert golds(load(samples("lx_lists"), gold="country").instances[0]) == ["Umbria Minor"]
+    assert "no gold" in refusal(samples("lx_lists"), gold="doc.town")
+
+
+# Generated answers and filters
+
+
+def test_lines_of_one_question_are_one_row_with_the_scores_of_all_filters():
+    evalset = load(samples("lx_sums"))
+    assert (evalset.counts["lines"], evalset.counts["read"]) == (14, 7)
+    logged = lines(samples("lx_sums"))
+    for number, instance in enumerate(evalset.instances):
+        assert row_extra(instance)["source_scores"] == {
+            "lm_eval_exact_match,strict": logged[number]["exact_match"],
+            "lm_eval_exact_match,last": logged[number + 7]["exact_match"],
+        }
+        assert completions(instance) == logged[number]["resps"][0]
+
+
+@pytest.mark.parametrize(("task", "chosen"), [("lx_sums", "strict"), ("lx_sums", "last"), ("lx_repeats", "first"), ("lx_repeats", "vote")])  # fmt: skip
+def test_filtered_answers_have_the_scores_that_the_harness_logged(task, chosen):
+    evalset = load(samples(task), filter=chosen)
+    ours = get_scores()["normalized_exact_match"].function
+    for instance in evalset.instances:
+        (text,) = completions(instance)
+        logged = row_extra(instance)["source_scores"][f"lm_eval_exact_match,{chosen}"]
+        assert max(ours(gold, text) for gold in golds(instance)) == logged
+    invalid = sum(row["filter"] == chosen and row["filtered_resps"] == ["[invalid]"] for row in lines(samples(task)))
+    assert evalset.counts.get("unmapped", 0) == invalid
+
+
+def test_repeats_are_several_completions():
+    assert [len(completions(instance)) for instance in load(samples("lx_repeats")).instances] == [3] * 7
+
+
+def test_filters_are_named_where_there_are_several():
+    assert "filter=NAME chooses one: strict, last" in refusal(samples("lx_sums"), prediction="filtered")
+    assert "did you mean 'strict'" in refusal(samples("lx_sums"), filter="strikt")
+    assert completions(load(samples("lx_lists"), prediction="filtered").instances[0]) == [" Calder"]
+    assert "has no answers that were filtered" in refusal(samples("lx_index"), prediction="filtered")
+    assert "prediction=raw" in refusal(samples("lx_sums"), prediction="raw", filter="strict")
+
+
+def test_an_empty_answer_is_an_answer(tmp_path):
+    def change(rows):
+        rows[0]["resps"] = rows[7]["resps"] = [[""]]
+
+    evalset = load(changed(tmp_path, "lx_sums", change))
+    assert completions(evalset.instances[0]) == [""]
+    assert (evalset.counts["recorded"], evalset.counts["not_run"]) == (7, 0)
+
+
+def test_conversations_of_chat_apis_stay_conversations():
+    evalset = load(samples("lx_lists", LOGS / "chat"))
+    assert evalset.adapter_spec.method == "chat"
+    assert evalset.instances[0].input.messages == [{"role": "user", "content": "Main town of Umbria Minor?"}]
+
+
+# Scores that are no means
+
+
+def test_where_the_task_scores_itself_its_scores_are_all_there_is():
+    evalset = load(samples("lx_own"))
+    assert evalset.scoring.metrics == ()
+    assert evalset.scoring.main_metric == "lm_eval_found"
+    assert any("process_results" in warning.message for warning in evalset.warnings)
+    assert evalset.source.scores["length,none"].lower_is_better
+    assert load(samples("lx_own"), metrics=["exact_match"]).scoring.metrics == ("exact_match",)
+
+
+@pytest.mark.parametrize(("task", "kept"), [("lx_letters", "brier_score"), ("lx_contexts", "f1"), ("lx_ending", "perplexity"), ("lx_predict", "bypass")])  # fmt: skip
+def test_what_is_no_mean_is_not_averaged(task, kept):
+    evalset = load(samples(task))
+    assert f"{kept},none" not in evalset.source.scores
+    assert any(f"not averaged: {kept},none" in warning.message for warning in evalset.warnings)
+
+
+def test_numbers_may_be_texts_and_nan_is_no_score(tmp_path):
+    def change(rows):
+        rows[0]["acc_norm"], rows[1]["acc_norm"] = str(bool(rows[0]["acc_norm"])), math.nan
+
+    evalset = load(changed(tmp_path, "lx_text", change))
+    logged = lines(samples("lx_text"))
+    assert row_extra(evalset.instances[0])["source_scores"]["lm_eval_acc_norm"] == logged[0]["acc_norm"]
+    assert "lm_eval_acc_norm" not in row_extra(evalset.instances[1])["source_scores"]
+
+
+# Files that do not belong together
+
+
+def test_another_answer_to_a_question_is_of_another_run(tmp_path):
+    def change(rows):
+        rows[9]["resps"] = [["something else"]]
+
+    path = changed(tmp_path, "lx_sums", change)
+    message = refusal(path)
+    assert f"{path}:10: another answer to doc_id 2" in message
+    assert "append" in message
+
+
+def test_repeated_lines_are_counted(tmp_path):
+    evalset = load(changed(tmp_path, "lx_index", lambda rows: rows.extend(rows[:3])))
+    assert (evalset.counts["lines"], evalset.counts["read"], evalset.counts["duplicates"]) == (11, 8, 3)
+
+
+def test_a_part_of_the_rows_is_said_to_be_one(tmp_path):
+    evalset = load(changed(tmp_path, "lx_index", lambda rows: rows.__delitem__(slice(5, None)), alone=False))
+    assert any("5 of 8 rows are in the file" in warning.message for warning in evalset.warnings)
+
+
+def test_means_that_are_not_those_of_the_report_are_refused(tmp_path):
+    def change(rows):
+        rows[0]["acc_norm"] = 1 - rows[0]["acc_norm"]
+
+    path = changed(tmp_path, "lx_index", change, alone=False)
+    assert "the results file says" in refusal(path)
+    assert len(load(path, results="none").instances) == 8
+
+
+def test_a_limit_is_said():
+    evalset = load(LOGS / "limited")
+    assert len(evalset.instances) == 5
+    assert any("5 of the task's 8 rows were asked" in warning.message for warning in evalset.warnings)
+
+
+def test_samples_without_results_are_read_with_a_warning(tmp_path):
+    evalset = load(changed(tmp_path, "lx_index", lambda rows: None))
+    assert any("no results file" in warning.message for warning in evalset.warnings)
+    assert {name: score.mean for name, score in evalset.source.scores.items()}["acc,none"] is None
+    assert [score(i, "acc_norm") for i in evalset.instances] == [row["acc_norm"] for row in lines(samples("lx_index"))]
+
+
+def test_results_may_be_named(tmp_path):
+    path = changed(tmp_path, "lx_index", lambda rows: None)
+    assert load(path, results=str(results())).source.model == "acme/scripted"
+    assert "nothing is said of task lx_odd" in refusal(path.rename(samples("lx_odd", tmp_path)), results=str(results()))
+
+
+def test_a_folder_has_tasks_and_times(tmp_path):
+    tasks = FORMAT.tasks({"path": str(MODEL)})
+    assert {"task": "lx_sums"} in tasks
+    assert len(tasks) == 15
+    assert FORMAT.tasks({"path": str(samples("lx_sums"))}) == [{}]
+    assert FORMAT.tasks({"path": str(results(LOGS / "limited"))}) == [{}]
+    assert "task=NAME chooses one" in refusal(MODEL)
+    assert len(load(MODEL, task="lx_index").instances) == 8
+    assert len(load(results(), task="lx_index").instances) == 8
+    assert "did you mean 'lx_sums'" in refusal(MODEL, task="lx_sum")
+    for time in (TIME, "2026-02-02T00-00-00.000000"):
+        write(tmp_path / f"samples_lx_a_b_{time}.jsonl", lines(samples("lx_index")))
+    assert "samples of 2 times" in refusal(tmp_path)
+    assert load(tmp_path, time=TIME).name == "lx_a_b"
+    assert "samples of 3 models" in refusal(LOGS)
+
+
+def test_logs_are_told_from_files_of_other_formats(tmp_path):
+    for path in (samples("lx_sums"), results(), MODEL):
+        assert detect(path, all_formats()) is FORMAT
+    path = changed(tmp_path, "lx_index", lambda rows: rows[0].pop("doc"))
+    assert detect(path, all_formats()) is not FORMAT
+
+
+@pytest.mark.parametrize("key", ["resps", "target_hash", "acc"])
+def test_a_line_that_is_no_sample_is_named(tmp_path, key):
+    path = changed(tmp_path, "lx_index", lambda rows: rows[4].pop(key))
+    assert f"{path}:5: " in refusal(path)
+
+
+def test_a_line_of_another_kind_is_named(tmp_path):
+    path = changed(tmp_path, "lx_index", lambda rows: rows.insert(2, {**lines(samples("lx_lists"))[0], "doc_id": 99}))
+    assert f"{path}:3: the line is of generate_until, and those before are of multiple_choice" in refusal(path)
+
+
+def test_images_are_refused(tmp_path):
+    path = changed(
+        tmp_path, "lx_lists", lambda rows: rows[0]["arguments"]["gen_args_0"].update(arg_2={"visual": ["…"]})
+    )
+    assert "images or sound" in refusal(path)
+
+
+def test_the_source_is_said():
+    source = load(samples("lx_shots")).source
+    assert (source.tool, source.model, source.task, source.version) == (
+        "lm_eval",
+        "acme/scripted",
+        "lx_shots",
+        "0.4.13",
+    )
+    assert source.settings["num_fewshot"] == 2
+    assert source.settings["output_type"] == "multiple_choice"
+
+
+def test_rows_keep_their_documents_and_may_be_grouped_by_them():
+    for name in ("doc.level", "level"):
+        evalset = load(samples("lx_index"), by=[name])
+        assert evalset.attributes[name] == ("easy", "hard")
+
+
+def test_a_changed_file_is_noticed(tmp_path):
+    path = changed(tmp_path, "lx_index", lambda rows: None)
+    opened = FORMAT.open(path=str(path))
+    write(path, lines(path)[:4])
+    with pytest.raises(DatasetChangedError, match="changed while it was read"):
+        list(opened.rows())

@@ -1,0 +1,165 @@
+"""What decides whether two files ask the same questions, which rows are drawn, and what rides along with a row."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from types import SimpleNamespace
+
+import pytest
+from request_states_files import answered, choice, problems, split_rows, state, write
+
+from helm_ext.evalset import RowExtra, row_extra
+from helm_ext.formats.request_states import load
+from helm_ext.formats.request_states.plan import draw_order
+from helm_ext.formats.request_states.survey import _follows_label
+
+ROWS = [state("What is 1 plus 1?", "2", id="a"), choice("Which is red?", ["blood", "grass"], id="b")]
+MAPPING = {"A": "blood", "B": "grass"}
+
+
+def digest(tmp_path, rows=ROWS, spec=None, **top):
+    return load(path=write(tmp_path / "x.json", rows, spec or {"max_train_instances": 0}, **top)).question_digest
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ROWS[:1],
+        [*ROWS, state("What is 2 plus 2?", "4", id="c")],
+        [state("What is 1 plus 2?", "2", id="a"), ROWS[1]],
+        [state("What is 1 plus 1?", "3", id="a"), ROWS[1]],
+        [state("What is 1 plus 1?", "2", id="z"), ROWS[1]],
+        [ROWS[0], choice("Which is red?", ["blood", "grass"], 1, id="b")],
+    ],
+)
+def test_other_questions_have_another_digest(tmp_path, rows):
+    assert digest(tmp_path, rows) != digest(tmp_path)
+
+
+def test_the_labels_of_a_mapping_belong_to_the_question(tmp_path):
+    one = [{**ROWS[1], "answer_mapping": MAPPING}]
+    other = [{**ROWS[1], "answer_mapping": {"A": "grass", "B": "blood"}}]
+    spec = {"max_train_instances": 0, "method": "generation"}
+    assert digest(tmp_path, one, spec) != digest(tmp_path, other, spec)
+
+
+@pytest.mark.parametrize("spec", [{"instructions": "Be brief."}, {"max_tokens": 3}])
+def test_another_header_has_another_digest(tmp_path, spec):
+    assert digest(tmp_path, spec={"max_train_instances": 0, **spec}) != digest(tmp_path)
+    assert digest(tmp_path, scoring={"metrics": ["exact_match"]}) != digest(tmp_path)
+
+
+def test_what_was_answered_by_whom_and_in_which_order_does_not_count(tmp_path):
+    asked = digest(tmp_path)
+    assert digest(tmp_path, ROWS[::-1]) == asked
+    assert digest(tmp_path, [answered(row, "2") for row in ROWS]) == asked
+    spec = {"max_train_instances": 0, "model": "x/y", "model_deployment": "z/y"}
+    assert digest(tmp_path, spec=spec) == asked
+
+
+# The draw
+
+
+def row(name=None, text=None, references=(), **given):
+    instance = {"input": {"text": text} if text is not None else {}, **given}
+    if name is not None:
+        instance["id"] = name
+    return SimpleNamespace(instance=instance, references=list(references))
+
+
+def order_by_hand(contents, seed):
+    """Positions in the order of the keyed hashes of their contents."""
+    hashes = [blake2b(content.encode(), digest_size=16, key=str(seed).encode()).digest() for content in contents]
+    return sorted(range(len(contents)), key=hashes.__getitem__)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345])
+def test_rows_are_drawn_by_a_keyed_hash_of_id_and_text(seed):
+    rows = [row(f"n{number}", f"What is {number}?") for number in range(30)]
+    contents = [f"n{number}\0What is {number}?" for number in range(30)]
+    assert draw_order(rows, seed) == [rows[place] for place in order_by_hand(contents, seed)]
+
+
+def test_rows_without_an_id_are_drawn_by_their_text():
+    rows = [row(None, f"What is {number}?") for number in range(20)]
+    assert draw_order(rows, 1) == [rows[p] for p in order_by_hand([f"None\0What is {n}?" for n in range(20)], 1)]
+
+
+def test_conversations_are_drawn_by_their_messages_whatever_the_order_of_their_keys():
+    messages = [{"role": "user", "content": f"What is {number}?"} for number in range(20)]
+    rows = [row(f"n{number}", None) for number in range(20)]
+    for one, message in zip(rows, messages, strict=True):
+        one.instance["input"] = {"messages": [dict(reversed(message.items()))]}
+    contents = [f"n{number}\0\0{[message]}" for number, message in enumerate(messages)]
+    assert draw_order(rows, 1) == [rows[place] for place in order_by_hand(contents, 1)]
+
+
+def test_the_order_of_the_file_does_not_count():
+    rows = [row(f"n{number % 3}", "the same", references=[{"output": {"text": str(number)}}]) for number in range(9)]
+    assert draw_order(rows[::-1], 1) == draw_order(rows, 1)
+    assert draw_order(rows, 1) != draw_order(rows, 2)
+    assert draw_order([], 1) == []
+
+
+# What a text shows already
+
+
+@pytest.mark.parametrize(
+    ("text", "follows"),
+    [
+        ("A. red", True),
+        ("red. A. red or red", True),  # not the first, not the last
+        ("(A) red", True),
+        ("A: red", True),
+        ("red or red", False),
+        ("B. red", False),
+        ("A. dark red", False),
+        ("A red", True),
+        ("no colour", False),
+    ],
+)
+def test_an_option_behind_its_label(text, follows):
+    assert _follows_label("red", "A", text) is follows
+
+
+# What rides along
+
+
+def test_rows_of_a_recorded_file_carry_what_is_known_and_nothing_else(tmp_path):
+    rows = [answered(one, "4") for one in split_rows(6)]
+    rows = [
+        {**one, "instance": {key: value for key, value in one["instance"].items() if key != "split"}} for one in rows
+    ]
+    evalset = load(path=write(tmp_path / "x.json", rows, {"max_train_instances": 2}))
+    extras = [(instance.split, row_extra(instance)) for instance in evalset.instances]
+    assert set().union(*(extra for _, extra in extras)) <= set(RowExtra.__annotations__)
+    assert {extra.get("only") for split, extra in extras if split == "train"} == {"live"}
+    assert sorted(str(extra.get("only")) for split, extra in extras if split != "train") == [
+        *["None"] * 4,
+        *["recorded"] * 2,
+    ]
+    places = [extra.get("position") for split, extra in extras if split != "train"]
+    assert places == [place for place, (split, _) in enumerate(extras) if split != "train"]
+    assert all("position" not in extra for split, extra in extras if split == "train")
+
+
+def test_a_chain_of_thought_that_is_not_shown_is_said(tmp_path):
+    rows = [choice(f"Which is {n}?", ["a", "b"], chain_of_thought="Look.") for n in range(3)]
+    path = write(tmp_path / "x.json", rows, {"max_train_instances": 0, "reference_prefix": "A. "})
+    found = [p for p in problems(path, method="multiple_choice_joint") if p.code == "unused-chain-of-thought"]
+    assert [(p.message, p.severity, p.location.field) for p in found] == [
+        ("not rendered by method multiple_choice_joint", "warning", "request_states[0].instance.chain_of_thought")
+    ]
+    assert not [p for p in problems(path) if p.code == "unused-chain-of-thought"]
+
+
+def test_stop_sequences_count_in_the_answers_of_rows_that_are_evaluated(tmp_path):
+    rows = [state(f"What is {n}?", "a\n\nb" if n < 3 else "b", split="train" if n < 2 else "test") for n in range(5)]
+    path = write(tmp_path / "x.json", rows, {"max_train_instances": 0, "stop_sequences": ["\n\n"]})
+    (found,) = [p for p in problems(path) if p.code == "stop-in-reference"]
+    assert found.message.startswith("1 row has ")
+    assert found.location.field == "request_states[2].instance.references"
+    all_train = [state(f"What is {n}?", "a\n\nb" if n < 3 else "b", split="train") for n in range(5)]
+    path = write(tmp_path / "y.json", all_train, {"max_train_instances": 0, "stop_sequences": ["\n\n"]})
+    (found,) = [p for p in problems(path) if p.code == "stop-in-reference"]
+    assert found.message.startswith("3 rows have ")  # where nothing tells them apart, they are evaluated

@@ -1,0 +1,98 @@
+"""What changed between two bundles: ids in their order, keys, places, attributes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from helm_ext.formats.innodata import open_bundle, pack
+from helm_ext.hub.difference import Change, Difference, SplitDifference, _find_moved, compare
+
+
+def record(record_id, expected="4", **extra):
+    return {"id": record_id, "messages": [{"role": "user", "content": "2+2?"}], "expected": expected, **extra}
+
+
+@pytest.fixture
+def difference(tmp_path):
+    def compare_records(old, new, *, old_train=(), new_train=(), old_attributes=None, new_attributes=None):
+        paths = []
+        for side, test, train, attributes in (
+            ("old", old, old_train, old_attributes),
+            ("new", new, new_train, new_attributes),
+        ):
+            folder = tmp_path / side
+            folder.mkdir()
+            for name, rows in (("test", test), ("train", train)):
+                (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            sources = {"test": folder / "test.jsonl", "train": folder / "train.jsonl"}
+            paths.append(pack(name="demo", **sources, attributes=attributes, target=folder).path)
+        with open_bundle(paths[0]) as left, open_bundle(paths[1]) as right:
+            return compare(left, right)
+
+    return compare_records
+
+
+NOTHING = SplitDifference((), (), (), ())
+
+
+def test_equal_bundles(difference):
+    found = difference(
+        [record("a"), record("b")], [record("a"), record("b")], old_attributes={"x": 1}, new_attributes={"x": 1}
+    )
+    assert found == Difference({"test": NOTHING, "train": NOTHING}, {})
+    assert not found
+
+
+def test_each_kind_of_change(difference):
+    old = [record("a"), record("b"), record("c", topic="x", n=1), record("d"), record("e")]
+    new = [record("f"), record("e"), record("b", "5"), record("c", n=True, level=1), record("d")]
+    found = difference(
+        old, new, old_train=[record("t")], new_train=[record("a")],
+        old_attributes={"same": 1, "gone": None, "type": 1}, new_attributes={"same": 1, "type": 1.5, "new": [1]},
+    )  # fmt: skip
+    changes = (Change("b", ("expected",)), Change("c", ("topic", "n", "level")))
+    assert found.splits == {
+        "test": SplitDifference(("f",), ("a",), changes, ("e",)),
+        "train": SplitDifference(("a",), ("t",), (), ()),
+    }
+    assert found.attributes == {"gone": (None, None), "type": (1, 1.5), "new": (None, [1])}
+    assert found
+
+
+def test_messages_and_the_order_of_keys(difference):
+    asked = {"role": "user", "content": "3+3?"}
+    old = [{**record("a"), "x": {"p": 1, "q": 2}}, record("b")]
+    new = [{**record("a"), "x": {"q": 2, "p": 1}}, {**record("b"), "messages": [asked]}]
+    assert difference(old, new).splits["test"] == SplitDifference((), (), (Change("b", ("messages",)),), ())
+
+
+@pytest.mark.parametrize("field", ["added", "removed", "changed", "moved"])
+def test_any_change_is_one(field):
+    values = {"added": (), "removed": (), "changed": (), "moved": ()}
+    changed = SplitDifference(**{**values, field: ("x",)})
+    assert changed
+    assert not SplitDifference(**values)
+    assert Difference({"test": NOTHING, "train": changed}, {})
+    assert Difference({"test": NOTHING, "train": NOTHING}, {"a": (1, 2)})
+    assert not Difference({"test": NOTHING, "train": NOTHING}, {})
+
+
+@pytest.mark.parametrize("places", [p for n in range(6) for p in itertools.permutations(range(n))])
+def test_the_fewest_that_moved(places):
+    moved = _find_moved(places)
+    rest = [place for index, place in enumerate(places) if index not in moved]
+    assert rest == sorted(rest)
+    assert moved == sorted(moved)
+    longest = max(
+        (
+            len(some)
+            for size in range(len(places) + 1)
+            for some in itertools.combinations(places, size)
+            if list(some) == sorted(some)
+        ),
+        default=0,
+    )
+    assert len(moved) == len(places) - longest

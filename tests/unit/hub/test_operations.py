@@ -1,0 +1,401 @@
+"""What one does with a hub in a folder: what comes back, and the exact words where it is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from helm_ext import hub
+from helm_ext.errors import DatasetSchemaError, HubError, Location, Problem
+from helm_ext.formats.innodata import pack
+from helm_ext.hub.codes import BundleCode
+from helm_ext.hub.entries import blob_path, entry_path
+from helm_ext.hub.operations import Resolved, get_root, open_version, require_hub
+from helm_ext.hub.storage import LocalStorage, RemoteStorage, open_storage
+
+
+def record(record_id, expected="4"):
+    return {"id": record_id, "messages": [{"role": "user", "content": "2+2?"}], "expected": expected}
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make(test="4", train="", name="demo", **attributes):
+        for split, answers in (("test", test), ("train", train)):
+            rows = [record(f"{split}{place}", answer) for place, answer in enumerate(answers)]
+            (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        sources = {"test": tmp_path / "test.jsonl", "train": tmp_path / "train.jsonl"}
+        return pack(name=name, **sources, attributes=attributes, target=tmp_path, replace=True).path
+
+    return make
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "hub"
+
+
+def refused(function, *arguments, **named):
+    with pytest.raises(HubError) as error:
+        function(*arguments, **named)
+    return str(error.value)
+
+
+def sha(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def test_what_an_upload_makes(make, root):
+    path = make("45", "6", severity="high")
+    made = hub.upload(path, root)
+    version = made.version
+    assert made.warnings == ()
+    assert (version.name, version.number, version.digest, version.size) == ("demo", 1, sha(path), path.stat().st_size)
+    assert (version.test_size, version.train_size, version.attributes) == (2, 1, {"severity": "high"})
+    assert (version.test_digest, version.train_digest) == (
+        sha(path.parent / "test.jsonl"),
+        sha(path.parent / "train.jsonl"),
+    )
+    assert version.uploaded.endswith("+00:00")
+    assert len(version.uploaded) == len("2026-01-02T03:04:05+00:00")
+    assert len(version.claim) == 32
+    assert hub.versions("demo", root) == [version]
+    assert hub.newest("demo", root) == version
+    assert (root / blob_path(version.digest)).read_bytes() == path.read_bytes()
+
+
+def warnings(made):
+    return [(w.message, w.hint, str(w.code), w.severity, w.location) for w in made.warnings]
+
+
+def test_what_is_like_an_earlier_version(make, root, tmp_path):
+    place = Location(str(tmp_path / "demo.zip"))
+    hub.upload(make("1", "2"), root)
+    hub.upload(make("3", "4"), root)
+    made = hub.upload(make("1", "5"), root)
+    older = "download version 2, and repeat there what was changed here"
+    assert warnings(made) == [
+        ("the test split is that of version 1, not that of the newest, 2", older, "older-content", "warning", place)
+    ]
+    made = hub.upload(make("6", "4"), root)
+    older = "download version 3, and repeat there what was changed here"
+    assert warnings(made) == [
+        ("the train split is that of version 2, not that of the newest, 3", older, "older-content", "warning", place)
+    ]
+    made = hub.upload(make("6", "4", kind="x"), root)
+    same = (
+        "the records are those of version 4; only the ZIP or the attributes differ",
+        "",
+        "same-content",
+        "warning",
+        place,
+    )
+    assert warnings(made) == [same]
+    made = hub.upload(make("1", "2", kind="y"), root)
+    older = "download version 5, and repeat there what was changed here"
+    assert warnings(made) == [
+        (
+            "the records are those of version 1; only the ZIP or the attributes differ",
+            "",
+            "same-content",
+            "warning",
+            place,
+        ),
+        ("the test split is that of version 1, not that of the newest, 5", older, "older-content", "warning", place),
+        ("the train split is that of version 1, not that of the newest, 5", older, "older-content", "warning", place),
+    ]
+    assert warnings(hub.upload(make("78"), root)) == []
+
+
+def test_a_damaged_blob_is_restored(make, root):
+    path = make()
+    version = hub.upload(path, root).version
+    (root / blob_path(version.digest)).write_bytes(b"x")
+    made = hub.upload(path, root)
+    message = "the stored ZIP of version 1 was damaged or missing; it was restored"
+    assert made.version == version
+    assert made.warnings == (Problem(message, Location(str(path)), severity="warning", code=BundleCode.RESTORED),)
+    assert (root / blob_path(version.digest)).read_bytes() == path.read_bytes()
+    assert refused(hub.upload, path, root) == (
+        f"demo: this ZIP is version 1 already (SHA-256 {version.digest[:12]}, uploaded {version.uploaded}); "
+        "nothing was changed"
+    )
+
+
+def test_a_bundle_that_breaks_a_rule_is_not_uploaded(make, root, tmp_path):
+    path = make()
+    other = tmp_path / "other.zip"
+    path.rename(other)
+    with pytest.raises(Exception, match='the file is named "other.zip"'):
+        hub.upload(other, root)
+    assert not root.exists()
+
+
+def test_which_version_is_meant(make, root):
+    digests = [hub.upload(make(answer), root).version.digest for answer in "123"]
+    newest = Resolved("demo", 3, digests[2], 3)
+    assert hub.resolve("demo", None, root) == newest
+    for asked in (2, "2", "v2", digests[1], digests[1][:8], f"sha256:{digests[1].upper()}"):
+        assert hub.resolve("demo", asked, root) == Resolved("demo", 2, digests[1], 3)
+    assert newest.notice == ""
+    assert Resolved("demo", 2, "", 3).notice == "demo is frozen to version 2; version 3 is the newest"
+    assert refused(hub.resolve, "demo", 4, root) == "demo: no version 4\n  hint: versions 1 to 3 exist"
+    assert refused(hub.resolve, "demo", 0, root) == "demo: no version 0\n  hint: versions 1 to 3 exist"
+    hint = "a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)"
+    for asked, shown in (("newest", '"newest"'), ("abcdef", '"abcdef"'), (True, "true"), (1.5, "1.5"), ("-1", '"-1"')):
+        assert refused(hub.resolve, "demo", asked, root) == f"demo: not a version: {shown}\n  hint: {hint}"
+    absent = "0" * 64 if not digests[0].startswith("0") else "f" * 64
+    assert refused(hub.resolve, "demo", absent, root) == f"demo: no version has a SHA-256 that starts with {absent}"
+
+
+def test_a_digest_that_two_versions_begin_with(make, root):
+    for answer in "12":
+        hub.upload(make(answer), root)
+    for number in (1, 2):
+        path = root / entry_path("demo", number)
+        stated = json.loads(path.read_text())
+        path.write_text(json.dumps({**stated, "digest": "abcdef0123" + stated["digest"][10:]}))
+    found = refused(hub.resolve, "demo", "abcdef01", root)
+    assert found == "demo: versions 1, 2 have a SHA-256 that starts with abcdef01"
+
+
+def test_a_version_that_cannot_be_opened(make, root):
+    version = hub.upload(make(), root).version
+    resolved = hub.resolve("demo", 1, root)
+    blob = root / blob_path(version.digest)
+    hint = "upload the same ZIP again, which restores it, or restore the file from a backup"
+    whole = blob.read_bytes()
+    with open_version(resolved, root) as bundle:
+        assert (bundle.path, bundle.digest) == ("demo@1", version.digest)
+    blob.write_bytes(whole + b"x")
+    assert refused(lambda: open_version(resolved, root).__enter__()) == (
+        f"demo@1: the bundle {root}/{blob_path(version.digest)} is damaged: its SHA-256 is not "
+        f"{version.digest[:12]}…\n  hint: {hint}"
+    )
+    blob.unlink()
+    assert refused(lambda: open_version(resolved, root).__enter__()) == (
+        f"demo@1: the bundle {root}/{blob_path(version.digest)} is missing\n  hint: {hint}"
+    )
+    blob.mkdir()
+    assert refused(lambda: open_version(resolved, root).__enter__()) == f"{blob}: this is no regular file"
+
+
+def test_downloads(make, root, tmp_path):
+    path = make()
+    hub.upload(path, root)
+    target = tmp_path / "out"
+    assert refused(hub.download, "demo", None, root, target) == f"{target}: no such folder"
+    target.mkdir()
+    resolved = hub.resolve("demo", 1, root)
+    assert hub.download("demo", None, root, target) == (target / "demo.zip", resolved)
+    assert (target / "demo.zip").read_bytes() == path.read_bytes()
+    assert hub.download("demo", 1, root, target) == (target / "demo.zip", resolved)
+    (target / "demo.zip").write_bytes(b"x")
+    assert refused(hub.download, "demo", None, root, target) == (
+        f"{target}/demo.zip: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
+    )
+    hub.download("demo", None, root, target, replace=True)
+    assert (target / "demo.zip").read_bytes() == path.read_bytes()
+
+
+def test_where_the_hub_is(monkeypatch, tmp_path):
+    monkeypatch.delenv("HELM_EXT_HUB", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert get_root() == str(tmp_path / "helm-ext/hub")
+    monkeypatch.setenv("HELM_EXT_HUB", "")
+    assert get_root() == str(tmp_path / "helm-ext/hub")
+    monkeypatch.setenv("HELM_EXT_HUB", "s3://x/y")
+    assert get_root() == "s3://x/y"
+    assert get_root(tmp_path / "a") == str(tmp_path / "a")
+    hint = "a folder or an fsspec URL; without any, HELM_EXT_HUB is taken"
+    assert refused(get_root, "") == f"the hub's place is empty\n  hint: {hint}"
+
+
+def test_no_hub(root):
+    hint = "the first upload makes it; --hub and HELM_EXT_HUB name others"
+    assert refused(require_hub, root) == f"no hub at {root}\n  hint: {hint}"
+    assert hub.names(root) == []
+    root.mkdir()
+    require_hub(root)
+
+
+def test_differences(make, root):
+    hub.upload(make("1", kind="a"), root)
+    hub.upload(make("2", kind="b"), root)
+    found = hub.diff("demo", 1, 2, root)
+    assert [change.id for change in found.splits["test"].changed] == ["test0"]
+    assert found.attributes == {"kind": ("a", "b")}
+    assert hub.diff("demo", 2, 1, root).attributes == {"kind": ("b", "a")}
+
+
+def test_loading_says_which_is_the_newest(make, root):
+    hub.upload(make("1"), root)
+    hub.upload(make("2"), root)
+    with pytest.warns(UserWarning, match="^demo is frozen to version 1; version 2 is the newest$"):
+        old = hub.load("demo", 1, root)
+    assert old["test"][0]["expected"] == "1"
+    assert hub.load("demo", hub=root)["test"][0]["expected"] == "2"
+
+
+# Verifying
+
+
+def verified(*arguments):
+    return [(str(p).partition("\n")[0], str(p.code), p.severity) for p in hub.verify(*arguments)]
+
+
+def test_a_sound_hub(make, root):
+    hub.upload(make(), root)
+    hub.upload(make(name="other"), root)
+    assert verified("demo", root) == verified(None, root) == []
+    assert refused(hub.verify, "zzzz", root).startswith('no dataset "zzzz"')
+    assert refused(hub.verify, None, root.parent / "none").startswith("no hub at ")
+
+
+def test_what_verifying_finds(make, root):
+    versions = [hub.upload(make(answer), root).version for answer in "1234"]
+    (root / entry_path("demo", 1)).unlink()
+    (root / blob_path(versions[1].digest)).unlink()
+    path = root / entry_path("demo", 3)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "train_size": 7}))
+    (root / blob_path(versions[3].digest)).write_bytes(b"x")
+    hub.upload(make(name="other"), root)
+    (root / entry_path("other", 1)).write_text("{}")
+    found = hub.verify(hub=root)
+    assert [(str(p.location), str(p.code)) for p in found] == [
+        ("demo@1", "damaged-entry"),
+        ("demo@2", "damaged-bundle"),
+        ("demo@3", "damaged-entry"),
+        ("demo@4", "damaged-bundle"),
+        ("other@1", "damaged-entry"),
+    ]
+    assert [p.message.partition("\n")[0] for p in found] == [
+        f"{root}/{entry_path('demo', 1)}: missing",
+        f"the bundle {root}/{blob_path(versions[1].digest)} is missing",
+        f"{entry_path('demo', 3)} and the bundle's meta.json differ",
+        f"the bundle {root}/{blob_path(versions[3].digest)} is damaged: its SHA-256 is not {versions[3].digest[:12]}…",
+        f"{root}/{entry_path('other', 1)}: damaged entry; restore it from a backup",
+    ]
+
+
+# Storage
+
+
+def test_a_folder(tmp_path):
+    storage = LocalStorage(tmp_path / "hub")
+    assert (storage.root, storage.path) == (str(tmp_path / "hub"), tmp_path / "hub")
+    assert not storage.exists()
+    assert storage.list_names("a") == []
+    storage.create("a/b/x.json", b"1")
+    storage.create("a/b/y.json", b"2")
+    assert storage.exists()
+    assert storage.list_names("a/b") == ["x.json", "y.json"]
+    assert storage.read("a/b/x.json") == b"1"
+    with pytest.raises(FileExistsError):
+        storage.create("a/b/x.json", b"3")
+    assert storage.read("a/b/x.json") == b"1"
+    with pytest.raises(FileNotFoundError):
+        storage.read("a/b/z.json")
+    (tmp_path / "hub/a/b/z.part").write_bytes(b"")
+    assert storage.list_names("a/b") == ["x.json", "y.json"]
+    assert refused(storage.read, "a/b") == f"{tmp_path}/hub/a/b: cannot be read: Is a directory"
+    assert refused(storage.create, "a/b/x.json/y", b"") == (
+        f"{tmp_path}/hub/a/b/x.json/y: cannot be written: not a folder; nothing was changed"
+    )
+    assert refused(LocalStorage(tmp_path / "hub/a/b/x.json").exists) == (
+        f"{tmp_path}/hub/a/b/x.json: this is no folder, so no hub"
+    )
+
+
+@pytest.mark.parametrize("kind", ["local", "memory"])
+def test_blobs(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place = tmp_path / "hub" if kind == "local" else f"memory://{tmp_path.name}"
+    storage = open_storage(place)
+    source = tmp_path / "source"
+    source.write_bytes(b"whole")
+    digest = sha(source)
+    assert storage.put("blobs/x", source, digest) is (kind == "local")
+    assert storage.put("blobs/x", source, digest) is False
+    assert storage.fetch("blobs/x", digest, cached=True).read_bytes() == b"whole"
+    assert storage.fetch("blobs/x", digest, cached=False).read_bytes() == b"whole"
+    with pytest.raises(FileNotFoundError):
+        storage.fetch("blobs/y", "0" * 64, cached=True)
+    assert refused(storage.put, "blobs/z", source, "0" * 64) == (
+        f"{source}: changed while it was uploaded; nothing was changed"
+    )
+    assert storage.list_names("blobs") == ["x"]
+
+
+def test_a_store(tmp_path):
+    place = f"memory://{tmp_path.name}-store/"
+    storage = open_storage(place)
+    assert isinstance(storage, RemoteStorage)
+    assert storage.root == place
+    assert not storage.path.endswith("/")
+    assert not storage.exists()
+    assert storage.list_names("a") == []
+    storage.create("a/x.json", b"1")
+    storage.create("a/y.part", b"1")
+    assert storage.exists()
+    assert storage.list_names("a") == ["x.json"]
+    assert storage.read("a/x.json") == b"1"
+    with pytest.raises(FileExistsError):
+        storage.create("a/x.json", b"2")
+    with pytest.raises(FileNotFoundError):
+        storage.read("a/z.json")
+
+
+class LikeS3(MemoryFileSystem):
+    """A memory file system under the name of a store whose server refuses to overwrite."""
+
+    protocol = ("s3", "s3a")
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+
+
+def test_a_store_whose_server_keeps_the_promise():
+    storage = RemoteStorage("s3://bucket/hub/", LikeS3(), "/bucket/hub/")
+    assert (storage.path, storage.protocols) == ("/bucket/hub", {"s3", "s3a"})
+    storage.create("x", b"1")
+    with pytest.raises(FileExistsError):
+        storage.create("x", b"2")
+    assert storage.read("x") == b"1"
+    assert RemoteStorage("m", MemoryFileSystem(), "").protocols == {"memory"}
+
+
+def test_a_hub_that_is_a_file_cannot_be_listed(tmp_path):
+    (tmp_path / "hub").write_bytes(b"")
+    found = refused(LocalStorage(tmp_path / "hub").list_names, "datasets")
+    assert found == f"{tmp_path}/hub/datasets: cannot be listed: Not a directory"
+
+
+def test_a_store_without_the_promise(tmp_path):
+    storage = open_storage("https://example.invalid/hub")
+    assert refused(storage.create, "x", b"") == (
+        "https://example.invalid/hub: uploads need a store that can create an object only if there is none, and "
+        "https is not known to; nothing was changed\n  hint: use a local folder, or one of gcs, gs, memory, s3, s3a"
+    )
+
+
+def test_places(tmp_path):
+    assert open_storage(f"file://{tmp_path}/hub").root == f"{tmp_path}/hub"
+    assert open_storage(tmp_path / "hub").root == f"{tmp_path}/hub"
+    assert open_storage("~/hub").root == str(Path.home() / "hub")
+    assert refused(open_storage, "a\0b") == '"a\\u0000b": a null character is in no path'
+    found = refused(open_storage, "~nobody-here/hub")
+    assert found.startswith("~nobody-here/hub: ")
+    assert found.endswith("\n  hint: ./~nobody-here/hub is a folder of that name")
+    assert refused(open_storage, "nothing://x").startswith("nothing://x: cannot be opened: ")
+
+
+def test_problems_of_an_upload_come_first(make, root, tmp_path):
+    (tmp_path / "test.jsonl").write_text("{}\n")
+    with pytest.raises(DatasetSchemaError):
+        pack(name="demo", test=tmp_path / "test.jsonl", target=tmp_path)
+    assert not root.exists()

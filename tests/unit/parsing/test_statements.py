@@ -1,0 +1,132 @@
+"""What a completion states, how much each statement weighs, and what it denies (`Rank` says which weighs more)."""
+
+from __future__ import annotations
+
+import pytest
+
+from helm_ext.parsing import read_label
+from helm_ext.parsing.mentions import Mentions
+from helm_ext.parsing.options import Options
+from helm_ext.parsing.spelling import get_label_set, simplify
+from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections, read_sentence
+
+LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
+MODAL, PLAIN, STATED, CONCLUDED, CORRECTED = Rank.SUGGESTED, Rank.DECLARED, Rank.STATED, Rank.CONCLUDED, Rank.CORRECTED
+
+
+def mentions(text, labels=LABELS):
+    return Mentions(Options(get_label_set(tuple(labels)), labels), simplify(text))
+
+
+def states(text):
+    """Rank and labels of each statement, "-" before the labels of one that denies."""
+    return [(s.rank, ("-" if s.is_denied else "") + "".join(sorted(s.named))) for s in find_statements(mentions(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # What introduces an answer
+        ("The answer is B.", [(STATED, "B")]),
+        ("the answer is kolpus", [(STATED, "B")]),
+        ("Answer: B", [(STATED, "B")]),
+        ("I choose B.", [(STATED, "B")]),
+        ("Correct: B", [(STATED, "B")]),
+        ('{"answer": "B"}', [(STATED, "B")]),
+        ("答案是B", [(STATED, "B")]),
+        ("Respuesta: B", [(STATED, "B")]),
+        ("It is B.", [(PLAIN, "B")]),
+        ("It's kolpus.", [(PLAIN, "B")]),
+        ("So B.", [(CONCLUDED, "B")]),
+        ("So the answer is B.", [(CONCLUDED, "B")]),
+        ("Therefore, the answer is B.", [(CONCLUDED, "B")]),
+        ("That leaves B.", [(CONCLUDED, "B")]),
+        ("Final answer: B", [(CORRECTED, "B")]),
+        ("\\boxed{B}", [(CORRECTED, "B")]),
+        ("The answer would be B.", [(MODAL, "B")]),
+        ("The answer is A and C.", [(STATED, "AC")]),
+        ("The answer is A or C.", [(STATED, "")]),
+        ("The answer is AC.", [(STATED, "AC")]),
+        ("The answer is the city of kolpus.", [(STATED, "B")]),
+        # What declares one
+        ("B is correct.", [(PLAIN, "B")]),
+        ("A and C are correct.", [(PLAIN, "AC")]),
+        ("kolpus is the right answer.", [(PLAIN, "B")]),
+        ("B would be correct.", [(MODAL, "B")]),
+        ("Only B fits.", [(PLAIN, "B")]),
+        ("Only B has four legs.", [(PLAIN, "B")]),
+        ("Not A, B.", [(STATED, "B")]),
+        # What denies
+        ("A is not correct.", [(PLAIN, "-A")]),
+        ("A is wrong.", [(PLAIN, "-A")]),
+        ("A and B are incorrect.", [(PLAIN, "-AB")]),
+        ("The answer is not A.", [(PLAIN, "-A")]),
+        ("It is not A but B.", [(STATED, "B")]),
+        # What states nothing
+        ("Is it B?", []),
+        ("The answer is B?", [(STATED, "-")]),
+        ("If it rains, the answer is B.", [(STATED, "-")]),
+        ("I do not think the answer is B.", [(STATED, "-")]),
+        ("Banswer: B", []),
+        ("The answers vary.", []),
+        ("nothing", []),
+        ("", []),
+    ],
+)
+def test_statements(text, expected):
+    assert states(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("The answer is A. Sorry, I meant B.", "B"),
+        ("The answer is A. Wait, it is B.", "B"),
+        ("The answer is A. No, the answer is B.", "B"),
+        ("The answer is A. So the answer is B.", "B"),
+        ("So the answer is A. The answer is B.", None),  # it weighs less, and says something else
+        ("The answer is A. The answer is B.", None),
+        ("It is A. The answer is B.", "B"),
+        ("The answer is B. A would be right in June.", "B"),
+        ("A would be right.", "A"),
+        ("The answer is A. Final answer: B", "B"),
+        ("The answer is A. A is wrong.", None),
+        ("The answer is A. B is wrong.", "A"),
+        ("A is wrong. The answer is A.", "A"),
+        ("Sorry, I cannot tell A from B. The answer is C.", "C"),
+        ("I apologize, I should not have said B.", None),
+        ("I apologize for the earlier answer A. It is B.", "B"),
+    ],
+)
+def test_which_statement_wins(text, label):
+    assert read_label(text, LABELS) == label
+
+
+def test_what_stands_between_two_makes_the_second_a_correction():
+    text = "It is A. Wait, it is B, it is C"
+    first, second = Statement(0, 7, PLAIN, frozenset("A")), Statement(15, 22, PLAIN, frozenset("B"))
+    inside, third = Statement(18, 20, STATED, frozenset("D")), Statement(24, 31, PLAIN, frozenset("C"))
+    assert raise_corrections(text, [first, second, inside, third]) == [first, second._replace(rank=CORRECTED), third]
+    denied = first._replace(is_denied=True, end=20)
+    assert raise_corrections(text, [denied, second]) == [denied, second]  # what denies may hold another one
+    assert raise_corrections(text, []) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The capital of France is kolpus.", "B"),
+        ("It lies north. The capital is kolpus.", "B"),
+        ("The capital is kolpus. It lies north.", "B"),
+        ("The capital is not kolpus.", None),
+        ("Is the capital kolpus?", None),
+        ("The capital is kolpus, and wemtin is a town.", None),
+        ("zormun is the capital.", "A"),
+        ("zormun is not the capital.", None),
+        ("He was born in kolpus.", "B"),
+        ("Nothing of it.", None),
+    ],
+)
+def test_a_sentence_about_an_option(text, expected):
+    found = read_sentence(mentions(text))
+    assert ("".join(sorted(found)) if found else None) == expected
