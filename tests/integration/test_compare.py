@@ -119,3 +119,35 @@ def test_how_many_rows_are_needed(suite):
     for wrong in (("0.1",), ("0.1", "--base-rate", "0.5", "--discordant", "0.2"), ("0.3", "--discordant", "0.2")):
         with pytest.raises(RunEntryError):
             run("plan", *wrong)
+
+
+def test_rows_of_the_split_that_leaderboards_show_are_compared(tmp_path):
+    for model in ("one", "two"):
+        write(tmp_path / f"{model}.json", lambda n: n >= 30)
+        state = json.loads((tmp_path / f"{model}.json").read_text())
+        for n, row in enumerate(state["request_states"]):
+            row["instance"]["split"] = "valid" if n < 30 else "test"
+        (tmp_path / f"{model}.json").write_text(json.dumps(state))
+        assert run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out").exit_code == 0
+    done = run("compare", tmp_path / "out", "--json")
+    (whole,) = lines(done)
+    assert (whole["rows"], whole["mean_a"], whole["difference"]) == (30, 1.0, 0.0)
+    assert whole["detectable"] is None  # no row differs
+    assert "30 rows of other splits than test left out" in done.stderr
+
+
+def test_a_score_of_all_rows_together_is_not_compared(tmp_path):
+    write(tmp_path / "one.json", lambda n: n > 9)
+    state = json.loads((tmp_path / "one.json").read_text())
+    (tmp_path / "one.json").write_text(
+        json.dumps(
+            {
+                **state,
+                "adapter_spec": {**state["adapter_spec"], "output_format": "list"},
+                "scoring": {"metrics": ["list_micro_f1"]},
+            }
+        )
+    )
+    assert run("score", tmp_path / "one.json", "--model", "one", "-o", tmp_path / "out").exit_code == 0
+    with pytest.raises(RunEntryError, match="list_micro_f1 is a score of all rows together"):
+        run("compare", tmp_path / "out")

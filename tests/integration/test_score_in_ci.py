@@ -84,3 +84,45 @@ def test_a_single_wrong_file_is_its_error(folder):
 
 def test_warnings_can_be_errors(folder):
     assert score("outputs/one.json", "--model", "m", "--warnings-as-errors").exit_code == 1
+
+
+def test_means_count_the_rows_that_they_are_of(folder):
+    """Of two splits the leaderboard shows `test`: 10 of 20 rows, 5 of each level; a cap leaves fewer."""
+    write(folder / "splits.json", 5)
+    state = json.loads((folder / "splits.json").read_text())
+    rows = state["request_states"]
+    for n, row in enumerate(rows):
+        row["instance"] |= {"split": "valid" if n < 4 else "test", "level": "ab"[n % 2]}
+    (folder / "splits.json").write_text(json.dumps(state))
+    found = json.loads(score("splits.json", "--model", "m", "--json", "--arg", "by=level").stdout)
+    main = found["metrics"]["normalized_exact_match"]
+    assert (found["counts"]["read"], main["count"], main["mean"]) == (10, 6, pytest.approx(5 / 6))
+    assert found["metrics"]["normalized_exact_match@level=a"]["count"] == 3
+    capped = score("outputs/one.json", "--model", "m", "--json", "--arg", "max_eval_instances=4")
+    assert json.loads(capped.stdout)["metrics"]["normalized_exact_match"]["count"] == 4
+
+
+def test_a_run_is_one_line_whatever_a_name_holds(folder):
+    state = json.loads((folder / "outputs/one.json").read_text())
+    (folder / "named.json").write_text(json.dumps({**state, "name": "a\u2028b\u0085c"}))
+    done = score("named.json", "--model", "m", "--json")
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["dataset"] == "a\u2028b\u0085c"
+
+
+def test_a_least_value_says_nothing_where_lower_is_better(folder):
+    write(folder / "numbers.json", 0)
+    text = (folder / "numbers.json").read_text().replace("yes", "7")
+    (folder / "numbers.json").write_text(text)
+    done = score(
+        "numbers.json", "--model", "m", "--arg", "main_metric=absolute_value_difference", "--fail-under", "main=0"
+    )
+    assert done.exit_code == 1
+    assert "a lower absolute_value_difference is better" in done.stderr
+
+
+def test_what_helm_cannot_load_stops_one_file_only(folder):
+    """A package of HELM's that is not there, or a file that is not on the network."""
+    done = score("outputs", "--model", "m", "--arg", "data_augmentation=canonical", "--json")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.count("cannot be run") == 2

@@ -1,7 +1,8 @@
 """A finished run as what comparisons and intervals are made of: one score a row, and what the row belongs to.
 
 A row is an instance without perturbations; the mean over trials is its score, so that trials count once. Rows that were
-left out have none, and are counted.
+left out have none, and are counted. As on HELM's leaderboards, the rows are those of one split: `test` where a run has
+rows of several.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from helm_ext.analysis.scores import describe_scores, find_scores
-from helm_ext.errors import DatasetIntegrityError, RunEntryError, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
@@ -55,19 +56,34 @@ class RunScores:
     lower_is_better: bool
     key: str | None = None
     """The key that names what a row belongs to."""
+    split: str | None = None
+    """The split that counts; None for whatever there is."""
     rows: dict[str, ScoredRow] = field(default_factory=dict)
     """By instance id."""
     without: set[str] = field(default_factory=set)
     """Ids of rows without a score."""
+    elsewhere: set[str] = field(default_factory=set)
+    """Ids of rows of other splits."""
 
     @property
     def left_out(self) -> int:
         """The number of rows without a score."""
         return len(self.without - self.rows.keys())
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the rows that are not among these."""
+        if not self.elsewhere:
+            return []
+        rows = count(len(self.elsewhere), "row")
+        return [f"{self.run.name}: {rows} of other splits than {self.split} left out, as on HELM's leaderboards"]
+
     def see(self, row: Prediction) -> bool:
-        """Take a row of the run. Returns whether it counts: perturbed copies and demonstrations do not."""
+        """Take a row. Returns whether it counts: perturbed copies, demonstrations and other splits do not."""
         if row.perturbation or row.split == "train":
+            return False
+        if self.split is not None and row.split != self.split:
+            self.elsewhere.add(row.instance_id)
             return False
         score = row.scores.get(self.metric)
         if score is None:
@@ -105,10 +121,25 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     """
     name = metric or find_main_metric(run)
     if name not in run.row_stats.names:
+        if any(stat["name"]["name"] == name for stat in run.stats):
+            raise RunEntryError(
+                f"{run.folder}: {name} is a score of all rows together, no row has one\n"
+                f"  hint: --metric NAME; it has {', '.join(find_scores(run.row_stats.names))}"
+            )
         hint = did_you_mean(name, run.row_stats.names) or f"it has {', '.join(find_scores(run.row_stats.names))}"
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
     lower = bool(describe_scores(run.run_spec, [name])[name].lower_is_better)
-    return RunScores(run, _model(run), _dataset(run), run.scenario_name, name, lower_is_better=lower, key=cluster)
+    return RunScores(
+        run, _model(run), _dataset(run), run.scenario_name, name,
+        lower_is_better=lower, key=cluster, split=_find_split(run),
+    )  # fmt: skip
+
+
+def _find_split(run: RunFiles) -> str | None:
+    """Return the split that leaderboards show: our scenarios name it, of HELM's own it is nearly always `test`."""
+    if run.is_ours:
+        return str((run.run_spec["scenario_spec"].get("args") or {}).get("main_split", "test"))
+    return "test" if any(name.get("split") == "test" for name in run.row_stats.kinds.values()) else None
 
 
 def read_scores(run: RunFiles, metric: str | None = None, cluster: str | None = None) -> RunScores:

@@ -69,12 +69,12 @@ def compare(
     for run in scores:
         if run.left_out:
             typer.echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
-    for note in notes:
+    for note in [*(note for run in scores for note in run.notes), *notes]:
         typer.echo(f"note: {note}", err=True)
     if as_json:
         for index, result in enumerate(results):
             shown = [vars_of(flip) for flip in flips.get(index, [])]
-            typer.echo(json.dumps({**result.to_json(), "flipped": shown}, ensure_ascii=False))
+            typer.echo(json.dumps({**result.to_json(), "flipped": shown}))  # ASCII: no character in it ends a line
     else:
         _print(results, flips)
     worse = [one for one in results if not one.slice and fail_if_worse is not None and one.gain < -fail_if_worse]

@@ -75,7 +75,7 @@ class FileFacts:
     counts: Mapping[str, int]
     """What was counted while the file was read."""
     groups: Mapping[str, int]
-    """How many rows are scored of each `ATTRIBUTE=VALUE`."""
+    """How many rows of the main split are scored of each `ATTRIBUTE=VALUE`."""
 
 
 def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
@@ -94,6 +94,8 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     if not rows["too_long"]:
         del rows["too_long"]
     read = sum(rows.values())
+    # Rows of all splits are counted, those of the main one are what the means are of.
+    scored = round(stats["num_instances"]["mean"]) if "num_instances" in stats else 0
     others = {name: number for name, number in file.counts.items() if name not in ("rows", "train", "eval", "recorded")}
     if "unmapped" in stats:
         others["unmapped"] = round(stats["unmapped"]["mean"] * stats["unmapped"]["count"])
@@ -109,7 +111,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "metrics": {
             name: {
                 "mean": stats[name]["mean"],
-                "count": file.groups.get(name.partition("@")[2], rows["scored"]),
+                "count": file.groups.get(name.partition("@")[2], scored),
                 **{word: stats[end]["mean"] for word, end in _ends(name) if end in stats},
             }
             for name in asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from helm_ext.formats import files_in
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
+    from helm.benchmark.scenarios.scenario import Instance
 
     from helm_ext.formats import Format
 
@@ -109,7 +111,7 @@ def score(
             typer.echo(said, err=True)
         failures += len(below) + (len(warnings) if strict else 0)
         if as_json:
-            typer.echo(json.dumps(to_json(run_spec, folder, facts), ensure_ascii=False))
+            typer.echo(json.dumps(to_json(run_spec, folder, facts)))  # ASCII: no character in it ends a line
         else:
             console.print(make_table(run_spec, folder, show_all=show_all))
         typer.echo(f"written to {folder}", err=as_json)
@@ -176,24 +178,35 @@ def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
             least[name] = float(value)
         except ValueError:
             name = ""
-        if not name:
+        if not name or math.isnan(least[name]):
             raise RunEntryError(f"--fail-under {one}: expected METRIC=NUMBER, for example main=0.8")
     return least
 
 
 def find_below(run_spec: RunSpec, folder: Path, least: Mapping[str, float]) -> list[str]:
-    """Return in words which metrics of a run are below their least value. A metric that no row has is below any."""
+    """Return in words which metrics of a run are below their least value.
+
+    A metric that no row has is below any, and so is one of which a lower value is better: a least value says nothing.
+    """
     if not least:
         return []
+    from helm_ext.analysis.scores import describe_scores
+
     stats = read_stats(run_spec, folder)
     main = str(run_spec.scenario_spec.args["main_metric"])
+    named = {given: main if given == "main" else given for given in least}
+    facts = describe_scores(json.loads((folder / "run_spec.json").read_bytes()), named.values())
     below = []
     for given, value in least.items():
-        name = main if given == "main" else given
+        name = named[given]
         if name not in stats:
             near = did_you_mean(name, stats)
             below.append(f"below: {run_spec.name}: no row has a value for {name}" + (f": {near}" if near else ""))
-        elif stats[name]["mean"] < value:
+        elif facts[name].lower_is_better:
+            below.append(
+                f"below: {run_spec.name}: a lower {name} is better, so --fail-under {given} says nothing of it"
+            )
+        elif not stats[name]["mean"] >= value:
             below.append(f"below: {run_spec.name}: {name} is {stats[name]['mean']:.4g}, less than {value:g}")
     return below
 
@@ -227,7 +240,6 @@ def find_facts(run_spec: RunSpec) -> FileFacts:
     """
     from helm.common.object_spec import create_object
 
-    from helm_ext.evalset import row_extra
     from helm_ext.formats import planned
 
     key = create_object(run_spec.scenario_spec).key()
@@ -239,10 +251,26 @@ def find_facts(run_spec: RunSpec) -> FileFacts:
     shown = said[:_SHOWN_WARNINGS] + (
         [f"warning: ... and {more} more: helm-ext validate shows all"] if more > 0 else []
     )
-    extras = [row_extra(i) for i in evalset.instances if i.split != "train"] if evalset.attributes else []
-    scored = [extra for extra in extras if extra.get("recorded", {}).get("status") == "ok"]
-    groups = Counter(f"{name}={value}" for extra in scored for name, value in extra.get("attributes", {}).items())
-    return FileFacts(evalset.name, tuple(shown), evalset.counts, groups)
+    return FileFacts(evalset.name, tuple(shown), evalset.counts, _count_groups(run_spec, evalset.instances))
+
+
+def _count_groups(run_spec: RunSpec, instances: Sequence[Instance]) -> Mapping[str, int]:
+    """Return how many rows of the main split will be scored of each `ATTRIBUTE=VALUE`."""
+    from helm.benchmark.runner import downsample_eval_instances
+    from helm.benchmark.scenarios.scenario import EVAL_SPLITS
+
+    from helm_ext.evalset import row_extra
+    from helm_ext.scoring.breakdown import attributes_of
+
+    split, adapter_spec = run_spec.scenario_spec.args.get("main_split", "test"), run_spec.adapter_spec
+    if adapter_spec.max_eval_instances is not None:
+        splits = adapter_spec.eval_splits or EVAL_SPLITS
+        instances = downsample_eval_instances(list(instances), adapter_spec.max_eval_instances, splits)
+    groups: Counter[str] = Counter()
+    for instance in instances:
+        if instance.split == split and row_extra(instance).get("recorded", {}).get("status") == "ok":
+            groups.update(f"{name}={value}" for name, value in attributes_of(instance).items())
+    return groups
 
 
 def deployment_of(model: str) -> dict[str, str]:
@@ -274,6 +302,7 @@ def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> P
     from helm.benchmark.runner import set_benchmark_output_path
     from helm.common.authentication import Authentication
     from helm.common.object_spec import get_class_by_name
+    from helm.common.optional_dependencies import OptionalDependencyNotInstalled
 
     set_benchmark_output_path(str(output_path))
     try:
@@ -291,5 +320,9 @@ def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> P
             skip_completed_runs=False,
             exit_on_error=True,
         )
-    runner.run_one(run_spec)
+    try:
+        runner.run_one(run_spec)
+    except (OptionalDependencyNotInstalled, OSError) as error:  # a package, or a file from the network, is not there
+        said = str(error) or type(error).__name__
+        raise HelmExtError(f"{run_spec.name}: cannot be run: {said}") from error
     return output_path / "runs" / suite / run_spec.name

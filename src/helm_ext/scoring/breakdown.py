@@ -24,7 +24,7 @@ from helm.benchmark.scenarios.scenario import Instance
 from helm_ext.evalset import row_extra
 from helm_ext.evalset.copying import copy_with
 
-__all__ = ["SUB_SPLIT", "break_down", "describe_breakdown", "without_sub_splits"]
+__all__ = ["SUB_SPLIT", "attributes_of", "break_down", "describe_breakdown", "without_sub_splits"]
 
 
 SUB_SPLIT = "sub_split"
@@ -54,7 +54,7 @@ def break_down(
     """Return the main metric's mean over the rows of each attribute value: per trial, then over trials, as HELM."""
     if not attributes:
         return []
-    own = {(i.id, i.perturbation): _attributes_of(i) for i in instances}
+    own = {(i.id, i.perturbation): attributes_of(i) for i in instances}
     trials: dict[int, dict[MetricName, Stat]] = {}
     for row in rows:
         stats = trials.setdefault(row.train_trial_index, {})
@@ -91,7 +91,7 @@ def describe_breakdown(
     ]
 
 
-def _attributes_of(instance: Instance) -> dict[str, str]:
+def attributes_of(instance: Instance) -> dict[str, str]:
     attributes = row_extra(instance).get("attributes", {})
     return attributes if instance.sub_split is None else {SUB_SPLIT: instance.sub_split, **attributes}
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +28,14 @@ _SHOWN_NAME = 32
 
 def draw_intervals(rows: Sequence[tuple[str, Interval]], title: str, metric: str) -> str:
     """Draw means with their 95 % intervals, one line each, the first at the top. Returns an `<svg>` element."""
-    figure, axes = _start(len(rows) * 0.34 + 0.7)
+    with _style():
+        figure, axes = _start(len(rows) * 0.34 + 0.7)
+        _draw_lines(axes, rows, metric)
+    said = "; ".join(f"{name} {interval.mean:.3f}" for name, interval in rows[:20])
+    return _finish(figure, f"{title}: {said}")
+
+
+def _draw_lines(axes: Axes, rows: Sequence[tuple[str, Interval]], metric: str) -> None:
     for place, (_, interval) in enumerate(rows):
         low, high = max(interval.low, _floor(rows)), min(interval.high, _ceiling(rows))
         axes.plot([low, high], [place, place], color=_ACCENT, linewidth=2)
@@ -35,13 +44,17 @@ def draw_intervals(rows: Sequence[tuple[str, Interval]], title: str, metric: str
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(_floor(rows), _ceiling(rows))
     axes.set_xlabel(metric)
-    said = "; ".join(f"{name} {interval.mean:.3f}" for name, interval in rows[:20])
-    return _finish(figure, f"{title}: {said}")
 
 
 def draw_calibration(bins: Sequence[Bin], title: str) -> str:
     """Draw how often answers of a probability are right, against the diagonal. Returns an `<svg>` element."""
-    figure, axes = _start(3.0, width=3.2)
+    with _style():
+        figure, axes = _start(3.0, width=3.2)
+        _draw_bins(axes, bins)
+    return _finish(figure, title)
+
+
+def _draw_bins(axes: Axes, bins: Sequence[Bin]) -> None:
     there = [one for one in bins if one.count]
     axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=1)
     axes.plot(
@@ -53,22 +66,26 @@ def draw_calibration(bins: Sequence[Bin], title: str) -> str:
     axes.set_ylim(0, 1)
     axes.set_xlabel("probability of the answer")
     axes.set_ylabel("share that is right")
-    return _finish(figure, title)
+
+
+def _style() -> AbstractContextManager[None]:
+    """Return the settings that all parts of a figure are made with. Text stays text, also "$", TeX to matplotlib."""
+    import matplotlib as mpl
+
+    return mpl.rc_context({"font.size": 9, "axes.edgecolor": _FAINT, "text.color": _INK, "axes.labelcolor": _INK,
+                           "xtick.color": _INK, "ytick.color": _INK, "axes.spines.top": False,
+                           "axes.spines.right": False, "text.parse_math": False})  # fmt: skip
 
 
 def _start(height: float, width: float = 6.4) -> tuple[Figure, Axes]:
-    import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with mpl.rc_context({"font.size": 9, "axes.edgecolor": _FAINT, "text.color": _INK, "axes.labelcolor": _INK,
-                         "xtick.color": _INK, "ytick.color": _INK, "axes.spines.top": False,
-                         "axes.spines.right": False, "text.parse_math": False}):  # fmt: skip
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasSVG(figure)
-        figure.patch.set_alpha(0)
-        axes = figure.add_subplot()
-        axes.patch.set_alpha(0)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasSVG(figure)
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
     return figure, axes
 
 
@@ -78,8 +95,9 @@ def _finish(figure: Figure, label: str) -> str:
     from markupsafe import escape
 
     written = io.StringIO()
-    # Text stays text (also "$", which is mathematics to matplotlib), and the same rows give the same bytes.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": label, "text.parse_math": False}):
+    # Text stays text, and the same rows give the same bytes. Which glyphs matplotlib's font lacks is no matter.
+    with _style(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": label}), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         figure.savefig(written, format="svg", metadata={"Date": None})
     svg = written.getvalue()
     svg = svg[svg.index("<svg") :]

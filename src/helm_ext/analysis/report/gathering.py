@@ -127,6 +127,7 @@ def gather(
         except (DatasetError, RunEntryError) as error:
             notes.append(f"left out: {str(error).splitlines()[0]}")
             continue
+        notes += facts.scores.notes
         found.setdefault(facts.scores.dataset, []).append(facts)
     if not found:
         raise RunEntryError("\n".join(["no run has a score to report", *notes]))
