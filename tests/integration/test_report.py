@@ -111,3 +111,52 @@ def test_a_browser_shows_the_rows_and_runs_nothing_of_theirs(page, tmp_path):
     )  # fmt: skip
     assert "40 of 40 rows" in done.stdout
     assert "<title>Evaluation: score</title>" in done.stdout
+
+
+def test_each_main_metric_has_a_table_of_its_own(tmp_path):
+    """Also of one dataset: a column holds one metric. Models' names may be TeX, which is text here."""
+    write(tmp_path / "rows.json", 10)
+    for model, metric in (("org/$x_$", "exact_match"), ("two", "prefix_exact_match")):
+        arguments = ["score", tmp_path / "rows.json", "--model", model, "-o", tmp_path / "out"]
+        arguments += ["--arg", f"main_metric={metric}"]
+        assert CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False).exit_code == 0
+    done = CliRunner().invoke(
+        app, ["report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")], catch_exceptions=False
+    )
+    assert "2 runs of 2 datasets" in done.stdout
+    text = (tmp_path / "r.html").read_text()
+    headings = re.findall(r'<h2 id="d\d+">(.*?)</h2>', text)
+    assert [heading.rpartition(", ")[2] for heading in headings] == ["exact_match", "prefix_exact_match"]
+    assert "org/$x_$</text>" in text
+
+
+def test_options_that_are_requests_of_their_own_have_no_calibration(tmp_path):
+    """The first of them is no answer, and its log-probability none of one."""
+    states = [
+        {
+            "instance": {
+                "id": f"r{n}",
+                "input": {"text": f"Which? {n}"},
+                "references": [
+                    {"output": {"text": f"o{k}"}, "tags": ["correct"] if k == n % 2 else []} for k in range(2)
+                ],
+            },
+            "reference_index": k,
+            "request_mode": "original",
+            "request": {"result": {"success": True, "completions": [
+                {"text": f"Which? {n} o{k}", "logprob": -1.0 - k, "tokens": [
+                    {"text": f"Which? {n}", "logprob": -0.5}, {"text": f" o{k}", "logprob": -0.5 - k}
+                ]}
+            ]}},
+        }
+        for n in range(10)
+        for k in range(2)
+    ]  # fmt: skip
+    spec = {"method": "multiple_choice_separate_original", "max_train_instances": 0}
+    (tmp_path / "rows.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+    arguments = ["score", tmp_path / "rows.json", "--model", "m", "-o", tmp_path / "out"]
+    assert CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False).exit_code == 0
+    CliRunner().invoke(app, ["report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")], catch_exceptions=False)
+    text = (tmp_path / "r.html").read_text()
+    assert "0.500" in text
+    assert "Calibration" not in text

@@ -207,17 +207,27 @@ def _to_result(
     return PairResult(a, b, name, len(pairs), unpaired, comparison)
 
 
-def read_flips(result: PairResult, most: int) -> list[Flip]:
-    """Return the `most` rows that differ most, with question, gold and both answers: both runs are read again."""
-    flips = result.flips()[:most]
-    by_id = {flip.instance_id: flip for flip in flips}
-    for row in _rows_of(result.a, by_id):
-        flip = by_id[row.instance_id]
-        flip.question = row.input or "\n".join(f"{m['role']}: {m['content']}" for m in row.messages or ())
-        flip.gold, flip.answer_a = row.gold, _answer(row)
-    for row in _rows_of(result.b, by_id):
-        by_id[row.instance_id].answer_b = _answer(row)
-    return flips
+def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
+    """Return of each result the `most` rows that differ most, with question, gold and both answers.
+
+    However many results a run is part of, its files are read once.
+    """
+    found = [result.flips()[:most] for result in results]
+    wanted: dict[int, tuple[RunScores, dict[str, list[tuple[Flip, bool]]]]] = {}
+    for result, flips in zip(results, found, strict=True):
+        for run, is_a in ((result.a, True), (result.b, False)):
+            of_run = wanted.setdefault(id(run), (run, {}))[1]
+            for flip in flips:
+                of_run.setdefault(flip.instance_id, []).append((flip, is_a))
+    for run, by_id in wanted.values():
+        for row in _rows_of(run, by_id):
+            for flip, is_a in by_id[row.instance_id]:
+                if is_a:
+                    flip.question = row.input or "\n".join(f"{m['role']}: {m['content']}" for m in row.messages or ())
+                    flip.gold, flip.answer_a = row.gold, _answer(row)
+                else:
+                    flip.answer_b = _answer(row)
+    return found
 
 
 def _rows_of(scores: RunScores, ids: Iterable[str]) -> Iterator[Prediction]:

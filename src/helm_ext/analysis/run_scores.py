@@ -130,7 +130,7 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
     lower = bool(describe_scores(run.run_spec, [name])[name].lower_is_better)
     return RunScores(
-        run, _model(run), _dataset(run), run.scenario_name, name,
+        run, _model(run), _dataset(run), _title(run), name,
         lower_is_better=lower, key=cluster, split=_find_split(run),
     )  # fmt: skip
 
@@ -178,6 +178,14 @@ def find_cluster(row: Prediction, key: str) -> str:
 def _model(run: RunFiles) -> str:
     spec = run.adapter_spec
     return str(spec.get("model") or spec.get("model_deployment") or "").removeprefix("recorded/")
+
+
+def _title(run: RunFiles) -> str:
+    """Return the scenario's name; of HELM's own with its arguments, as in a run's name: `mmlu:subject=anatomy`."""
+    arguments = run.run_spec["scenario_spec"].get("args") or {}
+    if run.is_ours or not arguments:
+        return run.scenario_name
+    return f"{run.scenario_name}:{','.join(f'{key}={value}' for key, value in arguments.items())}"
 
 
 def _dataset(run: RunFiles) -> str:

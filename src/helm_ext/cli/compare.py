@@ -65,7 +65,8 @@ def compare(
         scores = [read_scores(run, metric, cluster) for run in found]
         against = _find_baseline(scores, baseline, fail_if_worse)
         results, notes = compare_runs(scores, baseline=against, allow_different=allow_different)
-        flips = {index: read_flips(one, rows) for index, one in enumerate(results) if rows and not one.slice}
+        whole = [index for index, one in enumerate(results) if rows and not one.slice]
+        flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
     for run in scores:
         if run.left_out:
             typer.echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
@@ -118,7 +119,7 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
         console.print(_say(one))
         for flip in flips.get(index, []):
             console.print(_show_flip(one, flip), highlight=False)
-        more = len(one.flips()) - len(flips.get(index, []))
+        more = one.comparison.greater + one.comparison.less - len(flips.get(index, []))
         if more > 0:
             console.print(
                 f"… and {count(more, 'more row', 'more rows')} that differ: --rows {more + len(flips.get(index, []))}"

@@ -115,11 +115,11 @@ class _Sample:
 def gather(
     runs: Sequence[RunFiles], *, metric: str | None = None, cluster: str | None = None, most_rows: int = 500
 ) -> tuple[list[DatasetFacts], list[str]]:
-    """Return the facts of each dataset, and in words what was left out of the report.
+    """Return the facts of each dataset and main metric, and in words what was left out of the report.
 
     `most_rows`: so many rows of each dataset are shown. Raises RunEntryError where no run has a score.
     """
-    found: dict[str, list[RunFacts]] = {}
+    found: dict[tuple[str, str], list[RunFacts]] = {}
     notes: list[str] = []
     for run in runs:
         try:
@@ -128,11 +128,22 @@ def gather(
             notes.append(f"left out: {str(error).splitlines()[0]}")
             continue
         notes += facts.scores.notes
-        found.setdefault(facts.scores.dataset, []).append(facts)
+        found.setdefault((facts.scores.dataset, facts.scores.metric), []).append(facts)
     if not found:
         raise RunEntryError("\n".join(["no run has a score to report", *notes]))
     datasets = [_to_dataset(of_one, notes) for of_one in found.values()]
-    return sorted(datasets, key=lambda dataset: (dataset.title.casefold(), dataset.metric)), notes
+    datasets.sort(key=lambda dataset: (dataset.title.casefold(), dataset.metric))
+    _tell_apart(datasets)
+    return datasets, notes
+
+
+def _tell_apart(datasets: Sequence[DatasetFacts]) -> None:
+    """Name those of one title by their metrics too, and by numbers where that is not enough."""
+    for is_last in (False, True):
+        titles = Counter(dataset.title for dataset in datasets)
+        for number, dataset in enumerate(datasets, 1):
+            if titles[dataset.title] > 1:
+                dataset.title += f" ({number})" if is_last else f", {dataset.metric}"
 
 
 def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
@@ -164,7 +175,8 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
         flags = _flags(row, score, lower_is_better=scores.lower_is_better)
         counts.update(flags)
         counts["scored"] += score is not None
-        _add_to_bin(bins, row, score)
+        if not scores.lower_is_better:
+            _add_to_bin(bins, row, score)
         if row.options:
             labels = _gold_labels(row)
             choices += 1
@@ -180,7 +192,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     facts.sample = sample.rows()
     facts.bins = bins if any(one.count for one in bins) else []
     facts.provenance = _provenance(run)
-    if choices:
+    if choices and not scores.lower_is_better and all(value in (0.0, 1.0) for value in values):
         facts.baselines["always the first option"] = first_right / choices
         facts.baselines["always the most frequent label"] = max(gold_labels.values(), default=0) / choices
     return facts
@@ -204,8 +216,12 @@ def _flags(row: Prediction, score: float | None, *, lower_is_better: bool) -> li
 
 
 def _add_to_bin(bins: list[Bin], row: Prediction, score: float | None) -> None:
-    """Count a row by the probability of its completion, where that was measured and the score is right or wrong."""
-    logprob = row.completions[0]["logprob"] if row.completions else None
+    """Count a row by the probability of its completion, where that was measured and the score is right or wrong.
+
+    Where each option was a request of its own, no completion is the answer.
+    """
+    first = row.completions[0] if row.completions else {"logprob": None, "reference_index": None}
+    logprob = first["logprob"] if first["reference_index"] is None else None
     if score not in (0.0, 1.0) or logprob is None or logprob > 0:
         return
     probability = math.exp(logprob)
