@@ -51,7 +51,13 @@ class AnsweredExecutor(Executor):
         by_key = {sent.key: sent.custom_id for sent in self.manifest.requests}
 
         def find_id(state: RequestState) -> str:
-            return by_key[make_key(to_body(state.request, dialect), state.request.random)]
+            key = make_key(to_body(state.request, dialect), state.request.random)
+            if key not in by_key:
+                raise DatasetChangedError(
+                    f"{self.run_spec.name}: the manifest does not have the request of row {state.instance.id}\n"
+                    "  hint: it is not as it was written; write the requests again"
+                )
+            return by_key[key]
 
         states = self._without_unanswered(scenario_state.request_states, find_id)
         asked = [state for state in states if _is_asked(state)]

@@ -112,6 +112,7 @@ class Answers:
         sent = self.requests[custom_id]
         try:
             reply = parse_reply(body, self.endpoint, number=sent.choices, echo=sent.echo)
+            data = _write(custom_id, body)
         except ReplyError as error:
             self.failures.setdefault(custom_id, f"the reply is of no use: {error}")
             return ""
@@ -121,11 +122,18 @@ class Answers:
             self.repeated += 1
             same = before.fingerprint == fingerprint
             return "" if same else f"another result for {custom_id} stands in {before.path}:{before.line}"
-        data = canonical_json({"custom_id": custom_id, "body": body}) + b"\n"
         self._kept[custom_id] = _Kept(target.tell(), len(data), fingerprint, path, line)
         target.write(data)
         self.tally.add(reply, echo=sent.echo)
         return ""
+
+
+def _write(custom_id: str, body: Any) -> bytes:
+    """Return the line that keeps an answer. Raises ReplyError for a number that could not be read again as it is."""
+    try:
+        return orjson.dumps({"custom_id": custom_id, "body": body}, option=orjson.OPT_SORT_KEYS) + b"\n"
+    except TypeError as error:
+        raise ReplyError("an integer of more than 64 bits stands in it") from error
 
 
 def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answers:

@@ -20,7 +20,7 @@ import orjson
 from helm.common.general import asdict_without_nones
 
 from helm_ext.clients.openai_requests import Dialect, Endpoint
-from helm_ext.errors import DatasetSchemaError, Location, Problem
+from helm_ext.errors import DatasetSchemaError, Location, Problem, show
 from helm_ext.files import canonical_json, read_source
 
 if TYPE_CHECKING:
@@ -204,4 +204,27 @@ def read_manifest(path: Path) -> Manifest:
         raise DatasetSchemaError(
             [Problem(f"expected {FORMAT!r}, got {manifest.format!r}", Location(source.path, field="format"), hint)]
         )
+    if against := _find_contradiction(manifest):
+        field, message = against
+        hint = "it is not as it was written: write the requests again"
+        raise DatasetSchemaError([Problem(message, Location(source.path, field=field), hint)])
     return manifest
+
+
+def _find_contradiction(manifest: Manifest) -> tuple[str, str] | None:
+    """Return the field and a message where parts of a manifest do not fit each other."""
+    if not manifest.runs:
+        return "runs", "none"
+    for name in ("custom_id", "key"):
+        seen: set[str] = set()
+        for place, sent in enumerate(manifest.requests):
+            if (value := getattr(sent, name)) in seen:
+                return f"requests[{place}].{name}", f"{show(value)} stands there twice"
+            seen.add(value)
+    for place, sent in enumerate(manifest.requests):
+        if sent.choices < 1:
+            return f"requests[{place}].choices", f"expected 1 or more, got {sent.choices}"
+        for target in sent.targets:
+            if not 0 <= target.run < len(manifest.runs):
+                return f"requests[{place}].targets", f"there is no run {target.run}, of {len(manifest.runs)}"
+    return None

@@ -127,6 +127,8 @@ def _parse_message(choice: dict[str, Any]) -> Choice:
         raise ReplyError(f"message.content: expected a string, got {show(content)}")
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if tokens is not None and not isinstance(tokens, list):
+        raise ReplyError(f"logprobs.content: expected a list, got {show(tokens)}")
     return Choice(
         text=content or refusal or "",
         finish_reason=_finish_reason(choice),
@@ -170,7 +172,10 @@ def _to_number(value: Any, place: int) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ReplyError(f"log-probability of token {place + 1}: expected a number, got {show(value)}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ReplyError(f"log-probability of token {place + 1}: {show(value)} is no such number") from error
 
 
 def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> AnsweredResult:
@@ -214,7 +219,10 @@ def _to_scored(choice: Choice, reply: Reply, request: Request, extra_token: bool
     if extra_token:
         # Servers put the token that ends a text into the list and not into the text, so the text does not tell.
         counted = reply.usage.get("completion_tokens")
-        tokens = tokens[: len(tokens) - (counted if isinstance(counted, int) else 1)]
+        counted = counted if isinstance(counted, int) and not isinstance(counted, bool) else 1
+        if not 0 <= counted <= len(tokens):
+            raise ReplyError(f"usage.completion_tokens: {show(counted)}, of {len(tokens)} tokens in all")
+        tokens = tokens[: len(tokens) - counted]
     elif choice.text != prompt and choice.text.startswith(prompt):
         # Asked for no token, the server generated all the same (usage tells nothing: vLLM counts one that it drops).
         tokens = tuple(token for token in tokens if token.offset is not None and token.offset < len(prompt))

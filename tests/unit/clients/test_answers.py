@@ -9,7 +9,16 @@ import pytest
 from openai_server import write_lines
 
 from helm_ext.clients.answers import ANSWERS, join
-from helm_ext.clients.manifest import Plan, PlannedRun, Sent, Shard, Target, make_manifest
+from helm_ext.clients.manifest import (
+    Plan,
+    PlannedRun,
+    Sent,
+    Shard,
+    Target,
+    make_manifest,
+    read_manifest,
+    write_manifest,
+)
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSyntaxError
 
 IDS = ["d-1-0-none", "d-2-0-none", "d-3-0-none", "d-4-0-none"]
@@ -191,3 +200,32 @@ def test_a_compressed_file_is_read_as_any_other(tmp_path):
     path = tmp_path / "1.jsonl.gz"
     path.write_bytes(gzip.compress((json.dumps(ok(IDS[0])) + "\n").encode()))
     assert join(make(), tmp_path, [path]).new == 1
+
+
+def test_a_number_that_cannot_be_kept_is_no_answer(tmp_path):
+    """Of more than 64 bits: the line could not be read again as it was written."""
+    answer = ok(IDS[0])
+    answer["response"]["body"]["created"] = 10**400
+    write_lines(tmp_path / "out.jsonl", [answer])
+    answers = join(make(), tmp_path, [tmp_path / "out.jsonl"])
+    assert answers.missing() == IDS
+    assert "64 bits" in answers.failures[IDS[0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda manifest: setattr(manifest.requests[1], "custom_id", IDS[0]), "twice"),
+        (lambda manifest: setattr(manifest.requests[1], "key", IDS[0]), "twice"),
+        (lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7), "no run 7"),
+        (lambda manifest: setattr(manifest.requests[1], "choices", 0), "expected 1 or more"),
+        (lambda manifest: setattr(manifest, "runs", []), "runs"),
+    ],
+)
+def test_a_manifest_that_contradicts_itself_is_refused(tmp_path, change, said):
+    manifest = make()
+    change(manifest)
+    with (tmp_path / "manifest.json").open("wb") as file:
+        write_manifest(file, manifest)
+    with pytest.raises(DatasetError, match=said):
+        read_manifest(tmp_path / "manifest.json")

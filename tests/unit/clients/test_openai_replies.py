@@ -180,3 +180,19 @@ def test_what_a_server_generates_unasked_is_an_error_where_they_do_not(offsets):
 def test_a_reply_that_answers_nothing_is_an_error(body, endpoint, request_, said):
     with pytest.raises(ReplyError, match=said):
         read(body, endpoint, request_)
+
+
+@pytest.mark.parametrize("content", [5, "abc", {"a": 1}, [{"token": "a", "logprob": 10**400}]])
+def test_log_probabilities_of_another_shape_are_an_error(content):
+    with pytest.raises(ReplyError, match="logprob|log-prob"):
+        parse_reply(chat(message(logprobs={"content": content})), "chat")
+
+
+@pytest.mark.parametrize("counted", [-1, 9])
+def test_more_tokens_than_there_are_cannot_be_cut_off(counted):
+    body = {
+        "choices": [text("1 2 3 4", logprobs=logprobs(["1", " 2", " 3", " 4"], [None, -1.0, -1.0, -1.0]))],
+        "usage": {"completion_tokens": counted},
+    }
+    with pytest.raises(ReplyError, match="completion_tokens"):
+        read(body, "completions", SCORED, extra_token=True)
