@@ -151,3 +151,16 @@ def test_a_score_of_all_rows_together_is_not_compared(tmp_path):
     assert run("score", tmp_path / "one.json", "--model", "one", "-o", tmp_path / "out").exit_code == 0
     with pytest.raises(RunEntryError, match="list_micro_f1 is a score of all rows together"):
         run("compare", tmp_path / "out")
+
+
+def test_a_plan_is_made_of_one_thing_and_of_rows_that_are_right_or_wrong(tmp_path):
+    with pytest.raises(RunEntryError, match="one of --base-rate"):
+        run("plan", 0.05, "--base-rate", 0, "--discordant", 0.1)
+    for model, more in (("one", 1), ("two", 2)):
+        write(tmp_path / f"{model}.json", lambda n: n > 9)
+        text = (tmp_path / f"{model}.json").read_text().replace('"text": "no"', f'"text": "{more} 1"')
+        (tmp_path / f"{model}.json").write_text(text)
+        arguments = ("--model", model, "--arg", "main_metric=f1_score", "-o", tmp_path / "out")
+        assert run("score", tmp_path / f"{model}.json", *arguments).exit_code == 0
+    with pytest.raises(RunEntryError, match="not right or wrong by f1_score"):
+        run("plan", 0.05, "--from", tmp_path / "out")

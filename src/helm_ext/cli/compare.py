@@ -206,10 +206,8 @@ def plan(
     """Say how many rows it takes to tell a difference between two models that answer the same rows (McNemar's test)."""
     from helm_ext.scoring.statistics import discordant_share, rows_needed
 
-    given = [
-        name for name, value in (("--base-rate", base_rate), ("--discordant", discordant), ("--from", runs)) if value
-    ]
-    if len(given) != 1 and (base_rate, discordant) != (0.0, None):
+    given = [value for value in (base_rate, discordant, runs or None) if value is not None]
+    if len(given) != 1:
         raise RunEntryError("one of --base-rate, --discordant and --from is needed")
     try:
         if runs:
@@ -239,5 +237,10 @@ def _measure_discordant(paths: Sequence[Path]) -> tuple[float, str]:
     if len(whole) != 1:
         raise RunEntryError(f"--from: expected the runs of two models on one dataset, got {len(whole)} pairs")
     c = whole[0].comparison
+    if c.test != "mcnemar":
+        raise RunEntryError(
+            f"--from: rows are not right or wrong by {whole[0].a.metric}, so none is right for one model alone\n"
+            "  hint: runs with a main metric of 0 and 1"
+        )
     share = (c.greater + c.less) / whole[0].rows
     return share, f"as measured on {whole[0].rows} rows of {whole[0].a.title}"
