@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -84,6 +85,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     `counts.read` rows were read, which is the sum of those scored and of those left out for each reason. `lines` is
     what they stood in, where the format says so. A score of the source is named as in its own report, `reported` is
     what that says, and `differs` counts the rows that our main metric scores otherwise; null where none is comparable.
+    A mean that is infinite or NaN is null.
     """
     stats = read_stats(run_spec, folder)
     numbers: Counter[str] = Counter()
@@ -110,7 +112,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "counts": {"lines": file.counts.get("lines", file.counts.get("rows", read)), **others, "read": read, **rows},
         "metrics": {
             name: {
-                "mean": stats[name]["mean"],
+                "mean": _finite(stats[name]["mean"]),
                 "count": file.groups.get(name.partition("@")[2], scored),
                 **{word: stats[end]["mean"] for word, end in _ends(name) if end in stats},
             }
@@ -123,6 +125,11 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     }
 
 
+def _finite(value: float | None) -> float | None:
+    """Return a number that JSON has: None for one that is infinite or NaN."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def _ends(name: str) -> list[tuple[str, str]]:
     return [(word, f"{name}{end}") for word, end in zip(("low", "high"), ENDS, strict=True)]
 
@@ -130,10 +137,10 @@ def _ends(name: str) -> list[tuple[str, str]]:
 def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) -> dict[str, Any]:
     mine, differs = (stats.get(name) for name in _source_stats(score))
     return {
-        "mean": mine["mean"] if mine else None,
+        "mean": _finite(mine["mean"]) if mine else None,
         "count": mine["count"] if mine else 0,
         "differs": round(differs["sum"]) if differs else None,
-        "reported": score["mean"],
+        "reported": _finite(score["mean"]),
     }
 
 

@@ -74,7 +74,12 @@ def measure_uncertainty(
 
 
 def to_interval_stats(name: MetricName, values: Mapping[str, float], clusters: Mapping[str, str]) -> Iterator[Stat]:
-    """Yield both ends of the interval of the mean of these rows, by id; `clusters` says of some what they belong to."""
+    """Yield both ends of the interval of the mean of these rows, by id; `clusters` says of some what they belong to.
+
+    None where a value is infinite or NaN (a perplexity beyond all numbers).
+    """
+    if not all(map(math.isfinite, values.values())):
+        return
     belongs = [clusters.get(row_id, f"\0{row_id}") for row_id in values] if clusters else None
     interval = mean_interval(list(values.values()), belongs)
     for end, value in zip(ENDS, (interval.low, interval.high), strict=True):
