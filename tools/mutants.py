@@ -44,12 +44,7 @@ NOTICED = {"killed", "timeout", "segfault", "suspicious", "caught by type check"
 """mutmut's words for a change that made a test fail, hang or crash."""
 
 PARSING = ["unit/parsing/test_*.py", "property/test_parsing_*.py"]
-STATES = [
-    "unit/formats/request_states/test_digests_and_draws.py",
-    "unit/formats/request_states/test_spec.py",
-    "unit/formats/request_states/test_rows.py",
-    "unit/formats/request_states/test_helm.py",
-]
+STATES = ["unit/formats/request_states/test_*.py", "property/test_request_states_properties.py"]
 TESTS = {
     "adaptation/row_order": ["unit/adaptation/test_row_order.py"],
     "errors/collector": ["unit/errors/test_errors.py"],
