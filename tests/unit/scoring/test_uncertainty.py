@@ -1,0 +1,34 @@
+"""An interval holds nothing that its score cannot be."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from helm.benchmark.metrics.metric_name import MetricName
+
+from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.uncertainty import to_interval_stats
+
+
+@pytest.mark.parametrize(
+    ("stat", "bounds"),
+    [
+        ("f1_score", (0, 1)), ("f1_score@subject=law", (0, 1)), ("exact_match@5", (0, 1)), ("wer_score", (0, math.inf)),
+        ("ultraeval_bleu", (0, 100)), ("brier_score", (0, 2)), ("inspect_fluency", (-math.inf, math.inf)),
+    ],
+)  # fmt: skip
+def test_bounds_are_known_by_name(stat, bounds):
+    assert find_bounds(stat) == bounds
+
+
+def test_ends_stay_within_the_bounds():
+    """Two rows, 0.5 and 0.9: Student's t goes from -1.84 to 3.24."""
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("f1_score"), {"a": 0.5, "b": 0.9}, {}))
+    assert (low, high) == (0, 1)
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("judge"), {"a": 0.5, "b": 0.9}, {}))
+    assert low == pytest.approx(0.7 - 12.7062 * 0.2, abs=1e-3)
+
+
+def test_one_row_has_no_interval():
+    assert not list(to_interval_stats(MetricName("f1_score"), {"a": 0.5}, {}))
