@@ -119,3 +119,16 @@ def test_how_many_rows_are_needed(suite):
     for wrong in (("0.1",), ("0.1", "--base-rate", "0.5", "--discordant", "0.2"), ("0.3", "--discordant", "0.2")):
         with pytest.raises(RunEntryError):
             run("plan", *wrong)
+
+
+def test_a_suite_in_a_notebook(suite):
+    import helm_ext
+
+    found = helm_ext.read_suite(suite / "out")
+    lines = found.scores().to_dict("records")
+    assert [(line["model"], line["rows"], line["left_out"]) for line in lines] == [("one", 60, 0), ("two", 60, 0)]
+    assert lines[0]["mean"] == pytest.approx(56 / 60)
+    assert lines[0]["low"] == pytest.approx(0.8407, abs=1e-4)  # Wilson's of 56 of 60
+    whole = found.compare(baseline="two").iloc[0]
+    assert (whole["model_a"], whole["greater"], whole["less"]) == ("two", 12, 4)
+    assert len(found.to_dataset()) == len(found.to_pandas()) == 120
