@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import Location, Problem
-from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra
+from helm_ext.evalset import EXTRA_KEY, EvalSet, Places, Recorded, RowExtra
 from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, AttributeValues, short_attributes
 from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import Message, Record
@@ -95,6 +95,7 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         tags=tuple(f"{key}={value}" for key, value in own_attributes.items()),
         warnings=tuple(warnings),
         counts=content.counts,
+        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", [r.line for r in content.records]),
         attributes=attributes,
     )
 

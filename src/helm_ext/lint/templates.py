@@ -1,0 +1,138 @@
+"""Whether two questions that differ in a word are two of a template: "the capital of France", "... of Spain".
+
+A place is a slot of a template where a third question, with another answer, differs from the two only there (and in
+numbers); or where the same swap ("capital" for "largest city") makes of some other question one with another answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from helm_ext.lint.alike import SLOT, Likeness, Swap, as_number, words_of
+from helm_ext.lint.rows import Row
+
+__all__ = ["Pair", "drop_templates"]
+
+MOST_PATTERNS = 500
+"""So many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
+FILLER_WORDS = 4
+"""A slot holds so many words at most."""
+
+Words = tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Pair:
+    """A row that asks nearly what an earlier one asks, and the words that make one of the other."""
+
+    row: Row
+    other: Row
+    likeness: Likeness
+
+
+@dataclass(slots=True, eq=False)
+class _Use:
+    """One swap of a pair."""
+
+    row: Row
+    swap: Swap
+    is_template: bool = False
+
+
+def drop_templates(pairs: Sequence[Pair], rows: Iterable[Row]) -> list[Pair]:
+    """Return the pairs that differ in more than slots. `rows` are all rows; they are gone through once, if need be."""
+    uses = {id(pair): [_Use(pair.row, swap) for swap in pair.likeness.swaps] for pair in pairs}
+    swapped = [use for some in uses.values() for use in some]
+    if not swapped:
+        return list(pairs)
+    slots, exchanges = _Slots(swapped), _Exchanges(swapped)
+    for row in rows:
+        sentences = words_of(row)
+        for words in sentences:
+            slots.see(row, words)
+        exchanges.see(row, tuple(itertools.chain.from_iterable(sentences)))
+    exchanges.finish()
+    return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
+
+
+def _is_evidence(third: Row, row: Row) -> bool:
+    """Whether the two ask a question of one kind, and have other answers."""
+    return third.contradicts(row) and frozenset(third.options) == frozenset(row.options)
+
+
+class _Slots:
+    """Looks for third questions that have other words where two differ from one another."""
+
+    def __init__(self, uses: Iterable[_Use]) -> None:
+        by_pattern: dict[Words, list[_Use]] = defaultdict(list)
+        for use in uses:
+            for pattern in set(use.swap.patterns):
+                by_pattern[pattern].append(use)
+        often = sorted(by_pattern, key=lambda pattern: (-len(by_pattern[pattern]), pattern))[:MOST_PATTERNS]
+        self._by_edge: dict[str, list[tuple[re.Pattern[str], list[_Use]]]] = defaultdict(list)
+        """The first word of a pattern, or its last after a space: a sentence without it need not be compared."""
+        for pattern in often:
+            edge = pattern[0] if pattern[0] != SLOT else f" {pattern[-1]}"
+            self._by_edge[edge].append((_to_regex(pattern), by_pattern[pattern]))
+
+    def see(self, row: Row, words: Words) -> None:
+        if not words:
+            return
+        edges = as_number(words[0]), f" {as_number(words[-1])}", f" {SLOT}"
+        if self._by_edge.keys().isdisjoint(edges):
+            return
+        sentence = " ".join(map(as_number, words))
+        for edge in edges:
+            for regex, uses in self._by_edge.get(edge, ()):
+                match = regex.fullmatch(sentence)
+                if match is None:
+                    continue
+                for use in uses:
+                    is_third = not use.is_template and match.groups() not in use.swap.fillers
+                    if is_third and _is_evidence(row, use.row):
+                        use.is_template = True
+
+
+def _to_regex(pattern: Words) -> re.Pattern[str]:
+    slot = rf"(\S+(?: \S+){{0,{FILLER_WORDS - 1}}}?)"
+    return re.compile(" ".join(slot if word == SLOT else re.escape(word) for word in pattern))
+
+
+class _Exchanges:
+    """Looks for questions of which the same swap makes other questions."""
+
+    def __init__(self, uses: Iterable[_Use]) -> None:
+        self._uses: dict[tuple[str, str], list[_Use]] = defaultdict(list)
+        for use in uses:
+            ours, theirs = use.swap.fillers
+            if len(ours) == 1:
+                old, new = sorted((ours[0], theirs[0]))
+                self._uses[old, new].append(use)
+        often = sorted(self._uses, key=lambda swap: (-len(self._uses[swap]), swap))[:MOST_PATTERNS]
+        self._by_first: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for swap in often:
+            self._by_first[swap[0].partition(" ")[0]].append(swap)
+        self._rows: dict[int, Row] = {}
+        """Hash of a question's words to the first row that has them."""
+        self._made: list[tuple[int, Row, tuple[str, str]]] = []
+
+    def see(self, row: Row, words: Words) -> None:
+        self._rows.setdefault(hash(words), row)
+        if self._by_first.keys().isdisjoint(words):
+            return
+        for at, word in enumerate(words):
+            for swap in self._by_first.get(word, ()):
+                old, new = (tuple(text.split(" ")) for text in swap)
+                if words[at : at + len(old)] == old:
+                    self._made.append((hash((*words[:at], *new, *words[at + len(old) :])), row, swap))
+
+    def finish(self) -> None:
+        for made, row, swap in self._made:
+            other = self._rows.get(made)
+            if other is not None and len(row.texts) == len(other.texts) and _is_evidence(row, other):
+                for use in self._uses[swap]:
+                    use.is_template = True
