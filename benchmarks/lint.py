@@ -57,9 +57,8 @@ def print_counts(seed: int, rows: int = CLEAN_ROWS) -> None:
             there += planted
             seen += found
             total, hits = planted.total(), found.total()
-            print(
-                f"{kind:18}{rows:>11,}{len(alarms):>14}{1000 * len(alarms) / rows:>9.2f}{total:>9}{hits:>7}{hits / total:>8.1%}"
-            )
+            alarmed = f"{len(alarms):>14}{1000 * len(alarms) / rows:>9.2f}"
+            print(f"{kind:18}{rows:>11,}{alarmed}{total:>9}{hits:>7}{hits / total:>8.1%}")
     print(f"\n{'fault':28}{'planted':>9}{'found':>7}{'recall':>8}")
     for fault in lint_sets.FAULTS:
         print(f"{fault:28}{there[fault]:>9}{seen[fault]:>7}{seen[fault] / there[fault]:>8.1%}")
@@ -77,9 +76,8 @@ def print_costs(rows: int) -> None:
             plain = measure([*command, "--no-lint"], folder, {}, folder / "log")
             lint = measure([*command, "--lint"], folder, {}, folder / "log")
             size = (folder / "rows.jsonl").stat().st_size / 1e6
-            print(
-                f"{kind:18}{size:>6.0f}{plain.cpu:>9.1f}{lint.cpu:>13.1f}{lint.cpu - plain.cpu:>8.1f}{lint.peak_mb:>9.0f}"
-            )
+            seconds = f"{plain.cpu:>9.1f}{lint.cpu:>13.1f}{lint.cpu - plain.cpu:>8.1f}"
+            print(f"{kind:18}{size:>6.0f}{seconds}{lint.peak_mb:>9.0f}", flush=True)
 
 
 if __name__ == "__main__":

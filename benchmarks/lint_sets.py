@@ -60,8 +60,8 @@ _THINGS = ["apples", "books", "coins", "pencils", "stamps", "marbles", "cards", 
 _COMMON = (  # noqa: SIM905 - words read better than a list of strings
     "the of and a to in is was that for it with as his on be at by had not are but from or have an they which one you "
     "were all her she there would their we him been has when who will no more if out so said what up its about into "
-    "than them can only other new some could time these two may then do first any my now such like our over man me even "
-    "most made after also did many before must through years where much your way well down should because each just"
+    "than them can only other new some could time these two may then do first any my now such like our over man me "
+    "even most made after also did many before must through years where much your way well down should because each just"
 ).split()
 
 
@@ -78,7 +78,7 @@ class Question:
 
 @dataclass
 class Fault:
-    """A row that was planted: its number, that of the row it was made of (its own where it was changed), and the code."""
+    """A row that was planted: its number, that of the row it was made of (its own if it was changed), and the codes."""
 
     kind: str
     number: int
@@ -124,7 +124,7 @@ def _arithmetic(make: _Maker) -> Iterator[Question]:
 
 
 def _capitals(make: _Maker) -> Iterator[Question]:
-    """One name differs, or one word; in half of the countries two answers are one; 3 % of capitals have the country's name."""
+    """One name differs, or one word; half of the capitals are the largest city, 3 % have the country's name."""
     for _ in iter(int, 1):
         country, capital = make.name(), make.name()
         largest = capital if make.random.random() < 0.5 else make.name()
@@ -159,15 +159,18 @@ def _word_problems(make: _Maker) -> Iterator[Question]:
         yield make.random.choice(
             (
                 Question(
-                    f"{one} has {a} {thing}. {two} gives {one} {b} more every day. How many {thing} does {one} have after {c} days?",
+                    f"{one} has {a} {thing}. {two} gives {one} {b} more every day. "
+                    f"How many {thing} does {one} have after {c} days?",
                     str(a + b * c),
                 ),
                 Question(
-                    f"{one} buys {a} {thing} and loses {b} of them. Then {two} brings {c} {thing}. How many {thing} are there now?",
+                    f"{one} buys {a} {thing} and loses {b} of them. Then {two} brings {c} {thing}. "
+                    f"How many {thing} are there now?",
                     str(a - b + c),
                 ),
                 Question(
-                    f"There are {a} {thing} in a box. {one} takes {b} and {two} takes {c}. How many {thing} are left in the box?",
+                    f"There are {a} {thing} in a box. {one} takes {b} and {two} takes {c}. "
+                    f"How many {thing} are left in the box?",
                     str(a - b - c),
                 ),
             )
@@ -366,8 +369,10 @@ _LEAKED = (
 _SAME = frozenset({"duplicate", "near-duplicate"})
 _LEAK = frozenset({"leak"})
 FAULTS = (
-    "exact duplicate", *(f"near: {name}" for name in _CHANGES), "leak, exact", "leak, near", "another gold", "answer in prompt",
-)  # fmt: skip
+    "exact duplicate",
+    *(f"near: {name}" for name in _CHANGES),
+    *("leak, exact", "leak, near", "another gold", "answer in prompt"),
+)
 _NO_ANSWERS = {"multiple choice", "classes", "yes or no", "reading", "chat", "worked examples"}
 """Kinds whose prompts end in "Answer:", hold their answers by design, or have options: nothing is planted there."""
 

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
 
 from helm_ext.lint.rows import Row
-from helm_ext.lint.texts import split_parts, split_words
+from helm_ext.lint.texts import words_of
 
-__all__ = ["NUMBER", "SLOT", "Likeness", "Swap", "as_number", "compare", "edit_is_small", "words_of"]
+__all__ = ["NUMBER", "SLOT", "Likeness", "Swap", "as_number", "compare", "edit_is_small"]
 
 Words = tuple[str, ...]
 SLOT, NUMBER = "\0slot", "\0number"
@@ -24,6 +23,8 @@ MOST_CHANGED = 0.25
 """Of the words that remain so many may differ, where the golds are equal and rare enough to say something."""
 MOST_CHANGED_COMMON_GOLD = 0.17
 """Where they say little: yes and no, names of classes, none at all."""
+FEW_CHANGED, LONG_CHANGED = 3, 0.1
+"""There no more than three words, or a tenth of a long text."""
 MOST_OF_SENTENCE = 0.5
 """Of the words that remain, however much else is equal: questions about one passage share a few words by chance."""
 MOST_ADDED = 0.2
@@ -33,6 +34,10 @@ LEAST_ADDED = 6
 LONG_TEXT = 400
 """Longer remainders are compared by their words alone, not by their order."""
 
+MOST_SPELLINGS = 36
+"""Pairs of words that are compared as two spellings of one."""
+PHRASE = 4
+"""So many words may stand elsewhere, where both sides have the same words."""
 ORDERED = 12
 """From so many words on, their order says whether two texts are one."""
 
@@ -122,6 +127,8 @@ def compare(row: Row, other: Row, context: Collection[int], *, gold_is_rare: boo
     """
     if len(row.texts) != len(other.texts):
         return None  # a conversation and its continuation
+    if row.option_keys() != other.option_keys():
+        return None
     ours, theirs = _sentences(row), _sentences(other)
     own = max(sum(len(s.words) for s in some if s.text not in context) for some in (ours, theirs))
     total = max(sum(len(s.words) for s in some) for some in (ours, theirs))
@@ -136,21 +143,29 @@ def _compare(
     ours: Sequence[_Sentence], theirs: Sequence[_Sentence], own: int, total: int, share: float
 ) -> Likeness | None:
     mine, others = _words(ours), _words(theirs)
-    more, less = _drop_spellings(Counter(mine) - Counter(others), Counter(others) - Counter(mine))
-    changed = max(more.total(), less.total())
-    if _turns_meaning(more, less):
+    longest = max(len(mine), len(others))
+    allowed = max(share * longest, min(share * own, MOST_OF_SENTENCE * longest))
+    if share < MOST_CHANGED:
+        allowed = min(allowed, max(FEW_CHANGED, LONG_CHANGED * longest))
+    if mine and others and abs(len(mine) - len(others)) > allowed:
         return None
+    more, less = Counter(mine) - Counter(others), Counter(others) - Counter(mine)
+    is_reordered = not more and not less and mine != others
+    more, less, spellings = _drop_spellings(more, less)
+    changed = max(more.total(), less.total())
     if not mine or not others:
         return Likeness(changed) if changed <= max(LEAST_ADDED, MOST_ADDED * total) else None
-    longest = max(len(mine), len(others))
-    is_reordered = sorted(mine) == sorted(others) and mine != others
+    if _turns_meaning(more, less):
+        return None
     if is_reordered and share < MOST_CHANGED and longest < ORDERED:
         return None
-    if changed > max(share * longest, min(share * own, MOST_OF_SENTENCE * longest)):
+    if changed > allowed:
         return None
-    if not _keeps_order(mine, others, changed):
+    others = [spellings.get(word, word) for word in others]
+    moved = _count_moved(mine, others)
+    if moved > (PHRASE if not more and not less else 0) + max(allowed, changed):
         return None
-    return Likeness(changed, _find_swaps(ours, theirs) if more and less else ())
+    return Likeness(max(changed, moved), _find_swaps(ours, theirs) if more and less else ())
 
 
 @dataclass(slots=True, frozen=True)
@@ -162,13 +177,7 @@ class _Sentence:
 
 def _sentences(row: Row) -> list[_Sentence]:
     """Return the sentences of a row; options are sentences."""
-    parts = [part for text in row.texts for part in split_parts(text)]
-    return [_Sentence(hash(part), tuple(split_words(part))) for part in (*parts, *sorted(row.options))]
-
-
-def words_of(row: Row) -> list[Words]:
-    """Return the words of each sentence of a row."""
-    return [sentence.words for sentence in _sentences(row)]
+    return [_Sentence(hash(part), words_of(part)) for part in (*row.parts, *sorted(row.options))]
 
 
 def _without_shared(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> tuple[list[_Sentence], list[_Sentence]]:
@@ -202,28 +211,32 @@ def _turns_meaning(more: Counter[str], less: Counter[str]) -> bool:
     return not _NEGATIONS.isdisjoint(changed) or not _OPPOSITES.isdisjoint(changed)
 
 
-def _keeps_order(ours: Sequence[str], theirs: Sequence[str], changed: int) -> bool:
-    """Whether most words still follow the same words: long texts of the same few words need not be one text."""
-    length = max(len(ours), len(theirs))
-    if length < ORDERED:
-        return True
-    broken = (Counter(pairwise(ours)) - Counter(pairwise(theirs))).total()
-    return broken <= 2 * changed + max(4, length // 4)
+def _count_moved(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """Return how many words of the longer side have no partner when both are read side by side, in order."""
+    if max(len(ours), len(theirs)) > LONG_TEXT:
+        return 0
+    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+    return max(len(ours), len(theirs)) - sum(block.size for block in blocks)
 
 
-def _drop_spellings(more: Counter[str], less: Counter[str]) -> tuple[Counter[str], Counter[str]]:
-    """Take out pairs of words that are two spellings of one: a letter more, less, changed, or two swapped."""
-    if not more or not less or more.total() * less.total() > LONG_TEXT:
-        return more, less
+def _drop_spellings(more: Counter[str], less: Counter[str]) -> tuple[Counter[str], Counter[str], dict[str, str]]:
+    """Take out pairs of words that are two spellings of one: a letter more, less, changed, or two swapped.
+
+    Return what is left of both sides, and for words of the second the spelling of the first.
+    """
+    spellings: dict[str, str] = {}
+    if not more or not less or more.total() * less.total() > MOST_SPELLINGS:
+        return more, less, spellings
     more, less = Counter(more), Counter(less)
     for word in list(more):
         spelling = next((other for other in less if edit_is_small(word, other)), None)
         if spelling is not None:
+            spellings[spelling] = word
             paired = min(more[word], less[spelling])
             more[word] -= paired
             less[spelling] -= paired
             more, less = +more, +less
-    return more, less
+    return more, less, spellings
 
 
 def edit_is_small(word: str, other: str) -> bool:

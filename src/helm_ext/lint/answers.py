@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from helm_ext.errors import Problems, show
 from helm_ext.lint.codes import LintCode
@@ -29,6 +29,8 @@ LEAST_LETTERS = 4
 """Shorter answers stand in texts by chance."""
 LONG_WORDS = 3
 """An answer of so many words does not stand in its question by chance."""
+LONGEST_CUE = 40
+"""Characters, with what stands between it and the answer."""
 COMMON_GOLD = 0.005
 """Of the rows. A gold that more rows have is a class, and prompts name their classes."""
 FEW = 5
@@ -36,8 +38,7 @@ FEW = 5
 _CUE = re.compile(
     r"(?:\b(?:answer|solution|gold|key|hint|antwort|l(?:ö|oe)sung|r[ée]ponse|respuesta|resposta|risposta|ответ)\b"
     r"(?:\s+(?:is|was|should be|ist|lautet|est|es|é|è))?|答案是?|答え?は?|정답은?|(?:^|\n)\s*a(?=\s*:))"
-    r"\s*(?P<mark>[:=：]|->|→|(?<=is|st|et|as|be|es)(?=\s)|(?<=[案是えは은]))[\s\"'“(\[*]*",
-    re.IGNORECASE,
+    r"\s*(?P<mark>[:=：]|->|→|(?<=is|st|et|as|be|es)(?=\s)|(?<=[案是えは은]))[\s\"'“(\[*]*"
 )
 _ENUMERATION = re.compile(r"\s*(?:[,;/|、]|or\b|oder\b|ou\b|o\b|или\b)\s*\S")
 _AFTER = re.compile(r"[\"'”)\]*]*(?:[.!。]|\s|$|[)\]])")
@@ -55,7 +56,7 @@ def find_answers(rows: Sequence[Row], problems: Problems) -> None:
         if kind:
             found[kind].append(row)
     kept = found["cue"]
-    kept += found["alone"] if len(found["alone"]) <= MOST_ALONE * len(free) else []
+    kept += found["alone"] if len(found["alone"]) <= max(1, MOST_ALONE * len(free)) else []
     kept += found["elsewhere"] if len(found["elsewhere"]) <= MOST_ELSEWHERE * len(free) else []
     for row in sorted(kept, key=lambda row: row.number):
         problems.warn(
@@ -94,6 +95,9 @@ def _find(row: Row, *, is_class: bool) -> str:
 
 
 def _follows_cue(folded: str, gold: str) -> bool:
+    starts = (max(0, at - LONGEST_CUE) for at in _find_all(folded, gold))
+    if not any(_CUE.search(folded, start, start + 2 * LONGEST_CUE) for start in starts):
+        return False  # told quickly
     cues = list(_CUE.finditer(folded))
     if not cues:
         return False
@@ -103,6 +107,13 @@ def _follows_cue(folded: str, gold: str) -> bool:
     if not folded.startswith(gold, cue.end()) or _ENUMERATION.match(rest) or not _AFTER.match(rest):
         return False
     return len(cues) == 1 or not rest.strip(" \n.!\"'”)]*")
+
+
+def _find_all(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def _stands_alone(text: str, sentences: Sequence[str], keys: set[str], *, is_class: bool) -> bool:

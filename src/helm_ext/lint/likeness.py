@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from helm_ext.lint.rows import Row
-from helm_ext.lint.texts import find_figures, split_parts, split_words
+from helm_ext.lint.texts import find_figures, split_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ __all__ = ["find_candidates"]
 HASHES = 63
 BAND = 3
 """Hashes of a band."""
-LEAST_ALIKE = {True: 0.3, False: 0.4}
+LEAST_ALIKE = {True: 0.3, False: 0.45}
 """Of the shares of common words and pairs of words, as MinHash estimates them: pairs below are not proposed. The second
 where the gold is not rare, and only questions that are nearly equal count."""
 MOST_CONTEXT = 6
@@ -37,7 +37,7 @@ SHORT = 300
 """Characters. So short a row is compared as a whole too."""
 CROWD = 12
 """Where more rows fall into one bucket, not all pairs are proposed."""
-NEIGHBOURS = 4
+NEIGHBOURS = 3
 """There each is paired with so many that share its rarest words."""
 CHUNK = 100_000
 
@@ -52,7 +52,8 @@ def find_candidates(
     compared; where they are the smaller one, all is; and both where it is neither.
     """
     classes = np.array(
-        [hash((gold, find_figures(row.text))) for row, gold in zip(rows, golds, strict=True)], dtype=np.int64
+        [hash((gold, find_figures("\n".join(row.parts)))) for row, gold in zip(rows, golds, strict=True)],
+        dtype=np.int64,
     )
     is_rare = np.array(rare, dtype=bool)
     views = [_views(row, context) for row in rows]
@@ -67,7 +68,7 @@ def find_candidates(
 
 def _views(row: Row, context: Collection[int]) -> tuple[str, str]:
     """Return all of a row's text, and its own sentences; "" for what is not compared."""
-    parts = [part for text in row.texts for part in split_parts(text)]
+    parts = row.parts
     own = [part for part in parts if hash(part) not in context]
     everything, rest = sum(map(len, parts)), sum(map(len, own))
     options = sorted(row.options)

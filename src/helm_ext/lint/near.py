@@ -14,13 +14,13 @@ from helm_ext.lint.equal import say_duplicate
 from helm_ext.lint.likeness import find_candidates
 from helm_ext.lint.rows import Row
 from helm_ext.lint.templates import Pair, drop_templates
-from helm_ext.lint.texts import split_parts, split_words
+from helm_ext.lint.texts import fold
 
 __all__ = ["find_near"]
 
 RARE_GOLD = 0.005
 """Of all rows. A gold that more rows have (yes, no, a class) says little about which question it answers."""
-FEW = 5
+FEW = 3
 """A gold that so many rows have is rare in the smallest dataset."""
 CONTEXT = 3
 """A sentence that so many rows share is a passage, an example or an instruction, and no part of the question."""
@@ -58,7 +58,7 @@ def _find_context(rows: Sequence[Row]) -> frozenset[int]:
     """Return the hashes of sentences that many rows share."""
     counts: Counter[int] = Counter()
     for row in rows:
-        counts.update({hash(part) for text in row.texts for part in split_parts(text)})
+        counts.update(set(map(hash, row.parts)))
     return frozenset(sentence for sentence, number in counts.items() if number >= CONTEXT)
 
 
@@ -67,9 +67,11 @@ def _golds_agree(row: Row, other: Row) -> bool:
         return False
     if not row.golds or not other.golds:
         return not row.golds and not other.golds
+    if not row.contradicts(other):
+        return True
     if not row.has_long_golds():
-        return not row.contradicts(other)
-    ours, theirs = (set(split_words(" ".join(one.golds))) for one in (row, other))
+        return False
+    ours, theirs = (set(fold(" ".join(one.golds)).split()) for one in (row, other))
     return len(ours & theirs) >= SAME_WORDS * len(ours | theirs)
 
 

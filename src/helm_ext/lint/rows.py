@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import Location, Path, format_path, show
 from helm_ext.evalset import EvalSet, Places, row_extra
-from helm_ext.lint.texts import make_key, split_words
+from helm_ext.lint.texts import make_key, split_parts, split_words
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -39,18 +39,15 @@ class Row:
     """Positions of the right options."""
     golds: tuple[str, ...]
     """The texts of what is right."""
-    gold_keys: frozenset[str] = field(default=frozenset())
+    gold_keys: frozenset[str]
     """The same, as they are compared."""
+    parts: tuple[str, ...]
+    """The sentences of what is asked."""
 
     @property
     def is_train(self) -> bool:
         """Whether it is shown as a demonstration, or trained on, and not evaluated."""
         return self.split == TRAIN
-
-    @property
-    def text(self) -> str:
-        """All that is asked, in one text."""
-        return self.texts[0] if len(self.texts) == 1 else "\n".join(self.texts)
 
     @property
     def path(self) -> Path:
@@ -71,8 +68,11 @@ class Row:
 
     def key(self) -> tuple[object, ...]:
         """Return what rows share that ask the same: the question, and the same options in whatever order."""
-        options = frozenset(make_key(option) for option in self.options)
-        return (*map(make_key, self.texts), options)
+        return (*map(make_key, self.texts), self.option_keys())
+
+    def option_keys(self) -> frozenset[str]:
+        """Return the options in no order, as they are compared."""
+        return frozenset([make_key(option) or option for option in self.options])
 
     def has_long_golds(self) -> bool:
         """Whether an answer is a text of many words."""
@@ -138,5 +138,6 @@ def _to_row(instance: Instance, number: int, place: Location | Path, split: str,
         tuple(given) if is_choice else (),
         right if is_choice else (),
         golds,
-        frozenset(make_key(gold) or gold.strip() for gold in golds),
+        frozenset([make_key(gold) or gold.strip() for gold in golds]),
+        tuple([part for text in texts for part in split_parts(text)]),
     )

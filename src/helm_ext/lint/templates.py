@@ -1,7 +1,10 @@
 """Whether two questions that differ in a word are two of a template: "the capital of France", "... of Spain".
 
-A place is a slot of a template where a third question, with another answer, differs from the two only there (and in
-numbers); or where the same swap ("capital" for "largest city") makes of some other question one with another answer.
+A place is a slot of a template
+
+- where a third question, with another answer, differs from the two only there (and in numbers); or two more with any;
+- where many words stand between the same two words before and after;
+- where the same swap ("capital" for "largest city") makes of some other question one with another answer.
 """
 
 from __future__ import annotations
@@ -10,15 +13,20 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from helm_ext.lint.alike import SLOT, Likeness, Swap, as_number, words_of
+from helm_ext.lint.alike import SLOT, Likeness, Swap, as_number
 from helm_ext.lint.rows import Row
+from helm_ext.lint.texts import split_words
 
 __all__ = ["Pair", "drop_templates"]
 
 MOST_PATTERNS = 500
 """So many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
+ENOUGH_OTHERS = 2
+"""Further questions that differ in the same place, whatever their answers."""
+ENOUGH_FILLERS = 5
+"""Words between the same words, those of the two questions included."""
 FILLER_WORDS = 4
 """A slot holds so many words at most."""
 
@@ -41,6 +49,8 @@ class _Use:
     row: Row
     swap: Swap
     is_template: bool = False
+    others: set[Words] = field(default_factory=set)
+    """What further questions have in the slots."""
 
 
 def drop_templates(pairs: Sequence[Pair], rows: Iterable[Row]) -> list[Pair]:
@@ -49,13 +59,15 @@ def drop_templates(pairs: Sequence[Pair], rows: Iterable[Row]) -> list[Pair]:
     swapped = [use for some in uses.values() for use in some]
     if not swapped:
         return list(pairs)
-    slots, exchanges = _Slots(swapped), _Exchanges(swapped)
+    slots, contexts, exchanges = _Slots(swapped), _Contexts(swapped), _Exchanges(swapped)
     for row in rows:
-        sentences = words_of(row)
+        sentences = [tuple(split_words(part)) for part in (*row.parts, *sorted(row.options))]
         for words in sentences:
             slots.see(row, words)
+            contexts.see(words)
         exchanges.see(row, tuple(itertools.chain.from_iterable(sentences)))
     exchanges.finish()
+    contexts.finish()
     return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
 
 
@@ -88,18 +100,55 @@ class _Slots:
         sentence = " ".join(map(as_number, words))
         for edge in edges:
             for regex, uses in self._by_edge.get(edge, ()):
-                match = regex.fullmatch(sentence)
+                match = regex.fullmatch(sentence) if uses else None
                 if match is None:
                     continue
                 for use in uses:
-                    is_third = not use.is_template and match.groups() not in use.swap.fillers
-                    if is_third and _is_evidence(row, use.row):
-                        use.is_template = True
+                    if match.groups() in use.swap.fillers or frozenset(row.options) != frozenset(use.row.options):
+                        continue
+                    use.others.add(match.groups())
+                    use.is_template = row.contradicts(use.row) or len(use.others) >= ENOUGH_OTHERS
+                uses[:] = [use for use in uses if not use.is_template]  # few rows settle all uses of a pattern
 
 
 def _to_regex(pattern: Words) -> re.Pattern[str]:
     slot = rf"(\S+(?: \S+){{0,{FILLER_WORDS - 1}}}?)"
     return re.compile(" ".join(slot if word == SLOT else re.escape(word) for word in pattern))
+
+
+class _Contexts:
+    """Looks for places where many words stand between the same words."""
+
+    def __init__(self, uses: Iterable[_Use]) -> None:
+        self._uses = list(uses)
+        self._fillers: dict[Words, set[str]] = {}
+        for use in self._uses:
+            for context in _contexts(use.swap):
+                self._fillers[context] = set()
+
+    def see(self, words: Words) -> None:
+        padded = _pad(tuple(map(as_number, words)))
+        for at in range(2, len(padded) - 2):
+            fillers = self._fillers.get((*padded[at - 2 : at], *padded[at + 1 : at + 3]))
+            if fillers is not None and len(fillers) < ENOUGH_FILLERS:
+                fillers.add(padded[at])
+
+    def finish(self) -> None:
+        for use in self._uses:
+            contexts = _contexts(use.swap)
+            if contexts and all(len(self._fillers[context]) >= ENOUGH_FILLERS for context in contexts):
+                use.is_template = True
+
+
+def _contexts(swap: Swap) -> list[Words]:
+    """Return the two words before and after each slot of the earlier row."""
+    padded = _pad(swap.patterns[1])
+    slots = [at for at, word in enumerate(padded) if word == SLOT]
+    return [(*padded[at - 2 : at], *padded[at + 1 : at + 3]) for at in slots]
+
+
+def _pad(words: Words) -> Words:
+    return ("", "", *words, "", "")
 
 
 class _Exchanges:

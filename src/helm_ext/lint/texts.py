@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
-__all__ = ["find_figures", "fold", "make_key", "split_parts", "split_sentences", "split_words"]
+__all__ = ["find_figures", "fold", "make_key", "split_parts", "split_sentences", "split_words", "words_of"]
 
 _LOOSE = re.compile(
     r"""[.?!,;:…]+(?=[\s"'”’»)\]]|$)"""  # where a sentence or a part of one ends, not in 3.5, 10:30 or a.b
     r"""|["“”„«»¿¡。？！，、；：「」『』]"""
     r"""|(?<!\w)['‘’]|['‘’](?!\w)"""
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。？！])|\s*\n\s*")
-_COLON = re.compile(r"(?<=:)\s+|(?<=：)")
+_SENTENCE_ENDS = (". ", "? ", "! ", "。", "？", "！")
+_COLONS = (": ", "：")
 _NUMBERED = re.compile(
     r"\s*(?:(?:question|problem|exercise|item|example|q|no)\b\s*[.#]?\s*)?[(\[]?#?\d{1,6}\s*[.):\]]\s+(?=\D)",
     re.IGNORECASE,
@@ -47,14 +48,28 @@ def make_key(text: str) -> str:
 
 def split_sentences(text: str) -> list[str]:
     """Return the sentences and lines of a text, without what numbers the question."""
-    numbered = _NUMBERED.match(text)
-    start = numbered.end() if numbered else 0
-    return [part for part in _SENTENCE_END.split(text[start:]) if part and not part.isspace()]
+    return _split(text, _SENTENCE_ENDS)
 
 
 def split_parts(text: str) -> list[str]:
     """Return the sentences of a text, those with a colon in two: "Question: Who was he?" ends in a question."""
-    return [part for sentence in split_sentences(text) for part in _COLON.split(sentence) if part]
+    return _split(text, (*_SENTENCE_ENDS, *_COLONS))
+
+
+def _split(text: str, ends: tuple[str, ...]) -> list[str]:
+    numbered = _NUMBERED.match(text)
+    if numbered:
+        text = text[numbered.end() :]
+    for end in ends:
+        if end in text:
+            text = text.replace(end, f"{end}\n")
+    return [part for part in map(str.strip, text.split("\n")) if part]
+
+
+@lru_cache(maxsize=4096)
+def words_of(part: str) -> tuple[str, ...]:
+    """Return the words of a sentence; those of the last ones are kept, which are asked for again and again."""
+    return tuple(split_words(part))
 
 
 def split_words(text: str) -> list[str]:
