@@ -61,7 +61,7 @@ _COMMON = (  # noqa: SIM905 - words read better than a list of strings
     "the of and a to in is was that for it with as his on be at by had not are but from or have an they which one you "
     "were all her she there would their we him been has when who will no more if out so said what up its about into "
     "than them can only other new some could time these two may then do first any my now such like our over man me "
-    "even most made after also did many before must through years where much your way well down should because each just"
+    "even most made after also did many before must through years where much your way well down should because each"
 ).split()
 
 
