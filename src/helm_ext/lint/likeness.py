@@ -39,6 +39,8 @@ CROWD = 12
 """Where more rows fall into one bucket, not all pairs are proposed."""
 NEIGHBOURS = 3
 """There each is paired with so many that share its rarest words."""
+NEAREST = 4
+"""Of a row's pairs those are proposed that are most alike."""
 CHUNK = 100_000
 
 
@@ -57,13 +59,28 @@ def find_candidates(
     )
     is_rare = np.array(rare, dtype=bool)
     views = [_views(row, context) for row in rows]
-    found: set[tuple[int, int]] = set()
+    found = []
     for view in range(2):
         members = [place for place, some in enumerate(views) if some[view]]
         if members:
             texts = [views[place][view] for place in members]
-            found.update(_Index(np.array(members, dtype=np.int64), texts, classes, is_rare).find())
-    return sorted(found, key=lambda pair: (pair[1], pair[0]))
+            found.append(_Index(np.array(members, dtype=np.int64), texts, classes, is_rare).find())
+    pairs = _keep_nearest(np.concatenate(found)) if found else np.empty((0, 2), dtype=np.int64)
+    return [(low, high) for high, low in sorted(zip(pairs[:, 1].tolist(), pairs[:, 0].tolist(), strict=True))]
+
+
+def _keep_nearest(pairs: _Places) -> _Places:
+    """Return, of (row, row, equal hashes), each pair once that is one of the nearest of either of its rows."""
+    pairs = pairs[np.lexsort((-pairs[:, 2], pairs[:, 1], pairs[:, 0]))]
+    pairs = pairs[np.diff(pairs[:, 0] * (pairs[:, :2].max(initial=0) + 1) + pairs[:, 1], prepend=-1) != 0]
+    is_kept = np.zeros(len(pairs), dtype=bool)
+    for side in range(2):
+        order = np.lexsort((-pairs[:, 2], pairs[:, side]))
+        starts = np.flatnonzero(np.diff(pairs[order, side], prepend=-1) != 0)
+        sizes = np.diff(np.append(starts, len(order)))
+        rank = np.arange(len(order)) - np.repeat(starts, sizes)
+        is_kept[order[rank < NEAREST]] = True
+    return pairs[is_kept, :2]
 
 
 def _views(row: Row, context: Collection[int]) -> tuple[str, str]:
@@ -90,8 +107,9 @@ class _Index:
         """In how many texts each word, and each pair of words, stands."""
         self._signatures = self._sign()
 
-    def find(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of places, the lower first, some of them twice."""
+    def find(self) -> _Places:
+        """Return (place, place, equal hashes), the lower place first, some of them twice."""
+        found = [np.empty((0, 3), dtype=np.int64)]
         for rare in (True, False):
             members = np.flatnonzero(self._is_rare == rare)
             crowds: set[int] = set()
@@ -101,8 +119,9 @@ class _Index:
                 crowds.update(self._classes[order[is_crowd[bucket]]].tolist())
                 for step in range(1, min(CROWD, int(sizes.max()))):
                     at = np.flatnonzero((bucket[:-step] == bucket[step:]) & ~is_crowd[bucket[:-step]])
-                    yield from self._keep_alike(order[at], order[at + step], LEAST_ALIKE[rare])
-            yield from self._keep_alike(*self._find_neighbours(crowds, members), LEAST_ALIKE[rare])
+                    found += self._keep_alike(order[at], order[at + step], LEAST_ALIKE[rare])
+            found += self._keep_alike(*self._find_neighbours(crowds, members), LEAST_ALIKE[rare])
+        return np.concatenate(found)
 
     def _sign(self) -> NDArray[np.uint32]:
         from datasketch import MinHash
@@ -132,13 +151,14 @@ class _Index:
         bucket = np.cumsum(is_first) - 1
         return members[order], bucket, np.bincount(bucket)
 
-    def _keep_alike(self, ones: _Places, twos: _Places, least: float) -> Iterator[tuple[int, int]]:
-        """Yield the pairs whose signatures are alike."""
+    def _keep_alike(self, ones: _Places, twos: _Places, least: float) -> Iterator[_Places]:
+        """Yield the pairs whose signatures are alike, some thousands at a time."""
         for start in range(0, len(ones), CHUNK):
             one, two = ones[start : start + CHUNK], twos[start : start + CHUNK]
-            alike = (self._signatures[one] == self._signatures[two]).mean(axis=1) >= least
+            equal = (self._signatures[one] == self._signatures[two]).sum(axis=1)
+            alike = equal >= least * HASHES
             first, second = self._places[one[alike]], self._places[two[alike]]
-            yield from zip(np.minimum(first, second).tolist(), np.maximum(first, second).tolist(), strict=True)
+            yield np.stack((np.minimum(first, second), np.maximum(first, second), equal[alike]), axis=1)
 
     def _find_neighbours(self, crowds: set[int], members: _Places) -> tuple[_Places, _Places]:
         """Return pairs of the members of crowded classes that share their rarest words."""
