@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from helm_ext.lint.rows import Row
 from helm_ext.lint.texts import words_of
@@ -282,6 +283,7 @@ def _find_swap(ours: Words, theirs: Words) -> Swap | None:
     return Swap((tuple(patterns[0]), tuple(patterns[1])), (tuple(fillers[0]), tuple(fillers[1])))
 
 
+@lru_cache(maxsize=4096)
 def as_number(word: str) -> str:
     """Return NUMBER for a word with a digit, else the word."""
     return NUMBER if any(character.isdigit() for character in word) else word

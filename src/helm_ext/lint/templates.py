@@ -53,22 +53,30 @@ class _Use:
     """What further questions have in the slots."""
 
 
-def drop_templates(pairs: Sequence[Pair], rows: Iterable[Row]) -> list[Pair]:
-    """Return the pairs that differ in more than slots. `rows` are all rows; they are gone through once, if need be."""
+def drop_templates(pairs: Sequence[Pair], rows: Sequence[Row]) -> list[Pair]:
+    """Return the pairs that differ in more than slots. `rows` are all rows; they are gone through twice, if need be."""
     uses = {id(pair): [_Use(pair.row, swap) for swap in pair.likeness.swaps] for pair in pairs}
     swapped = [use for some in uses.values() for use in some]
     if not swapped:
         return list(pairs)
-    slots, contexts, exchanges = _Slots(swapped), _Contexts(swapped), _Exchanges(swapped)
+    slots, contexts = _Slots(swapped), _Contexts(swapped)
     for row in rows:
-        sentences = [tuple(split_words(part)) for part in (*row.parts, *sorted(row.options))]
-        for words in sentences:
-            slots.see(row, words)
-            contexts.see(words)
-        exchanges.see(row, tuple(itertools.chain.from_iterable(sentences)))
-    exchanges.finish()
+        for words in _sentences(row):
+            numbered = tuple(map(as_number, words))
+            slots.see(row, numbered)
+            contexts.see(numbered)
     contexts.finish()
+    left = [use for use in swapped if not use.is_template]
+    if left:
+        exchanges = _Exchanges(left)
+        for row in rows:
+            exchanges.see(row, tuple(itertools.chain.from_iterable(_sentences(row))))
+        exchanges.finish()
     return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
+
+
+def _sentences(row: Row) -> list[Words]:
+    return [tuple(split_words(part)) for part in (*row.parts, *sorted(row.options))]
 
 
 def _is_evidence(third: Row, row: Row) -> bool:
@@ -94,10 +102,10 @@ class _Slots:
     def see(self, row: Row, words: Words) -> None:
         if not words:
             return
-        edges = as_number(words[0]), f" {as_number(words[-1])}", f" {SLOT}"
+        edges = words[0], f" {words[-1]}", f" {SLOT}"
         if self._by_edge.keys().isdisjoint(edges):
             return
-        sentence = " ".join(map(as_number, words))
+        sentence = " ".join(words)
         for edge in edges:
             for regex, uses in self._by_edge.get(edge, ()):
                 match = regex.fullmatch(sentence) if uses else None
@@ -127,7 +135,7 @@ class _Contexts:
                 self._fillers[context] = set()
 
     def see(self, words: Words) -> None:
-        padded = _pad(tuple(map(as_number, words)))
+        padded = _pad(words)
         for at in range(2, len(padded) - 2):
             fillers = self._fillers.get((*padded[at - 2 : at], *padded[at + 1 : at + 3]))
             if fillers is not None and len(fillers) < ENOUGH_FILLERS:
@@ -162,9 +170,10 @@ class _Exchanges:
                 old, new = sorted((ours[0], theirs[0]))
                 self._uses[old, new].append(use)
         often = sorted(self._uses, key=lambda swap: (-len(self._uses[swap]), swap))[:MOST_PATTERNS]
-        self._by_first: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._by_first: dict[str, list[tuple[Words, Words, tuple[str, str]]]] = defaultdict(list)
         for swap in often:
-            self._by_first[swap[0].partition(" ")[0]].append(swap)
+            first, second = (tuple(text.split(" ")) for text in swap)
+            self._by_first[first[0]].append((first, second, swap))
         self._rows: dict[int, Row] = {}
         """Hash of a question's words to the first row that has them."""
         self._made: list[tuple[int, Row, tuple[str, str]]] = []
@@ -174,8 +183,7 @@ class _Exchanges:
         if self._by_first.keys().isdisjoint(words):
             return
         for at, word in enumerate(words):
-            for swap in self._by_first.get(word, ()):
-                old, new = (tuple(text.split(" ")) for text in swap)
+            for old, new, swap in self._by_first.get(word, ()):
                 if words[at : at + len(old)] == old:
                     self._made.append((hash((*words[:at], *new, *words[at + len(old) :])), row, swap))
 
