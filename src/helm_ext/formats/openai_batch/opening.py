@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ NO_GOLD = "no gold in the table"
 
 @dataclass(slots=True)
 class _Asked:
-    """A request, without what is asked unless its result cannot be read without."""
+    """A request, and where it stands."""
 
     request: Request
     line: int
@@ -41,7 +40,7 @@ class _Results:
     """What came back, by custom_id."""
 
     by_id: dict[str, Result] = field(default_factory=dict)
-    places: dict[str, tuple[Path, int, bytes]] = field(default_factory=dict)
+    places: dict[str, tuple[Path, int]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     models: set[str] = field(default_factory=set)
     digests: list[str] = field(default_factory=list)
@@ -91,7 +90,7 @@ def open_batch(
         iterate: Any = rows.rows
     else:
         known = GoldColumn(gold_kind=gold_kind, index_base=index_base, path=str(golds.path))
-        iterate = _WrittenRows(requests, asked, results, golds, known, counts).rows
+        iterate = _WrittenRows(asked, results, golds, known, counts).rows
     source.notes = notes
     digests = [("requests", digest), *(("results", one) for one in results.digests), ("gold", golds.digest)]
     text = "".join(f"{role}:{sha}\n" for role, sha in digests)
@@ -126,8 +125,7 @@ def _read_requests(path: Path) -> tuple[dict[str, _Asked], str]:
                 place = Location(str(path), number, error.place)
                 problems.add(place, str(error), error.hint, code=error.code, kind=DatasetSchemaError)
                 continue
-            kept = request if request.echo else replace(request, question="")
-            asked[request.custom_id] = _Asked(kept, number)
+            asked[request.custom_id] = _Asked(request, number)
         digest = lines.digest
     if not asked and not problems.errors:
         problems.add((), "there are no requests", code="no-rows")
@@ -196,18 +194,17 @@ def _take_result(
         result = parse_result(outcome, one.request)
     except ReplyError as error:
         result = Result(failed=f"the reply is of no use: {error}")
-    said = json.dumps([value.get("response"), value.get("error")], sort_keys=True)
-    fingerprint = hashlib.sha256(said.encode("utf-8", "surrogatepass")).digest()[:16]
-    known = results.places.get(outcome.custom_id)
+    known = results.by_id.get(outcome.custom_id)
     if known is not None:
-        if known[2] == fingerprint:
+        if known == result:
             results.counts["duplicates"] += 1
             return
-        message = f"another result for {show(outcome.custom_id)} stands in {known[0].name}:{known[1]}"
+        first, at = results.places[outcome.custom_id]
+        message = f"another result for {show(outcome.custom_id)} stands in {first.name}:{at}"
         hint = "name the files that count: output=FILE, errors=FILE"
         problems.add(place, message, hint, code="two-results", kind=DatasetIntegrityError)
         return
-    results.places[outcome.custom_id] = path, line, fingerprint
+    results.places[outcome.custom_id] = path, line
     results.by_id[outcome.custom_id] = result
     if result.model:
         results.models.add(result.model)
@@ -221,15 +218,9 @@ class _WrittenRows:
     """Rows of requests that were answered in words."""
 
     def __init__(
-        self,
-        path: Path,
-        asked: dict[str, _Asked],
-        results: _Results,
-        golds: Golds,
-        column: GoldColumn,
-        counts: Counter[str],
+        self, asked: dict[str, _Asked], results: _Results, golds: Golds, column: GoldColumn, counts: Counter[str]
     ) -> None:
-        self._path = path
+        self._asked = asked
         self._results = results
         self._golds = golds
         self._counts = counts
@@ -245,21 +236,20 @@ class _WrittenRows:
         """Yield them in the order of the requests."""
         if self._unused:
             self._counts["unused_golds"] = self._unused
-        with LineSource(self._path) as lines:
-            for number, value in iter_json_lines(lines, str(self._path), []):
-                request = parse_request(value)
-                result = self._results.by_id.get(request.custom_id, Result(is_not_run=True))
-                has_gold = request.custom_id in self._golds.values
-                yield Row(
-                    line=number,
-                    id=request.custom_id,
-                    question=request.question,
-                    options=self._kind.options,
-                    gold=self._kind.read(self._golds.values[request.custom_id]) if has_gold else (),
-                    answers=None if result.is_not_run or result.failed else result.answers,
-                    failed=result.failed,
-                    unscored="" if has_gold or result.is_not_run or result.failed else NO_GOLD,
-                )
+        for custom_id, one in self._asked.items():
+            result = self._results.by_id.get(custom_id) or Result(is_not_run=True)
+            has_answers = not result.is_not_run and not result.failed
+            has_gold = custom_id in self._golds.values
+            yield Row(
+                line=one.line,
+                id=custom_id,
+                question=one.request.question,
+                options=self._kind.options,
+                gold=self._kind.read(self._golds.values[custom_id]) if has_gold else (),
+                answers=result.answers if has_answers else None,
+                failed=result.failed,
+                unscored="" if has_gold or not has_answers else NO_GOLD,
+            )
 
 
 class _ScoredRows:
