@@ -39,7 +39,7 @@ CROWD = 12
 """Where more rows fall into one bucket, not all pairs are proposed."""
 NEIGHBOURS = 3
 """There each is paired with so many that share its rarest words."""
-NEAREST = 4
+NEAREST = 2
 """Of a row's pairs those are proposed that are most alike."""
 CHUNK = 100_000
 

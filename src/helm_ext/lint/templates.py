@@ -149,10 +149,17 @@ class _Contexts:
 
 
 def _contexts(swap: Swap) -> list[Words]:
-    """Return the two words before and after each slot of the earlier row."""
-    padded = _pad(swap.patterns[1])
-    slots = [at for at, word in enumerate(padded) if word == SLOT]
-    return [(*padded[at - 2 : at], *padded[at + 1 : at + 3]) for at in slots]
+    """Return the two words before and after each slot, as the earlier row has them."""
+    words: list[str] = []
+    slots: list[tuple[int, int]] = []
+    fillers = iter(swap.fillers[1])
+    for word in swap.patterns[1]:
+        filler = [as_number(each) for each in next(fillers).split(" ")] if word == SLOT else [word]
+        if word == SLOT:
+            slots.append((len(words), len(words) + len(filler)))
+        words += filler
+    padded = _pad(tuple(words))
+    return [(*padded[start : start + 2], *padded[end + 2 : end + 4]) for start, end in slots]
 
 
 def _pad(words: Words) -> Words:
