@@ -80,6 +80,7 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         for record in records:
             yield _to_instance(record, own_attributes, attributes, options.render, content.replies)
 
+    number = len(content.records.ids if isinstance(content.records, UnreadRecords) else content.records)
     return EvalSet(
         name=meta.name,
         format="innodata",
@@ -95,7 +96,8 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         tags=tuple(f"{key}={value}" for key, value in own_attributes.items()),
         warnings=tuple(warnings),
         counts=content.counts,
-        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", [r.line for r in content.records]),
+        # A record stands on each line: a blank one before the last is an error.
+        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", range(1, number + 1)),
         attributes=attributes,
     )
 
