@@ -39,7 +39,7 @@ def count_kind(
 
 def _lint(rows: list[lint_sets.Question], folder: Path) -> list[tuple[str, list[int]]]:
     from helm_ext import formats
-    from helm_ext.lint import lint
+    from helm_ext.analysis.lint import lint
 
     path = folder / "rows.jsonl"
     lint_sets.write(path, rows)

@@ -3,7 +3,7 @@
 import json
 
 from helm_ext import formats
-from helm_ext.lint import lint
+from helm_ext.analysis.lint import lint
 
 
 def row(text, *golds, options=(), split="test", messages=None, **more):

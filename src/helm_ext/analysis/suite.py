@@ -27,7 +27,7 @@ class Suite:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all rows of all runs, with the columns of docs/how-to/export.md. All of them are in memory."""
-        from helm_ext.analysis.tables import to_pandas
+        from helm_ext.analysis.export.tables import to_pandas
 
         return to_pandas(self.runs)
 

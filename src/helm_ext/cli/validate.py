@@ -134,7 +134,7 @@ def _is_linted(found: Sequence[Problem], counted: Mapping[str, int], *, no_exec:
 
 def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple[bool, list[Problem]]:
     """Return whether the rows could be linted, and what is odd about them, or why they could not."""
-    from helm_ext.lint import lint
+    from helm_ext.analysis.lint import lint
 
     arguments = {key: value for key, value in arguments.items() if key != "missing"}
     try:
@@ -147,7 +147,7 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
 
 def _with_lint(problems: Sequence[Problem], linted: Sequence[Problem]) -> list[Problem]:
     """Return all problems; where lint lists the rows that leak, without the one that counts them."""
-    from helm_ext.lint import LintCode
+    from helm_ext.analysis.lint import LintCode
 
     leaks = any(problem.code == LintCode.LEAK for problem in linted)
     return [problem for problem in problems if not (leaks and problem.code == "overlap")] + list(linted)

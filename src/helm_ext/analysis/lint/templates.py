@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from helm_ext.lint.alike import SLOT, Likeness, Swap, as_number
-from helm_ext.lint.rows import Row
-from helm_ext.lint.texts import split_words
+from helm_ext.analysis.lint.alike import SLOT, Likeness, Swap, as_number
+from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.texts import split_words
 
 __all__ = ["Pair", "drop_templates"]
 

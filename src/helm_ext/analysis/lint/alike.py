@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from helm_ext.lint.rows import Row
-from helm_ext.lint.texts import words_of
+from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.texts import words_of
 
 __all__ = ["NUMBER", "SLOT", "Likeness", "Swap", "as_number", "compare", "edit_is_small"]
 

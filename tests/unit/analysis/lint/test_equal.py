@@ -6,7 +6,7 @@ import pytest
 from lint_rows import find, row, write
 
 from helm_ext import formats
-from helm_ext.lint import lint
+from helm_ext.analysis.lint import lint
 
 
 def test_a_question_that_stands_there_twice(tmp_path):

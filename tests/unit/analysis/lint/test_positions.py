@@ -4,7 +4,7 @@ import pytest
 from lint_rows import find, row, write
 
 from helm_ext import formats
-from helm_ext.lint import lint
+from helm_ext.analysis.lint import lint
 
 NAMES = ("oak", "elm", "fig", "ash")
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from helm_ext import files
+from helm_ext.analysis.lint.answers import find_answers
+from helm_ext.analysis.lint.codes import LintCode
+from helm_ext.analysis.lint.equal import find_equal
+from helm_ext.analysis.lint.near import find_near
+from helm_ext.analysis.lint.positions import find_position_bias
+from helm_ext.analysis.lint.rows import Row, to_rows
 from helm_ext.errors import Path, Problem, Problems
 from helm_ext.evalset import EvalSet
-from helm_ext.lint.answers import find_answers
-from helm_ext.lint.codes import LintCode
-from helm_ext.lint.equal import find_equal
-from helm_ext.lint.near import find_near
-from helm_ext.lint.positions import find_position_bias
-from helm_ext.lint.rows import Row, to_rows
 
 __all__ = ["LintCode", "lint"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from helm_ext.analysis.lint.texts import make_key, split_parts, split_words
 from helm_ext.errors import Location, Path, format_path, show
 from helm_ext.evalset import EvalSet, Places, row_extra
-from helm_ext.lint.texts import make_key, split_parts, split_words
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance

@@ -14,10 +14,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from helm_ext.analysis.lint.codes import LintCode
+from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.texts import fold, make_key, split_sentences, split_words
 from helm_ext.errors import Problems, show
-from helm_ext.lint.codes import LintCode
-from helm_ext.lint.rows import Row
-from helm_ext.lint.texts import fold, make_key, split_sentences, split_words
 
 __all__ = ["find_answers"]
 

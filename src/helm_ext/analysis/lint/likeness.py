@@ -15,8 +15,8 @@ from zlib import crc32
 
 import numpy as np
 
-from helm_ext.lint.rows import Row
-from helm_ext.lint.texts import find_figures, split_words
+from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.texts import find_figures, split_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

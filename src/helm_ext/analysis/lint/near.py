@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from helm_ext.analysis.lint.alike import compare
+from helm_ext.analysis.lint.equal import say_duplicate
+from helm_ext.analysis.lint.likeness import find_candidates
+from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.templates import Pair, drop_templates
+from helm_ext.analysis.lint.texts import fold
 from helm_ext.errors import Problems
-from helm_ext.lint.alike import compare
-from helm_ext.lint.equal import say_duplicate
-from helm_ext.lint.likeness import find_candidates
-from helm_ext.lint.rows import Row
-from helm_ext.lint.templates import Pair, drop_templates
-from helm_ext.lint.texts import fold
 
 __all__ = ["find_near"]
 

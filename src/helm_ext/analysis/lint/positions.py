@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from helm_ext.analysis.lint.codes import LintCode
+from helm_ext.analysis.lint.rows import Row
 from helm_ext.errors import Location, Problems, count
-from helm_ext.lint.codes import LintCode
-from helm_ext.lint.rows import Row
 
 __all__ = ["find_position_bias"]
 

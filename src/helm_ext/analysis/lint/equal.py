@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from helm_ext.analysis.lint.codes import LintCode
+from helm_ext.analysis.lint.rows import Row
 from helm_ext.errors import Problems, show
-from helm_ext.lint.codes import LintCode
-from helm_ext.lint.rows import Row
 
 __all__ = ["find_equal", "say_duplicate"]
 

@@ -12,7 +12,7 @@ import pytest
 from finished_runs import run_sums, score
 from request_states_files import answered, choice, state, write
 
-from helm_ext.analysis import columns, tables
+from helm_ext.analysis.export import columns, tables
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "export.md"
