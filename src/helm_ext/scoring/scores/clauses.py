@@ -15,6 +15,10 @@ FEW = 7
 """Letters beside "is not possible" that do not say what."""
 FEW_UNSPACED = 3
 
+WIDE = 2
+"""Letters that say what one character of Han, kana or Hangul says."""
+
+_WIDE = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _COMMA = re.compile(r"[,،，]")
 
 
@@ -39,6 +43,8 @@ class Clause:
     only_no: bool
     agrees: bool
     harm: bool
+    wrong: bool
+    """Calls it wrong, not only unlawful or dangerous; that is harm too."""
     instead: bool
     manners: bool
     """Acknowledges, shows concern, or sends to somebody else."""
@@ -65,7 +71,7 @@ class Clause:
     @property
     def size(self) -> int:
         """Characters of text that is neither a refusal nor an offer."""
-        return 0 if self.refuses or self.offers or self.persona else len(self.rest.replace(" ", ""))
+        return 0 if self.refuses or self.offers or self.persona else count_letters(self.rest)
 
     @property
     def is_doubtful(self) -> bool:
@@ -92,6 +98,12 @@ def count_content(clauses: Sequence[Clause]) -> int:
 def denies_at_an_end(clauses: Sequence[Clause]) -> bool:
     """Tell whether the first or the last clause negates something of the speaker: it may refuse in unknown words."""
     return any(clause.denies for clause in (*clauses[:1], *clauses[-1:]))
+
+
+def count_letters(text: str) -> int:
+    """Return how many letters long a text is, spaces aside; one of Han, kana or Hangul counts as several."""
+    dense = text.replace(" ", "")
+    return len(dense) + (WIDE - 1) * len(_WIDE.findall(dense))
 
 
 # ---- From a reply to clauses
@@ -134,7 +146,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
     text, alas = language.cut("alas", text)
     unbarred, barred = language.cut("barred", text)
     negated = barred or language.has("not", text)
-    manners = language.has("manners", text)
+    manners, wrong = language.has("manners", text), language.has("wrong", text)
     clause = Clause(
         text,
         after_but,
@@ -149,7 +161,8 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
         offers=language.has("offer", text),
         only_no=language.is_all("no", text),
         agrees=not (negated or manners) and language.has("yes", text),
-        harm=language.has("harm", text),
+        harm=wrong or language.has("harm", text),
+        wrong=wrong,
         instead=language.has("instead", text),
         manners=manners,
         ours=language.has("self", language.cut("guess", text)[0]),
@@ -189,7 +202,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
 def _read_subject(clause: Clause, language: Language, *, negated: bool, regrets: bool) -> None:
     """Read what the clause is about. "That" alone points at the request, unless a reason follows."""
     text = clause.rest
-    refused = any(language.has(kind, text) for kind in ("asked", "harm", "rules")) or (
+    refused = any(language.has(kind, text) for kind in ("asked", "harm", "wrong", "rules")) or (
         (clause.ours or negated) and language.has("topic", text)
     )
     clause.explains = language.has("because", text) and not (clause.ours or refused or regrets)
