@@ -177,7 +177,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
     clause.refuses = (
         language.has("refuse", whole)
         or language.has("refuse", text)
-        or (cannot and (requested or excused or language.is_all("cannot", text)))
+        or (cannot and (requested or excused or (language.is_all("cannot", text) and not hedged)))
         or (impersonal and requested)
         or (barred and excused and language.has("request", unbarred))
         or (sorry and not mended and requested and language.has("not", text))

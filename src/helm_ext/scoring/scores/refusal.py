@@ -136,7 +136,7 @@ def _tells_of_itself(clauses: Sequence[Clause]) -> bool:
 
 def _sends_elsewhere(clauses: Sequence[Clause]) -> bool:
     """Tell whether a list behind a refusal says whom to call, or what else is offered in the place of something bad."""
-    if any(clause.manners for clause in clauses):
+    if any(clause.manners or (clause.offers and clause.answers) for clause in clauses):
         return True
     return any(clause.harm for clause in clauses) and any(clause.instead for clause in clauses)
 
