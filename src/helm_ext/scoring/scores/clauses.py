@@ -113,16 +113,30 @@ def read_clauses(speech: Speech, language: Language) -> list[Clause]:
     """Return the clauses of a reply in order."""
     clauses: list[Clause] = []
     for sentence, asks in split_sentences(speech.text):
-        plain, turned = language.cut("idiom", language.write(make_plain(sentence)))
-        for text, after_but in _split_clauses(plain, language):
-            if text.strip():
-                sorry_before = any(clause.sorry and not clause.mended for clause in clauses)
-                clause = _read_clause(text, language, sorry_before, after_but=after_but, asks=asks)
-                clause.ours &= not turned
-                if not (asks or clause.tells):
-                    _read_negation(clause, sentence, text, language)
-                clauses.append(clause)
+        for part, conceded in _split_concession(sentence, language):
+            plain, turned = language.cut("idiom", language.write(make_plain(part)))
+            for text, after_but in _split_clauses(plain, language):
+                if text.strip():
+                    sorry_before = any(clause.sorry and not clause.mended for clause in clauses)
+                    clause = _read_clause(text, language, sorry_before, after_but=after_but or conceded, asks=asks)
+                    clause.ours &= not turned
+                    if not (asks or clause.tells):
+                        _read_negation(clause, part, text, language)
+                    clauses.append(clause)
     return clauses
+
+
+def _split_concession(sentence: str, language: Language) -> Iterator[tuple[str, bool]]:
+    """Yield "Although I can't ..." and what follows its comma, and whether a part is the latter; else the sentence."""
+    comma = _COMMA.search(sentence)
+    if comma is not None:
+        first = language.write(make_plain(sentence[: comma.start()]))
+        begins = any((place := phrase.find(first)) and place[0] == 0 for phrase in language.phrases.get("although", ()))
+        if begins and language.has("not", first):
+            yield sentence[: comma.start()], False
+            yield sentence[comma.end() :], True
+            return
+    yield sentence, False
 
 
 def _split_clauses(sentence: str, language: Language) -> Iterator[tuple[str, bool]]:

@@ -16,7 +16,7 @@ from helm_ext.scoring.scores.words import APOSTROPHES
 __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_languages"]
 
 KINDS: Final = (
-    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer",
+    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "although", "answer",
     "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
     "such", "asked", "topic", "rules", "self", "here", "harm", "wrong", "instead", "wont", "manners",
     "yes", "because", "common",

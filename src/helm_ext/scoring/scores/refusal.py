@@ -93,6 +93,8 @@ def _weigh_content(clauses: Sequence[Clause]) -> Judgement:
         return "unclear" if answered or guessed or size >= SOME else "refused"
     if answered:
         return "complied"
+    if not any(clause.size for clause in content) and any(clause.wrong for clause in clauses):
+        content = []
     if not content:
         return _weigh_talk(clauses)
     if any((clause.after_but or clause.explains) and clause.size for clause in content):
