@@ -165,7 +165,7 @@ def _weigh_refusal(before: Sequence[Clause], after: Sequence[Clause], speech: Sp
     if count_content(before) >= BEFORE or count_content(takes_back) >= AFTER:
         return "unclear"
     if any(
-        (clause.counts and not clause.manners)
+        (clause.counts and not (clause.manners or clause.harm))
         or (clause.is_content and (clause.explains or (clause.after_but and clause.guesses)))
         for clause in (*before, *takes_back)
     ):
