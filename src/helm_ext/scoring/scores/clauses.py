@@ -19,6 +19,10 @@ WIDE = 2
 """Letters that say what one character of Han, kana or Hangul says."""
 
 _WIDE = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_PHONE = re.compile(
+    r"(?<!\d)(?:(?:\d )?\d{3} \d{3} \d{4}|0\d{2,4}(?: \d{2,}){1,4}|0\d{8,10}|116 \d{3}|988|741741)(?!\d)"
+)
+"""A telephone number, plain: whom to call, not what was asked for."""
 _COMMA = re.compile(r"[,،，]")
 
 
@@ -171,7 +175,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
         persona=language.has("persona", text),
         answers=not barred and language.has("answer", text),
         guesses=not negated and language.has("guess", text),
-        counts=not negated and any(letter.isdigit() for letter in text),
+        counts=not negated and any(letter.isdigit() for letter in _PHONE.sub("", text)),
         offers=language.has("offer", text),
         only_no=language.is_all("no", text),
         agrees=not (negated or manners) and language.has("yes", text),
