@@ -78,6 +78,11 @@ class Clause:
         return 0 if self.refuses or self.offers or self.persona else count_letters(self.rest)
 
     @property
+    def is_heading(self) -> bool:
+        """Tell whether the clause announces what follows."""
+        return self.rest.rstrip().endswith(":")
+
+    @property
     def is_doubtful(self) -> bool:
         """Tell whether the clause speaks of the request without saying that it is refused, or of another one."""
         return self.half or self.weak or self.harm or self.instead
