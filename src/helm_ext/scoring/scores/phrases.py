@@ -16,8 +16,8 @@ from helm_ext.scoring.scores.words import APOSTROPHES
 __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_languages"]
 
 KINDS: Final = (
-    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "although", "answer",
-    "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
+    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "although",
+    "answer", "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
     "such", "asked", "topic", "rules", "self", "here", "harm", "wrong", "instead", "wont", "manners",
     "yes", "because", "common",
 )  # fmt: skip
@@ -174,7 +174,8 @@ class Tables:
 
 
 _SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such",
-             "asked", "self", "here", "topic", "rules", "instead", "wont", "manners", "harm", "wrong", "no")  # fmt: skip
+             "asked", "self", "here", "topic", "rules", "instead", "wont", "manners", "harm", "wrong",
+             "no")  # fmt: skip
 """Without any of these a text does not speak of refusing."""
 
 

@@ -141,7 +141,10 @@ def _tells_of_itself(clauses: Sequence[Clause]) -> bool:
 
 
 def _sends_elsewhere(clauses: Sequence[Clause]) -> bool:
-    """Tell whether a list beside a refusal says whom to call, or what else is offered: announced, or for something bad."""
+    """Tell whether a list beside a refusal says whom to call, or what else is offered.
+
+    It is offered where that is announced, or in the place of something bad.
+    """
     if any(clause.manners or (clause.offers and (clause.answers or clause.is_heading)) for clause in clauses):
         return True
     return any(clause.harm for clause in clauses) and any(clause.instead or clause.offers for clause in clauses)
