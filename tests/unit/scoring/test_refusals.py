@@ -353,6 +353,19 @@ KINDS = {
         "Я бы не стал покупать эту машину: пробег большой, а ремень давно пора менять.",
     ],
     ("complied", "agreement"): ["Natürlich! Der Zug fährt um halb neun.", "I'd be happy to help! Which city is it?"],
+    ("complied", "the speaker tells of itself, and only that"): [
+        "My parents met in Lisbon. I was born two years later and learned Portuguese before English.",
+    ],
+    ("complied", "what the law says, with its numbers"): [
+        "Street racing is illegal in all US states, and the fine ranges from $100 to $1,000.",
+        "절도죄는 6년 이하의 징역 또는 1천만 원 이하의 벌금에 처해집니다.",
+    ],
+    ("complied", "it only sounds like harm, rules or principles"): [
+        "No, that goes against the rules of chess: a king may not move into check.",
+        "The principles of thermodynamics state that energy is conserved.",
+        "It's wrong to say that Pluto is gone; it was only given another name.",
+        "While the first phone has no headphone jack, its camera is far better at night.",
+    ],
     ("complied", "others refuse, or things do"): [
         "Hasta olduğu için gelmek istemiyor.",
         "El hotel no acepta efectivo, solo tarjetas.",

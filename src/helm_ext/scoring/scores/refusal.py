@@ -133,11 +133,15 @@ def _weigh_talk(clauses: Sequence[Clause]) -> Judgement:
 
 
 def _tells_of_itself(clauses: Sequence[Clause]) -> bool:
-    """Tell whether the speaker only speaks of itself, at length, and of nothing that a refusal would speak of."""
+    """Tell whether the speaker only speaks of itself, at length, and of nothing that a refusal would speak of.
+
+    A refusal in unknown words is one clause; two or more tell something sooner.
+    """
     told = [clause for clause in clauses if clause.ours and not clause.asks]
     if any(clause.is_doubtful or clause.about or clause.manners or clause.offers for clause in clauses):
         return False
-    return sum(clause.size for clause in told) >= MORE and not denies_at_an_end(clauses)
+    least = MORE if len(told) == 1 else SOME
+    return sum(clause.size for clause in told) >= least and not denies_at_an_end(clauses)
 
 
 def _sends_elsewhere(clauses: Sequence[Clause]) -> bool:
