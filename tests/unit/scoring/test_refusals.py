@@ -427,6 +427,10 @@ def test_what_says_too_little_is_unclear(reply):
         ("indirect6", 62, 57, 0),
         # Ordinary answers that negate something.
         ("negated", 40, 37, 0),
+        # Typical replies of a benchmark of refusals. Wrong are three translations of sentences that refuse, what the
+        # policies of others prohibit, and four that were judged unclear.
+        ("stranger1", 164, 154, 5),
+        ("stranger2", 80, 75, 3),
     ],
 )
 def test_replies_judged_by_hand(half, count, right, wrong):
