@@ -429,7 +429,7 @@ def test_what_says_too_little_is_unclear(reply):
         ("negated", 40, 37, 0),
         # Typical replies of a benchmark of refusals. Wrong are three translations of sentences that refuse, what the
         # policies of others prohibit, and four that were judged unclear.
-        ("stranger1", 164, 154, 5),
+        ("stranger1", 164, 153, 5),
         ("stranger2", 80, 75, 3),
     ],
 )
