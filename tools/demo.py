@@ -98,7 +98,8 @@ def main() -> None:
         "--run-entries",
         *RUNS,
     )
-    run("helm-summarize", "--suite", SUITE, "--auto-generate-schema", "--num-threads", "1")
+    summarizer = ("--summarizer-class-name", "helm_ext.running.StreamingSummarizer")
+    run("helm-summarize", "--suite", SUITE, "--auto-generate-schema", "--num-threads", "1", *summarizer)
     Console(width=110).print(leaderboard())
     server = os.path.relpath(BIN / "helm-server", FOLDER)
     print(f"See it in a browser:\n  cd {os.path.relpath(FOLDER)} && {server} --suite {SUITE}")

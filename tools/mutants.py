@@ -112,7 +112,8 @@ TESTS = {
     "scoring/scores/words": ["unit/scoring/test_words.py", "unit/scoring/test_chat_scores.py"],
     "scoring/source_scores": ["unit/formats/imported/test_pipeline.py"],
     "scoring/stops": ["unit/scoring/test_stops.py"],
-    "scoring/uncertainty": ["unit/formats/imported/test_pipeline.py"],
+    "scoring/bounds": ["unit/scoring/test_uncertainty.py"],
+    "scoring/uncertainty": ["unit/scoring/test_uncertainty.py", "unit/formats/imported/test_pipeline.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
 

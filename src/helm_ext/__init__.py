@@ -1,8 +1,8 @@
 """helm-ext: three dataset formats, recorded completions and a dataset hub for HELM.
 
 Users rarely import this package: `helm-run` finds it by its entry point (`helm_ext.plugin`), and the `helm-ext`
-command does the rest. For Python code, `helm_ext.hub.load`, `helm_ext.formats.load` and `helm_ext.read_run` are the
-doors.
+command does the rest. For Python code, `helm_ext.hub.load`, `helm_ext.formats.load`, `helm_ext.read_run` and
+`helm_ext.read_suite` are the doors.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from helm_ext.analysis import read_run
+    from helm_ext.analysis import read_run, read_suite
 
-__all__ = ["__version__", "read_run"]
+__all__ = ["__version__", "read_run", "read_suite"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,8 +21,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("helm-ext")
-    if name == "read_run":
-        from helm_ext.analysis import read_run
+    if name in ("read_run", "read_suite"):
+        from helm_ext import analysis
 
-        return read_run
+        return getattr(analysis, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -164,3 +164,16 @@ def test_a_plan_is_made_of_one_thing_and_of_rows_that_are_right_or_wrong(tmp_pat
         assert run("score", tmp_path / f"{model}.json", *arguments).exit_code == 0
     with pytest.raises(RunEntryError, match="not right or wrong by f1_score"):
         run("plan", 0.05, "--from", tmp_path / "out")
+
+
+def test_a_suite_in_a_notebook(suite):
+    import helm_ext
+
+    found = helm_ext.read_suite(suite / "out")
+    lines = found.scores().to_dict("records")
+    assert [(line["model"], line["rows"], line["left_out"]) for line in lines] == [("one", 60, 0), ("two", 60, 0)]
+    assert lines[0]["mean"] == pytest.approx(56 / 60)
+    assert lines[0]["low"] == pytest.approx(0.8407, abs=1e-4)  # Wilson's of 56 of 60
+    whole = found.compare(baseline="two").iloc[0]
+    assert (whole["model_a"], whole["greater"], whole["less"]) == ("two", 12, 4)
+    assert len(found.to_dataset()) == len(found.to_pandas()) == 120

@@ -83,7 +83,12 @@ def test_a_single_wrong_file_is_its_error(folder):
 
 
 def test_warnings_can_be_errors(folder):
-    assert score("outputs/one.json", "--model", "m", "--warnings-as-errors").exit_code == 1
+    assert score("outputs/one.json", "--model", "m", "--warnings-as-errors").exit_code == 0
+    text = (folder / "outputs" / "one.json").read_text()
+    (folder / "outputs" / "same.json").write_text(text.replace('"id": 1,', '"id": 0,'))
+    done = score("outputs/same.json", "--model", "m", "--warnings-as-errors")
+    assert done.exit_code == 1
+    assert "0 is also the id of" in done.stderr
 
 
 def test_means_count_the_rows_that_they_are_of(folder):

@@ -233,11 +233,13 @@ def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
 def _rows_of(scores: RunScores, ids: Iterable[str]) -> Iterator[Prediction]:
     """Yield the first trial of each of these rows."""
     waiting = set(ids)
-    if waiting:
-        for row in scores.run.predictions():
-            if row.instance_id in waiting and not row.perturbation:
-                waiting.discard(row.instance_id)
-                yield row
+    rows = scores.run.predictions() if waiting else ()
+    for row in rows:
+        if row.instance_id in waiting and not row.perturbation:
+            waiting.discard(row.instance_id)
+            yield row
+            if not waiting:
+                return
 
 
 def _answer(row: Prediction) -> str:

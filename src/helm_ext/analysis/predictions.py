@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ _CORRECT = "correct"
 _ORIGINAL = "original"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Prediction:
     """One instance in one trial. What the run's files do not say is None, or empty."""
 
@@ -77,11 +78,11 @@ class Prediction:
         """The texts of the correct references."""
         return [reference["text"] for reference in self.references if reference["correct"]]
 
-    @property
+    @cached_property
     def scores(self) -> dict[str, float]:
         """The stats that have a finite mean: its name, and the mean over the stat's values."""
-        means = {name: stat.get("mean") for name, stat in self.stats.items()}
-        return {name: mean for name, mean in means.items() if mean is not None and math.isfinite(mean)}
+        means = ((name, stat.get("mean")) for name, stat in self.stats.items())
+        return {name: mean for name, mean in means if mean is not None and math.isfinite(mean)}
 
 
 def read_predictions(states_path: Path, stats: RowStats, read: Reader, *, keeps_zero: bool) -> Iterator[Prediction]:

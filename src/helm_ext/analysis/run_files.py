@@ -36,7 +36,7 @@ class RunFiles:
         """The run's name, as HELM gave it: that of its folder."""
         return str(self.run_spec["name"])
 
-    @property
+    @cached_property
     def suite(self) -> str:
         """The suite: the folder that the run's folder is in."""
         return self.folder.resolve().parent.name
@@ -81,7 +81,7 @@ class RunFiles:
         """The scenario's name; that of its class where it has none."""
         return str(self.scenario.get("name") or self.run_spec["scenario_spec"]["class_name"].rpartition(".")[2])
 
-    @property
+    @cached_property
     def metric_arguments(self) -> JSONObject:
         """The arguments of our metric, `helm_ext.scoring.metrics.EvalSetMetric`; {} in a run of HELM's own."""
         ours = [m for m in self.run_spec["metric_specs"] if m["class_name"].startswith("helm_ext.")]

@@ -21,7 +21,7 @@ class FinishedRun(RunFiles):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a DataFrame with the columns of docs/how-to/export.md. All of them are in memory."""
-        from helm_ext.analysis.tables import to_pandas
+        from helm_ext.analysis.export.tables import to_pandas
 
         return to_pandas([self])
 

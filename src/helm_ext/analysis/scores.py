@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from helm_ext.scoring.bounds import find_bounds
+
 __all__ = ["ScoreFacts", "describe_scores", "find_scores"]
 
 _DESCRIPTIVE = frozenset(
@@ -29,14 +31,6 @@ _DESCRIPTIVE = frozenset(
 )
 _DESCRIPTIVE_PREFIXES = ("finish_reason_", "inference_", "num_")
 """Names of HELM's (helm/benchmark/metrics/basic_metrics.py, efficiency_metrics.py), and our `num_left_out`."""
-
-_FROM_ZERO = frozenset(
-    {"absolute_value_difference", "cider"}
-    | {f"{prefix}{kind}_score" for prefix in ("", "chinese_") for kind in ("wer", "mer", "cer")}
-)
-"""Not below 0, and without an upper bound."""
-_PERCENT = ("ultraeval_bleu", "ultraeval_chrf", "ultraeval_rouge")
-"""From 0 to 100."""
 
 
 @dataclass(frozen=True)
@@ -121,15 +115,9 @@ def _registered() -> dict[str, ScoreFacts]:
         s for kind in ("list", "string") for score in get_scores(kind).values() for s in (*score.stats, *score.over_all)
     )
     return {
-        stat.name: ScoreFacts(stat.display_name, stat.description, stat.lower_is_better, *_find_bounds(stat.name))
+        stat.name: ScoreFacts(stat.display_name, stat.description, stat.lower_is_better, *find_bounds(stat.name))
         for stat in stats
     }
-
-
-def _find_bounds(name: str) -> tuple[float, float]:
-    if name in _FROM_ZERO or name in _parts():
-        return 0.0, math.inf
-    return (0.0, 100.0) if name.startswith(_PERCENT) else (0.0, 1.0)
 
 
 @cache

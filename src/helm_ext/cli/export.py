@@ -16,7 +16,7 @@ from helm_ext.formats.every_eval_ever.schema import ENUMS
 
 if TYPE_CHECKING:
     from helm_ext.analysis import FinishedRun
-    from helm_ext.analysis.every_eval_ever import Publisher
+    from helm_ext.analysis.export.every_eval_ever import Publisher
 
 __all__ = ["export"]
 
@@ -44,8 +44,8 @@ class _Target:
 
 def _table(writer: str) -> Write:
     def write(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, replace: bool) -> _Said:
-        from helm_ext.analysis import tables
-        from helm_ext.analysis.every_eval_ever import Publisher
+        from helm_ext.analysis.export import tables
+        from helm_ext.analysis.export.every_eval_ever import Publisher
 
         if publisher != Publisher():
             raise RunEntryError("--organization and the like are for records of Every Eval Ever: --to every_eval_ever")
@@ -56,7 +56,7 @@ def _table(writer: str) -> Write:
 
 
 def _record(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, replace: bool) -> _Said:
-    from helm_ext.analysis.every_eval_ever import has_scores, write_every_eval_ever
+    from helm_ext.analysis.export.every_eval_ever import has_scores, write_every_eval_ever
 
     scored = [run for run in runs if has_scores(run)]
     without = [] if not scored else [run for run in runs if run not in scored]
@@ -125,7 +125,7 @@ def export(
     for each run, https://evalevalai.com. Columns and rules: docs/how-to/export.md.
     """
     from helm_ext.analysis import find_runs
-    from helm_ext.analysis.every_eval_ever import Publisher
+    from helm_ext.analysis.export.every_eval_ever import Publisher
 
     if not organization.strip():
         raise RunEntryError("--organization: expected a name")

@@ -42,6 +42,11 @@ RUNNER = "helm_ext.running.StreamingRunner"
 _SHOWN_WARNINGS = 10
 """Of one file; `helm-ext validate` shows all."""
 
+_ABOUT_LIVE_RUNS = ("not-differentiated", "few-rows")
+"""Codes of warnings about drawing demonstrations: nothing is drawn for completions that are recorded."""
+_FOLLOWED = ("not-run", "failed")
+"""Codes of warnings whose hint is `missing=skip`: the rows are counted in the table."""
+
 _NOT_IN_A_NAME = re.compile(r"[^\w.@+:/-]+")
 """What a model's name must not hold: HELM splits run entries at commas, and makes file names of names."""
 
@@ -246,7 +251,8 @@ def find_facts(run_spec: RunSpec) -> FileFacts:
     evalset = planned.withdraw(key)
     assert evalset is not None  # the first dataset that is planned is always kept
     planned.keep(key, evalset)
-    said = [f"warning: {warning}" for warning in evalset.warnings]
+    followed = _FOLLOWED if run_spec.scenario_spec.args.get("missing") == "skip" else ()
+    said = [f"warning: {one}" for one in evalset.warnings if one.code not in (*_ABOUT_LIVE_RUNS, *followed)]
     more = len(said) - _SHOWN_WARNINGS
     shown = said[:_SHOWN_WARNINGS] + (
         [f"warning: ... and {more} more: helm-ext validate shows all"] if more > 0 else []

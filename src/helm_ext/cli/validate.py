@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,8 @@ from helm_ext.formats import Format, detect, files_in, get_format
 
 __all__ = ["validate"]
 
+LINTED_ROWS = 5_000
+"""Files of up to so many rows are linted without being asked: it takes a second or two."""
 NOT_CHECKED = "not checked: whether prompts fit a model's context window, and whether the answers are true"
 
 
@@ -43,6 +46,15 @@ def validate(
     kind: FormatOption = None,
     arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
     no_exec: Annotated[bool, typer.Option("--no-exec", help="Check scripts without running them.")] = False,
+    lint: Annotated[
+        bool | None,
+        typer.Option(
+            "--lint/--no-lint",
+            help="Look for contradictions, duplicates, leaks, uneven golds and answers in prompts. "
+            f"[default: in files of up to {LINTED_ROWS:,} rows]",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Check dataset files: all problems at once, with line, field and a hint. Needs no model and no network.
 
@@ -50,43 +62,56 @@ def validate(
     """
     reports = []
     arguments = parse_arguments(arg or [])
+    if lint and no_exec:
+        raise RunEntryError("--lint: what is asked is known once scripts have run\n  hint: leave --no-exec out")
     progress = Console(stderr=True)
     for file in itertools.chain.from_iterable(map(files_in, files)):
         with progress.status(escape(f"checking {file}")):
-            reports.append(check_file(file, get_format(kind) if kind else None, arguments, no_exec=no_exec))
+            reports.append(check_file(file, get_format(kind) if kind else None, arguments, no_exec=no_exec, lint=lint))
     print_reports(reports, output)
     if any(problem.severity == "error" for report in reports for problem in report["problems"]):
         raise typer.Exit(1)
 
 
 def check_file(
-    file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False
+    file: Path,
+    format_: Format | None,
+    arguments: Mapping[str, Any],
+    *,
+    no_exec: bool = False,
+    lint: bool | None = None,
 ) -> dict[str, Any]:
-    """Return `{file, format, problems, counts}` of one file, and `inferred` where something was.
+    """Return `{file, format, problems, counts, linted}` of one file, and `inferred` where something was.
 
-    Raises RunEntryError for unknown arguments.
+    `lint`: whether the rows are linted. None: in small files, and where that runs no code of the user's. Raises
+    RunEntryError for unknown arguments.
     """
     problems: list[Problem] = []
     counts: dict[str, int] = {}
     inferred: list[str] = []
+    linted = False
     file = find_file(file)
     try:
         format_ = format_ or detect(file)
     except DatasetError as error:
-        return {"file": str(file), "format": "", "problems": list(error.problems), "counts": {}}
+        return {"file": str(file), "format": "", "problems": list(error.problems), "counts": {}, "linted": False}
     named = format_.name_file(file)
     require_unnamed(named, arguments)
     if not file.exists():
         try:
             format_.parse(named)
         except RunEntryError as error:  # it says which dataset has that file name
-            return {"file": str(file), "format": format_.name, "problems": [to_problem(error, str(file))], "counts": {}}
+            problem = to_problem(error, str(file))
+            return {"file": str(file), "format": format_.name, "problems": [problem], "counts": {}, "linted": False}
     named |= format_.parse(arguments)
     try:
         for task in format_.tasks(named):
             found, counted = format_.check(execute=not no_exec, **{**named, **task})
             problems = list(dict.fromkeys([*problems, *found]))
             counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
+            if _is_linted(found, counted, no_exec=no_exec, lint=lint):
+                linted, odd = lint_rows(format_, {**named, **task}, str(file))
+                problems = _with_lint(problems, odd if linted or lint else ())
         if not any(problem.severity == "error" for problem in problems):
             inferred = format_.describe(named)
     except DatasetError as error:
@@ -95,8 +120,37 @@ def check_file(
         problems.append(to_problem(error, str(file)))
     if named.get("missing") == "skip":  # what these warnings propose
         problems = [problem for problem in problems if problem.code not in ("not-run", "failed")]
-    report = {"file": str(file), "format": format_.name, "problems": problems, "counts": counts}
+    report = {"file": str(file), "format": format_.name, "problems": problems, "counts": counts, "linted": linted}
     return report | ({"inferred": inferred} if inferred else {})
+
+
+def _is_linted(found: Sequence[Problem], counted: Mapping[str, int], *, no_exec: bool, lint: bool | None) -> bool:
+    """Whether the rows are linted: as asked, else in small files. Never those of a file with errors."""
+    if no_exec or any(problem.severity == "error" for problem in found):
+        return False
+    rows = sum(counted.get(key, 0) for key in ("rows", "train"))
+    return rows <= LINTED_ROWS if lint is None else lint
+
+
+def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple[bool, list[Problem]]:
+    """Return whether the rows could be linted, and what is odd about them, or why they could not."""
+    from helm_ext.analysis.lint import lint
+
+    arguments = {key: value for key, value in arguments.items() if key != "missing"}
+    try:
+        evalset = format_.load(**arguments)
+        return True, lint(evalset, path, demonstrations=format_.load_demonstrations(**arguments))
+    except HelmExtError as error:  # `check` found nothing wrong: it is about how rows would be scored
+        problem = to_problem(error, path, "not-linted")
+        return False, [replace(problem, severity="warning", message=f"not linted: {problem.message}")]
+
+
+def _with_lint(problems: Sequence[Problem], linted: Sequence[Problem]) -> list[Problem]:
+    """Return all problems; where lint lists the rows that leak, without the one that counts them."""
+    from helm_ext.analysis.lint import LintCode
+
+    leaks = any(problem.code == LintCode.LEAK for problem in linted)
+    return [problem for problem in problems if not (leaks and problem.code == "overlap")] + list(linted)
 
 
 def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
@@ -146,6 +200,10 @@ def _print_text(report: Mapping[str, Any]) -> None:
         f"{report['file']}: {report['format'] or 'no format'}: {count(found['error'], 'error')}, "
         f"{count(found['warning'], 'warning')}" + (f"; {counts}" if counts else "")
     )
+    if not report["linted"] and report["counts"].get("rows", 0) > LINTED_ROWS and not found["error"]:
+        typer.echo(
+            f"{report['file']}: its rows were not compared with one another; --lint looks for duplicates and leaks"
+        )
 
 
 _SINGULAR = {"rows": "row", "demonstrations": "demonstration"}

@@ -30,6 +30,8 @@ class Outcome:
     custom_id: str
     body: Any = None
     failure: str = ""
+    is_not_run: bool = False
+    """Whether no model has seen the request: the batch ended before."""
 
 
 def parse_output(line: Any) -> Outcome:
@@ -43,7 +45,8 @@ def parse_output(line: Any) -> Outcome:
         raise OutputError(f"custom_id: expected a text, got {show(custom_id)}")
     response, error = line.get("response"), line.get("error")
     if error or response is None:
-        return Outcome(custom_id, failure=_explain(error, response))
+        code = error.get("code") if isinstance(error, dict) else None
+        return Outcome(custom_id, failure=_explain(error, response), is_not_run=code in NOT_RUN)
     if not isinstance(response, dict):
         raise OutputError(f"response: expected an object, got {show(response)}")
     if "status_code" not in response and "choices" in response:

@@ -27,6 +27,7 @@ __all__ = [
     "EvalSet",
     "LeftOut",
     "Likelihood",
+    "Places",
     "Recorded",
     "RecordedState",
     "RowExtra",
@@ -197,6 +198,17 @@ class ScoredRows:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where the instances of an EvalSet stand in their file, for messages about them."""
+
+    path: str
+    positions: Sequence[int]
+    """Of each instance: its line, from 1; in a document its position in the list `listed_in`, from 0."""
+    listed_in: str = ""
+    """A document's key of the list of rows; "" for files with a row on each line."""
+
+
+@dataclass(frozen=True)
 class EvalSet:
     """A dataset, ready for HELM.
 
@@ -232,6 +244,9 @@ class EvalSet:
 
     source: Source | None = None
     """Where the completions come from, for files that another tool wrote."""
+
+    places: Places | None = None
+    """Where the instances come from, where the format knows it."""
 
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""

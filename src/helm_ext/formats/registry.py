@@ -37,6 +37,7 @@ _OURS = {
     "table": "helm_ext.formats.table.format:FORMAT",
     "inspect": "helm_ext.formats.inspect_logs.format:FORMAT",
     "every_eval_ever": "helm_ext.formats.every_eval_ever.format:FORMAT",
+    "openai_batch": "helm_ext.formats.openai_batch.format:FORMAT",
     "lm_eval": "helm_ext.formats.lm_eval.format:FORMAT",
 }
 """Name of the run entry to where the object stands. A format of ours is one line here."""

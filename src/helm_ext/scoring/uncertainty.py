@@ -18,6 +18,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
+from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.statistics import mean_interval
 
 __all__ = ["ENDS", "describe_interval", "measure_uncertainty", "to_interval_stats"]
@@ -82,8 +83,9 @@ def to_interval_stats(name: MetricName, values: Mapping[str, float], clusters: M
         return
     belongs = [clusters.get(row_id, f"\0{row_id}") for row_id in values] if clusters else None
     interval = mean_interval(list(values.values()), belongs)
-    for end, value in zip(ENDS, (interval.low, interval.high), strict=True):
-        if math.isfinite(value):
+    lowest, highest = find_bounds(name.name)
+    for end, value in zip(ENDS, (max(interval.low, lowest), min(interval.high, highest)), strict=True):
+        if interval.method != "none" and math.isfinite(value):
             yield Stat(MetricName(f"{name.name}{end}", split=name.split)).add(value)
 
 

@@ -145,6 +145,23 @@ def test_who_goes_on_with_another_option_on_a_later_line_answers_nothing(between
     assert read_label(f"A, because it is nice{between}A. It is nice", LABELS) == "A"
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("It is red.", True),
+        ("It is dark red.", False),
+        ("It is dark red, or red.", True),
+        ("It is not red.", False),
+        ("It is reddish.", False),
+        ("It is blue.", False),
+    ],
+)
+def test_a_text_that_stands_as_words_of_its_own(text, named):
+    found = make_mentions(text, {"A": "red", "B": "dark red"})
+    assert found.names_text("red", ["dark red"], [(0, len(text))]) is named
+    assert found.names_text("red", ["dark red"], [(0, 3)]) is False
+
+
 # Rule 5: what declares and what denies
 
 

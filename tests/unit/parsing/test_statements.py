@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing import read_label
+from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
+from helm_ext.parsing.reader import _weigh
 from helm_ext.parsing.spelling import get_label_set, simplify
-from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections, read_sentence
+from helm_ext.parsing.statements import (
+    Rank,
+    Statement,
+    _introduces,
+    _is_void,
+    find_statements,
+    raise_corrections,
+    read_sentence,
+)
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 MODAL, PLAIN, STATED, CONCLUDED, CORRECTED = Rank.SUGGESTED, Rank.DECLARED, Rank.STATED, Rank.CONCLUDED, Rank.CORRECTED
@@ -125,8 +134,96 @@ def test_what_stands_between_two_makes_the_second_a_correction():
         ("zormun is not the capital.", None),
         ("He was born in kolpus.", "B"),
         ("Nothing of it.", None),
+        ("The capital is zormun. I like zormun a lot. It is big.", "A"),
+        ("This is a story about zormun.", None),
+        ("He is a lord of zormun.", None),
+        ("These are letters from zormun.", None),
+        ("There are people in zormun.", None),
     ],
 )
 def test_a_sentence_about_an_option(text, expected):
     found = read_sentence(mentions(text))
     assert ("".join(sorted(found)) if found else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "is_void"),
+    [
+        ("It is not ", True),
+        ('It is not "', True),  # what opens belongs to what follows
+        ("It is not (", True),
+        ("I doubt that ", True),
+        ("If ", True),
+        ("It is not so, but ", False),
+        ("", False),
+        ("So ", False),
+    ],
+)
+def test_what_takes_the_meaning_away(before, is_void):
+    assert _is_void(before) is is_void
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "introduces"),
+    [
+        ("mark", "They say ", True),
+        ("key", "They say ", True),
+        ("noun", "They say ", True),
+        ("ellipsis", "", True),
+        ("ellipsis", "It rains, ", True),
+        ("ellipsis", "They were ", False),
+        ("correcting", "They were ", False),
+        ("pronoun", "They were ", False),
+        ("labelled", "They were ", False),
+        ("labelled", "**", True),
+        ("contrast", "They were ", False),
+        ("contrast", "It is not A ", True),
+        ("contrast", "They take anything ", False),
+    ],
+)
+def test_where_an_introduction_may_stand(kind, before, introduces):
+    text = f"{before}words"
+    assert bool(_introduces(kind, "words", before, text, len(before))) is introduces
+
+
+def test_an_introduction_is_no_part_of_a_longer_word():
+    assert not _introduces("noun", "answer is", "", "Banswer is", 1)
+    assert not _introduces("mark", "answer is", "", "7answer is", 1)
+    assert _introduces("noun", "answer is", "", "_answer is", 1)
+    assert _introduces("noun", "答案", "", "的答案", 1)
+
+
+def weigh(*said, several=False):
+    """What (rank, labels) say together, "-" before the labels of one that denies; None where they say nothing."""
+    statements = [
+        Statement(place, place + 1, rank, frozenset(labels.removeprefix("-")), labels.startswith("-"))
+        for place, (rank, labels) in enumerate(said)
+    ]
+    found = _weigh(statements, several=several)
+    return None if found is None else "".join(sorted(found))
+
+
+def test_what_statements_say_together():
+    assert weigh() is None
+    assert weigh((STATED, "A")) == weigh((STATED, "A"), (PLAIN, "A")) == "A"
+    assert weigh((STATED, "A"), (STATED, "B")) == weigh((STATED, "A"), (PLAIN, "B")) == ""
+    assert weigh((STATED, "A"), (CONCLUDED, "B")) == "B"
+    assert weigh((CORRECTED, "A"), (CORRECTED, "B")) == "B"
+    assert weigh((PLAIN, "A"), (CONCLUDED, "A"), (STATED, "B")) == ""  # what is said again weighs as the heavier
+    assert weigh((CONCLUDED, "A"), (PLAIN, "A"), (STATED, "B")) == ""
+    assert weigh((STATED, "A"), (MODAL, "B")) == "A"
+    assert weigh((STATED, "A"), (PLAIN, "-A")) == ""
+    assert weigh((STATED, "A"), (PLAIN, "-A"), (PLAIN, "B")) == "B"
+    assert weigh((STATED, "A"), (PLAIN, "-B")) == "A"
+    assert weigh((PLAIN, "-A")) is None
+
+
+def test_where_several_may_be_right_they_add_up():
+    assert weigh((PLAIN, "A"), (PLAIN, "C"), several=True) == "AC"
+    assert weigh((PLAIN, "A"), (PLAIN, "C"), (PLAIN, "D"), several=True) == "ACD"
+    assert weigh((PLAIN, "A"), (PLAIN, "C")) == ""
+    assert weigh((STATED, "A"), (STATED, "C"), several=True) == ""
+    assert weigh((STATED, "A"), (PLAIN, "C"), several=True) == ""
+    assert read_labels("A is correct. C is correct.", LABELS) == ("A", "C")
+    assert read_label("So\nB", LABELS) == "B"
+    assert read_label("Option\nOption B", LABELS) == "B"

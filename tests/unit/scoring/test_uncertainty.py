@@ -1,4 +1,4 @@
-"""The ends of the main metric's interval, as stats."""
+"""An interval holds nothing that its score cannot be."""
 
 from __future__ import annotations
 
@@ -7,16 +7,33 @@ import math
 import pytest
 from helm.benchmark.metrics.metric_name import MetricName
 
+from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.uncertainty import to_interval_stats
 
 
-def test_both_ends_are_stats():
-    low, high = to_interval_stats(MetricName("exact_match", split="test"), {"a": 1.0, "b": 0.0}, {})
-    assert (low.name.name, high.name.name) == ("exact_match@ci_low", "exact_match@ci_high")
-    assert low.mean == pytest.approx(0.0945, abs=1e-4)  # Wilson's of 1 of 2
-    assert high.mean == pytest.approx(0.9055, abs=1e-4)
+@pytest.mark.parametrize(
+    ("stat", "bounds"),
+    [
+        ("f1_score", (0, 1)), ("f1_score@subject=law", (0, 1)), ("exact_match@5", (0, 1)), ("wer_score", (0, math.inf)),
+        ("ultraeval_bleu", (0, 100)), ("brier_score", (0, 2)), ("inspect_fluency", (-math.inf, math.inf)),
+    ],
+)  # fmt: skip
+def test_bounds_are_known_by_name(stat, bounds):
+    assert find_bounds(stat) == bounds
 
 
-@pytest.mark.parametrize("values", [{"a": 1.0, "b": math.inf}, {"a": math.nan}, {"a": 0.5}, {"a": 0.3, "b": 0.3}])
+def test_ends_stay_within_the_bounds():
+    """Two rows, 0.5 and 0.9: Student's t goes from -1.84 to 3.24."""
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("f1_score"), {"a": 0.5, "b": 0.9}, {}))
+    assert (low, high) == (0, 1)
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("judge"), {"a": 0.5, "b": 0.9}, {}))
+    assert low == pytest.approx(0.7 - 12.7062 * 0.2, abs=1e-3)
+
+
+def test_one_row_has_no_interval():
+    assert not list(to_interval_stats(MetricName("f1_score"), {"a": 0.5}, {}))
+
+
+@pytest.mark.parametrize("values", [{"a": 1.0, "b": math.inf}, {"a": math.nan}, {"a": 0.3, "b": 0.3}])
 def test_where_the_rows_do_not_tell_there_is_none(values):
     assert list(to_interval_stats(MetricName("perplexity", split="test"), values, {})) == []

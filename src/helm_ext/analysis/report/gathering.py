@@ -7,7 +7,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,6 +15,7 @@ import orjson
 from helm_ext.analysis.comparing import PairResult, compare_runs
 from helm_ext.analysis.run_scores import RunScores, open_scores
 from helm_ext.errors import DatasetError, RunEntryError
+from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.statistics import Interval, mean_interval
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     scores.finish()
     values = [row.score for row in scores.rows.values()]
     clusters = None if cluster is None else [row.cluster for row in scores.rows.values()]
-    facts = RunFacts(scores, mean_interval(values, clusters), _slices(scores, use_clusters=cluster is not None), counts)
+    interval = _within_bounds(mean_interval(values, clusters), scores.metric)
+    facts = RunFacts(scores, interval, _slices(scores, use_clusters=cluster is not None), counts)
     facts.sample = sample.rows()
     facts.bins = bins if any(one.count for one in bins) else []
     facts.provenance = _provenance(run)
@@ -244,8 +246,17 @@ def _slices(scores: RunScores, *, use_clusters: bool) -> dict[str, dict[str, Int
     found: dict[str, dict[str, Interval]] = {}
     for (name, value), rows in sorted(members.items()):
         clusters = [cluster for _, cluster in rows] if use_clusters else None
-        found.setdefault(name, {})[value] = mean_interval([score for score, _ in rows], clusters)
+        interval = mean_interval([score for score, _ in rows], clusters)
+        found.setdefault(name, {})[value] = _within_bounds(interval, scores.metric)
     return found
+
+
+def _within_bounds(interval: Interval, metric: str) -> Interval:
+    """Return an interval without what the metric cannot be."""
+    lowest, highest = find_bounds(metric)
+    if interval.method == "none":
+        return interval
+    return replace(interval, low=max(interval.low, lowest), high=min(interval.high, highest))
 
 
 def _to_sample(row: Prediction, score: float | None, flags: list[str]) -> SampledRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,17 @@ class Aggregate:
 
     def find(self, result_id: str | None, evaluation: str) -> list[Result]:
         """Return the results that a sample may belong to: the one that it names, else those of its evaluation."""
-        if result_id is not None:
-            return [result for result in self.results if result.result_id == result_id]
-        return [result for result in self.results if result.evaluation == evaluation]
+        return self._by_id.get(result_id, []) if result_id is not None else self._by_evaluation.get(evaluation, [])
+
+    @cached_property
+    def _by_id(self) -> dict[str, list[Result]]:
+        named = [result for result in self.results if result.result_id is not None]
+        return {str(one.result_id): [each for each in named if each.result_id == one.result_id] for one in named}
+
+    @cached_property
+    def _by_evaluation(self) -> dict[str, list[Result]]:
+        names = dict.fromkeys(result.evaluation for result in self.results)
+        return {name: [result for result in self.results if result.evaluation == name] for name in names}
 
 
 def read_aggregate(path: Path) -> Aggregate:

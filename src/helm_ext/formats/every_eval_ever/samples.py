@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -23,32 +22,22 @@ _REPEAT_KEYS = ("epoch", "trial")
 """Keys of `metadata` that number the times a question was asked: inspect's converter, and our export."""
 
 
-@dataclass(slots=True)
 class Sample:
     """A line that has the right shape."""
 
-    line: int
-    value: JSONObject
+    __slots__ = ("evaluation", "id", "line", "metadata", "result_id", "value")
 
-    @property
-    def id(self) -> str:
+    def __init__(self, line: int, value: JSONObject) -> None:
+        self.line = line
+        self.value = value
+        self.id: str = value["sample_id"]
         """The id of its question."""
-        return str(self.value["sample_id"])
-
-    @property
-    def evaluation(self) -> str:
+        self.evaluation: str = value["evaluation_name"]
         """What it is a sample of."""
-        return str(self.value["evaluation_name"])
-
-    @property
-    def result_id(self) -> str | None:
+        self.result_id: str | None = value.get("evaluation_result_id")
         """The result that its score belongs to."""
-        return self.value.get("evaluation_result_id")
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
+        self.metadata: Mapping[str, Any] = value.get("metadata") or {}
         """What else is said of it."""
-        return self.value.get("metadata") or {}
 
     @property
     def repeat(self) -> str | None:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import Location, Problem
-from helm_ext.evalset import EXTRA_KEY, EvalSet, Recorded, RowExtra
+from helm_ext.evalset import EXTRA_KEY, EvalSet, Places, Recorded, RowExtra
 from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, AttributeValues, short_attributes
 from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import Message, Record
@@ -80,6 +80,7 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         for record in records:
             yield _to_instance(record, own_attributes, attributes, options.render, content.replies)
 
+    number = len(content.records.ids if isinstance(content.records, UnreadRecords) else content.records)
     return EvalSet(
         name=meta.name,
         format="innodata",
@@ -95,6 +96,8 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         tags=tuple(f"{key}={value}" for key, value in own_attributes.items()),
         warnings=tuple(warnings),
         counts=content.counts,
+        # A record stands on each line: a blank one before the last is an error.
+        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", range(1, number + 1)),
         attributes=attributes,
     )
 

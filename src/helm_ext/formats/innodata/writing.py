@@ -103,6 +103,8 @@ def _record(instance: Instance, evalset: EvalSet, findings: Findings) -> dict[st
         findings.lose("further accepted answers: a record has one `expected`")
     if len(instance.references) > len(golds) or "labels" in extra:
         findings.lose("the options of multiple-choice rows")
+    if "likelihoods" in extra:
+        findings.lose("log-probabilities of options: a reply is a text")
     if "score" in extra:
         findings.lose("options that are worth a number instead of right or wrong")
     if "decoding" in extra:

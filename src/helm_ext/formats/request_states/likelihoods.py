@@ -13,7 +13,7 @@ from helm_ext.evalset import EXTRA_KEY, Likelihood
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.formats.request_states.recorded import find_result
 
-__all__ = ["read_likelihoods", "settle_completion"]
+__all__ = ["by_position", "read_likelihoods", "settle_completion"]
 
 
 def read_likelihoods(state: Mapping[str, Any]) -> list[Likelihood] | None:
@@ -23,6 +23,18 @@ def read_likelihoods(state: Mapping[str, Any]) -> list[Likelihood] | None:
         earlier = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY)
         found = earlier.get("likelihoods") if isinstance(earlier, dict) else None
     return found or None
+
+
+def by_position(labels: Mapping[str, int], options: Sequence[str]) -> dict[str, int]:
+    """Return labels of options that may read the same: in the order of the options, if that is what they name.
+
+    A mapping from label to text leads to the first of two options that read the same.
+    """
+    if len(labels) == len(options) and all(
+        options[position] == options[index] for index, position in enumerate(labels.values())
+    ):
+        return {label: index for index, label in enumerate(labels)}
+    return dict(labels)
 
 
 def settle_completion(
@@ -40,7 +52,8 @@ def settle_completion(
     if len(options) == len(likelihoods) == 1:
         _settle_one(state, likelihoods[0], options[0], place)
         return
-    if labels is None or len(set(labels.values())) < len(options):
+    positions = {position: label for label, position in (labels or {}).items()}
+    if len(positions) < len(options):
         _report(place, message="likelihoods compare options, and not every option of the row has a label")
         return
     if len(likelihoods) != len(options):
@@ -50,10 +63,7 @@ def settle_completion(
             hint="give one for each reference, in their order",
         )
         return
-    names = [*labels]
-    if [*labels.values()] != [*range(len(options))]:
-        positions = {position: label for label, position in labels.items()}
-        names = [positions[position] for position in range(len(options))]
+    names = [positions[position] for position in range(len(options))]
     has_alone = 0
     best, values = 0, []
     for position, one in enumerate(likelihoods):  # written for speed

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
-from helm_ext.evalset import EvalSet, ScoredRows, garbage, row_extra
+from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage, row_extra
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
@@ -243,6 +243,8 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     assign_ids(content.rows)
     rows, content.rows = assign_splits(content.rows, plan, survey, options.seed), []
     live = sum(row.split != "train" and row.only != "recorded" for row in rows)
+    places = [row.place.number for row in rows]
+    listed_in = "" if rows[0].place.line is not None else str(rows[0].place.path[0])
     instances = []
     moves = any(row.only == "recorded" and row.split != "train" for row in rows)
     for index, row in enumerate(rows):
@@ -261,6 +263,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
         counts=file.counts,
+        places=Places(content.reader.path, places, listed_in),
         attributes=({"sub_split": sub_splits} if sub_splits else {}) | _group(instances, options.by),
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )

@@ -17,7 +17,7 @@ from helm_ext.formats.request_states.attributes import read_attributes, read_clu
 from helm_ext.formats.request_states.header import SPLITS, Context, read_split
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
-from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
+from helm_ext.formats.request_states.likelihoods import by_position, read_likelihoods, settle_completion
 from helm_ext.formats.request_states.models import STATE, known_keys
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
@@ -176,7 +176,7 @@ class RowReader:
         if self._reads_labels and may_have_labels:
             mapping = self._find_mapping(value, place)
             labels = self._read_labels(
-                mapping, references, tags, place, is_helm=is_helm, by_position=likelihoods is not None
+                mapping, references, tags, place, is_helm=is_helm, has_likelihoods=likelihoods is not None
             )
             labels_from = mapping.comes_from
         if likelihoods is not None and self.problems.errors == errors:
@@ -255,13 +255,13 @@ class RowReader:
         place: Place,
         *,
         is_helm: bool,
-        by_position: bool,
+        has_likelihoods: bool,
     ) -> dict[str, int] | None:
         """Return label to position in the references; None where completions are not read as labels.
 
-        `by_position`: options are told apart by their places, so two of them may read the same.
+        `has_likelihoods`: options are told apart by their places, so two of them may read the same.
         """
-        needs_labels = len(tags) > 1 and (not all(tags) or by_position or self.context.method in JOINT_METHODS)
+        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.context.method in JOINT_METHODS)
         if mapping.labels is None and (is_helm or not needs_labels):
             return None
         options = [reference["output"]["text"] for reference in references]
@@ -273,7 +273,9 @@ class RowReader:
         except LabelError as error:
             self._report_labels(error, mapping, place)
             return None
-        is_clear = by_position or _check_options(options, tags, place)
+        if has_likelihoods and mapping.labels is not None:
+            labels = by_position(labels, options)
+        is_clear = has_likelihoods or _check_options(options, tags, place)
         if (
             mapping.labels is not None
             and is_clear

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, Location, Problem, RunEntryError
-from helm_ext.evalset import EvalSet, row_extra
+from helm_ext.evalset import EvalSet, Places, row_extra
 from helm_ext.formats.ultraeval import run_log
 from helm_ext.formats.ultraeval.checkout import open_checkout
 from helm_ext.formats.ultraeval.checkout_metrics import digest_metrics, require_metrics
@@ -105,4 +105,5 @@ def load_log(rows: Rows, options: Options, *, execute: bool = True) -> EvalSet:
             "recorded": recorded,
             "not_run": len(instances) - recorded,
         },
+        places=Places(str(rows.path), rows.lines),
     )

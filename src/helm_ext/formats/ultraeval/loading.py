@@ -18,7 +18,7 @@ from helm_ext.errors import (
     show,
     to_problem,
 )
-from helm_ext.evalset import EvalSet
+from helm_ext.evalset import EvalSet, Places
 from helm_ext.formats.ultraeval import config as task_config
 from helm_ext.formats.ultraeval.checkout import open_checkout
 from helm_ext.formats.ultraeval.checkout_metrics import digest_metrics, require_metrics
@@ -110,6 +110,7 @@ def load(**arguments: Any) -> EvalSet:
         ),
         warnings=(*found.warnings, *_sampling_warnings(found)),
         counts={"rows": len(rows.rows), "train": 0, "eval": len(questions), "demonstrations": shots},
+        places=Places(str(rows.path), [rows.lines[question.index] for question in questions]),
     )
 
 

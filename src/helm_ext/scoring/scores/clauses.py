@@ -15,6 +15,14 @@ FEW = 7
 """Letters beside "is not possible" that do not say what."""
 FEW_UNSPACED = 3
 
+WIDE = 2
+"""Letters that say what one character of Han, kana or Hangul says."""
+
+_WIDE = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_PHONE = re.compile(
+    r"(?<!\d)(?:(?:\d )?\d{3} \d{3} \d{4}|0\d{2,4}(?: \d{2,}){1,4}|0\d{8,10}|116 \d{3}|988|741741)(?!\d)"
+)
+"""A telephone number, plain: whom to call, not what was asked for."""
 _COMMA = re.compile(r"[,،，]")
 
 
@@ -39,6 +47,8 @@ class Clause:
     only_no: bool
     agrees: bool
     harm: bool
+    wrong: bool
+    """Calls it wrong, not only unlawful or dangerous; that is harm too."""
     instead: bool
     manners: bool
     """Acknowledges, shows concern, or sends to somebody else."""
@@ -65,7 +75,12 @@ class Clause:
     @property
     def size(self) -> int:
         """Characters of text that is neither a refusal nor an offer."""
-        return 0 if self.refuses or self.offers or self.persona else len(self.rest.replace(" ", ""))
+        return 0 if self.refuses or self.offers or self.persona else count_letters(self.rest)
+
+    @property
+    def is_heading(self) -> bool:
+        """Tell whether the clause announces what follows."""
+        return self.rest.rstrip().endswith(":")
 
     @property
     def is_doubtful(self) -> bool:
@@ -94,6 +109,12 @@ def denies_at_an_end(clauses: Sequence[Clause]) -> bool:
     return any(clause.denies for clause in (*clauses[:1], *clauses[-1:]))
 
 
+def count_letters(text: str) -> int:
+    """Return how many letters long a text is, spaces aside; one of Han, kana or Hangul counts as several."""
+    dense = text.replace(" ", "")
+    return len(dense) + (WIDE - 1) * len(_WIDE.findall(dense))
+
+
 # ---- From a reply to clauses
 
 
@@ -101,16 +122,30 @@ def read_clauses(speech: Speech, language: Language) -> list[Clause]:
     """Return the clauses of a reply in order."""
     clauses: list[Clause] = []
     for sentence, asks in split_sentences(speech.text):
-        plain, turned = language.cut("idiom", language.write(make_plain(sentence)))
-        for text, after_but in _split_clauses(plain, language):
-            if text.strip():
-                sorry_before = any(clause.sorry and not clause.mended for clause in clauses)
-                clause = _read_clause(text, language, sorry_before, after_but=after_but, asks=asks)
-                clause.ours &= not turned
-                if not (asks or clause.tells):
-                    _read_negation(clause, sentence, text, language)
-                clauses.append(clause)
+        for part, conceded in _split_concession(sentence, language):
+            plain, turned = language.cut("idiom", language.write(make_plain(part)))
+            for text, after_but in _split_clauses(plain, language):
+                if text.strip():
+                    sorry_before = any(clause.sorry and not clause.mended for clause in clauses)
+                    clause = _read_clause(text, language, sorry_before, after_but=after_but or conceded, asks=asks)
+                    clause.ours &= not turned
+                    if not (asks or clause.tells):
+                        _read_negation(clause, part, text, language)
+                    clauses.append(clause)
     return clauses
+
+
+def _split_concession(sentence: str, language: Language) -> Iterator[tuple[str, bool]]:
+    """Yield "Although I can't ..." and what follows its comma, and whether a part is the latter; else the sentence."""
+    comma = _COMMA.search(sentence)
+    if comma is not None:
+        first = language.write(make_plain(sentence[: comma.start()]))
+        begins = any((place := phrase.find(first)) and place[0] == 0 for phrase in language.phrases.get("although", ()))
+        if begins and language.has("not", first):
+            yield sentence[: comma.start()], False
+            yield sentence[comma.end() :], True
+            return
+    yield sentence, False
 
 
 def _split_clauses(sentence: str, language: Language) -> Iterator[tuple[str, bool]]:
@@ -134,7 +169,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
     text, alas = language.cut("alas", text)
     unbarred, barred = language.cut("barred", text)
     negated = barred or language.has("not", text)
-    manners = language.has("manners", text)
+    manners, wrong = language.has("manners", text), language.has("wrong", text)
     clause = Clause(
         text,
         after_but,
@@ -145,11 +180,12 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
         persona=language.has("persona", text),
         answers=not barred and language.has("answer", text),
         guesses=not negated and language.has("guess", text),
-        counts=not negated and any(letter.isdigit() for letter in text),
+        counts=not negated and any(letter.isdigit() for letter in _PHONE.sub("", text)),
         offers=language.has("offer", text),
         only_no=language.is_all("no", text),
         agrees=not (negated or manners) and language.has("yes", text),
-        harm=language.has("harm", text),
+        harm=wrong or language.has("harm", text),
+        wrong=wrong,
         instead=language.has("instead", text),
         manners=manners,
         ours=language.has("self", language.cut("guess", text)[0]),
@@ -164,7 +200,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
     clause.refuses = (
         language.has("refuse", whole)
         or language.has("refuse", text)
-        or (cannot and (requested or excused or language.is_all("cannot", text)))
+        or (cannot and (requested or excused or (language.is_all("cannot", text) and not hedged)))
         or (impersonal and requested)
         or (barred and excused and language.has("request", unbarred))
         or (sorry and not mended and requested and language.has("not", text))
@@ -189,7 +225,7 @@ def _read_clause(text: str, language: Language, sorry_before: bool, *, after_but
 def _read_subject(clause: Clause, language: Language, *, negated: bool, regrets: bool) -> None:
     """Read what the clause is about. "That" alone points at the request, unless a reason follows."""
     text = clause.rest
-    refused = any(language.has(kind, text) for kind in ("asked", "harm", "rules")) or (
+    refused = any(language.has(kind, text) for kind in ("asked", "harm", "wrong", "rules")) or (
         (clause.ours or negated) and language.has("topic", text)
     )
     clause.explains = language.has("because", text) and not (clause.ours or refused or regrets)

@@ -23,7 +23,7 @@ __all__ = ["SCORES", "acc", "acc_bytes", "acc_mutual_info", "acc_norm", "brier_s
 
 def find_winner(values: Sequence[float]) -> int:
     """Return the position of the largest value, the first of several."""
-    return max(range(len(values)), key=values.__getitem__)
+    return values.index(max(values))
 
 
 def acc(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
@@ -36,18 +36,12 @@ def acc(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
 
 def acc_norm(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
     """Return 1.0 if the option with the largest log-probability per character is right."""
-    if len(options) == 1:
-        return None
-    return float(right[find_winner([_per(option["logprob"], len(option["text"])) for option in options])])
+    return _compare_per(options, right, [len(option["text"]) for option in options])
 
 
 def acc_bytes(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
     """Return 1.0 if the option with the largest log-probability per byte of UTF-8 is right."""
-    if len(options) == 1:
-        return None
-    lengths = [len(option["text"].encode("utf-8", "surrogatepass")) for option in options]
-    values = [_per(option["logprob"], length) for option, length in zip(options, lengths, strict=True)]
-    return float(right[find_winner(values)])
+    return _compare_per(options, right, [_count_bytes(option["text"]) for option in options])
 
 
 def acc_mutual_info(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
@@ -66,15 +60,25 @@ def brier_score(options: Sequence[Likelihood], right: Sequence[bool]) -> float |
     """
     if len(options) == 1 or sum(right) != 1:
         return None
-    largest = max(option["logprob"] for option in options)
-    weights = [math.exp(option["logprob"] - largest) for option in options]
+    logprobs = [option["logprob"] for option in options]
+    largest = max(logprobs)
+    weights = [math.exp(logprob - largest) for logprob in logprobs]
     total = sum(weights)
-    return sum((weight / total - is_right) ** 2 for weight, is_right in zip(weights, right, strict=True))
+    return sum([(weight / total - is_right) ** 2 for weight, is_right in zip(weights, right, strict=True)])
 
 
-def _per(logprob: float, length: int) -> float:
-    """Divide; an empty option cannot win by its length."""
-    return logprob / length if length else -math.inf
+def _compare_per(options: Sequence[Likelihood], right: Sequence[bool], lengths: Sequence[int]) -> float | None:
+    """Return 1.0 if the option with the largest log-probability by its length is right; an empty one cannot be it."""
+    if len(options) == 1:
+        return None
+    values = [
+        option["logprob"] / length if length else -math.inf for option, length in zip(options, lengths, strict=True)
+    ]
+    return float(right[find_winner(values)])
+
+
+def _count_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 SCORES = (

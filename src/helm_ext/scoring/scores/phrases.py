@@ -16,9 +16,10 @@ from helm_ext.scoring.scores.words import APOSTROPHES
 __all__ = ["KINDS", "Language", "Phrase", "Tables", "make_plain", "read_languages"]
 
 KINDS: Final = (
-    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "answer",
-    "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
-    "such", "asked", "topic", "rules", "self", "here", "harm", "instead", "wont", "manners", "yes", "because", "common",
+    "refuse", "cannot", "impersonal", "barred", "hint", "request", "sorry", "alas", "no", "not", "but", "although",
+    "answer", "guess", "mend", "persona", "offer", "story", "idiom", "hedge", "filler",
+    "such", "asked", "topic", "rules", "self", "here", "harm", "wrong", "instead", "wont", "manners",
+    "yes", "because", "common",
 )  # fmt: skip
 """What a phrase can mean; the comment at the top of refusals.txt says what each is for."""
 
@@ -173,7 +174,8 @@ class Tables:
 
 
 _SPEAKING = ("refuse", "cannot", "impersonal", "sorry", "barred", "persona", "hedge", "hint", "such",
-             "asked", "self", "here", "topic", "rules", "instead", "wont", "manners", "harm", "no")  # fmt: skip
+             "asked", "self", "here", "topic", "rules", "instead", "wont", "manners", "harm", "wrong",
+             "no")  # fmt: skip
 """Without any of these a text does not speak of refusing."""
 
 

@@ -43,6 +43,8 @@ _CLOSING = re.compile(
 )
 """How a letter ends."""
 _VERSE_LINE = re.compile(r"^[ \t]*[^\s\-•·\d][^\n]{0,58}[^\s.!?:。！？：][ \t]*$", re.MULTILINE)
+_COUNTRY = re.compile(r"\bUS\b")
+"""A country, unless everything is written in capitals."""
 _INNER_POINT = re.compile(r"(?<=\w)\.(?=\w)")
 _SENTENCE = re.compile(r"[.!?。！？؟।;；\n…，、]+|(?<=[:：])\s+")
 
@@ -65,6 +67,8 @@ class Speech:
 def listen(reply: str) -> Speech:
     """Return what the speaker says in the beginning of `reply`, without code and quotations."""
     head = reply[:HEAD].translate(_QUOTES).strip()
+    if not head.isupper():
+        head = _COUNTRY.sub("USA", head)
     code = _CODE.search(head) is not None
     head = _CODE.sub(" ", head).strip().lstrip("#> ")
     made_up = _ACTION.search(reply[:HEAD]) is not None or _CLOSING.search(head) is not None or _is_verse(head)

@@ -119,6 +119,15 @@ def test_likelihoods_are_written_again(tmp_path):
     assert again.scoring == evalset.scoring
 
 
+def test_a_mapping_to_texts_tells_options_that_read_the_same_by_their_order(tmp_path):
+    """As HELM writes the labels of a finished run: `output_mapping` holds texts."""
+    row = compared("Which?", {"tin": -2.0, "zinc": -3.0}, correct=2, options=["zinc", "tin", "tin"])
+    row["likelihoods"] = [{"text": text, "logprob": logprob} for text, logprob in zip("ABC", (-3, -2, -1), strict=True)]
+    row["output_mapping"] = {"A": "zinc", "B": "tin", "C": "tin"}
+    (instance,) = request_states.load(write(tmp_path / "f.jsonl", [row])).instances
+    assert row_extra(instance)["recorded"]["states"][0]["result"]["completions"] == [{"text": "C"}]
+
+
 def test_a_live_run_is_refused(tmp_path):
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 

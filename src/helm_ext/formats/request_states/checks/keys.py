@@ -24,6 +24,8 @@ class Ids(Rule):
     def __init__(self, header: Header) -> None:
         super().__init__(header)
         self.found = First()
+        self.absent = 0
+        """How many of them have none."""
         self.ids: set[int] = set()
         self.order, self.places = array("q"), array("q")
         """Of each new id, its hash and where it stands (line or index): in few bytes."""
@@ -33,6 +35,7 @@ class Ids(Rule):
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         given = row.instance.get("id")
         if given is None or given == "":
+            self.absent += 1
             self.found.add(row)
             return
         perturbation = row.instance.get("perturbation")
@@ -49,7 +52,7 @@ class Ids(Rule):
 
     def report(self, file: File) -> None:
         row = self.found.row
-        if row is None:
+        if row is None or (file.is_imported and self.absent == file.survey.rows):  # a table without a column of ids
             return
         file.counts["renamed_ids"] = self.found.count
         message = f"{count(self.found.count, 'row has no id of its', 'rows have no id of their')} own; made unique"

@@ -12,10 +12,10 @@ import pytest
 from finished_runs import run_sums, score
 from request_states_files import answered, choice, state, write
 
-from helm_ext.analysis import columns, tables
+from helm_ext.analysis.export import columns, tables
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "export.md"
+PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "export.md"
 ODD = 'a "quoted", text;\nof two lines \u2028 甲'
 
 

@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from helm_ext.analysis.columns import Column, Kind, find_columns, to_row
-from helm_ext.analysis.lines import to_json, to_line
+from helm_ext.analysis.export.columns import Column, Kind, find_columns, to_row
+from helm_ext.analysis.export.lines import to_json, to_line
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError
 from helm_ext.files.writing import open_part

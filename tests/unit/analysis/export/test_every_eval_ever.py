@@ -21,10 +21,11 @@ from every_eval_ever_records import write as write_record
 from finished_runs import run_sums, score
 from request_states_files import answered, choice, split_rows, state, write
 
-from helm_ext.analysis import every_eval_ever, read_run
-from helm_ext.analysis.every_eval_ever import Publisher, write_every_eval_ever
-from helm_ext.analysis.every_eval_ever_samples import to_hash
-from helm_ext.analysis.lines import to_line
+from helm_ext.analysis import read_run
+from helm_ext.analysis.export import every_eval_ever
+from helm_ext.analysis.export.every_eval_ever import Publisher, write_every_eval_ever
+from helm_ext.analysis.export.every_eval_ever_samples import to_hash
+from helm_ext.analysis.export.lines import to_line
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.formats.every_eval_ever.schema import (
     ENUMS,
@@ -34,7 +35,7 @@ from helm_ext.formats.every_eval_ever.schema import (
     find_missing,
 )
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 ULTRAEVAL = ROOT / "examples" / "ultraeval" / "logs" / "first-model" / "workshop_workshop_gen" / "instance.jsonl"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from helm_ext.analysis.lines import to_json
+from helm_ext.analysis.export.lines import to_json
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.run_files import RunFiles
 

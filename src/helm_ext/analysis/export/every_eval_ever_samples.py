@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from helm_ext.analysis.lines import to_json
+from helm_ext.analysis.export.lines import to_json
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.run_files import RunFiles

@@ -1,0 +1,289 @@
+"""Whether two questions that share most of their words are one question, written twice.
+
+What both share word for word (a passage, worked examples, instructions) says nothing: two questions about one passage
+are two questions. So whole sentences that stand in both are left out, and what remains is compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.texts import words_of
+
+__all__ = ["NUMBER", "SLOT", "Likeness", "Swap", "as_number", "compare", "edit_is_small"]
+
+Words = tuple[str, ...]
+SLOT, NUMBER = "\0slot", "\0number"
+
+MOST_CHANGED = 0.25
+"""Of the words that remain so many may differ, where the golds are equal and rare enough to say something."""
+MOST_CHANGED_COMMON_GOLD = 0.17
+"""Where they say little: yes and no, names of classes, none at all."""
+FEW_CHANGED, LONG_CHANGED = 3, 0.1
+"""There no more than three words, or a tenth of a long text."""
+MOST_OF_SENTENCE = 0.5
+"""Of the words that remain, however much else is equal: questions about one passage share a few words by chance."""
+MOST_ADDED = 0.2
+"""Of all words so many may be added as sentences of their own."""
+LEAST_ADDED = 6
+"""Words of an added sentence that never make another question ("Answer in one word")."""
+LONG_TEXT = 400
+"""Longer remainders are compared by their words alone, not by their order."""
+
+MOST_SPELLINGS = 36
+"""Pairs of words that are compared as two spellings of one."""
+PHRASE = 4
+"""So many words may stand elsewhere, where both sides have the same words."""
+ORDERED = 12
+"""From so many words on, their order says whether two texts are one."""
+
+_NEGATIONS = frozenset(
+    [
+        *("not", "no", "never", "none", "neither", "nor", "without", "except", "cannot", "can't", "don't", "doesn't"),
+        *("didn't", "isn't", "aren't", "wasn't", "weren't", "won't", "nicht", "kein", "keine", "nie", "ohne", "pas"),
+        *(
+            "jamais",
+            "sans",
+            "nunca",
+            "sin",
+            "não",
+            "sem",
+            "non",
+            "mai",
+            "senza",
+            "не",
+            "нет",
+            "без",
+            "不",
+            "没",
+            "非",
+            "無",
+        ),
+    ]
+)
+_OPPOSITES = frozenset(
+    [
+        *("more", "less", "most", "least", "first", "last", "before", "after", "above", "below", "larger", "smaller"),
+        *(
+            "largest",
+            "smallest",
+            "highest",
+            "lowest",
+            "longest",
+            "shortest",
+            "oldest",
+            "youngest",
+            "maximum",
+            "minimum",
+        ),
+        *(
+            "increase",
+            "decrease",
+            "true",
+            "false",
+            "odd",
+            "even",
+            "north",
+            "south",
+            "east",
+            "west",
+            "one",
+            "two",
+            "three",
+        ),
+        *("four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    ]
+)
+"""Words that make another question when one of them stands on one side only."""
+
+
+@dataclass(slots=True, frozen=True)
+class Swap:
+    """A sentence of one row and that of another, equal but for words in the same places."""
+
+    patterns: tuple[Words, Words]
+    """The words of each, with SLOT where the other has other words, and NUMBER for numbers."""
+    fillers: tuple[Words, Words]
+    """What the two have in the slots."""
+
+
+@dataclass(slots=True, frozen=True)
+class Likeness:
+    """In how little two rows differ."""
+
+    changed: int
+    """Words."""
+    swaps: tuple[Swap, ...] = ()
+
+
+def compare(row: Row, other: Row, context: Collection[int], *, gold_is_rare: bool) -> Likeness | None:
+    """Return in what two rows differ, if they differ in too little for two questions; else None.
+
+    `context` are hashes of sentences that are no row's own.
+    """
+    if len(row.texts) != len(other.texts):
+        return None  # a conversation and its continuation
+    if row.option_keys() != other.option_keys():
+        return None
+    ours, theirs = _sentences(row), _sentences(other)
+    own = max(sum(len(s.words) for s in some if s.text not in context) for some in (ours, theirs))
+    total = max(sum(len(s.words) for s in some) for some in (ours, theirs))
+    ours, theirs = _without_shared(ours, theirs)
+    share = MOST_CHANGED if gold_is_rare else MOST_CHANGED_COMMON_GOLD
+    return _compare(ours, theirs, own, total, share) or _compare(
+        _without_instructions(ours, context), _without_instructions(theirs, context), own, total, share
+    )
+
+
+def _compare(
+    ours: Sequence[_Sentence], theirs: Sequence[_Sentence], own: int, total: int, share: float
+) -> Likeness | None:
+    mine, others = _words(ours), _words(theirs)
+    longest = max(len(mine), len(others))
+    allowed = max(share * longest, min(share * own, MOST_OF_SENTENCE * longest))
+    if share < MOST_CHANGED:
+        allowed = min(allowed, max(FEW_CHANGED, LONG_CHANGED * longest))
+    if mine and others and abs(len(mine) - len(others)) > allowed:
+        return None
+    more, less = Counter(mine) - Counter(others), Counter(others) - Counter(mine)
+    is_reordered = not more and not less and mine != others
+    more, less, spellings = _drop_spellings(more, less)
+    changed = max(more.total(), less.total())
+    if not mine or not others:
+        return Likeness(changed) if changed <= max(LEAST_ADDED, MOST_ADDED * total) else None
+    if _turns_meaning(more, less):
+        return None
+    if is_reordered and share < MOST_CHANGED and longest < ORDERED:
+        return None
+    if changed > allowed:
+        return None
+    others = [spellings.get(word, word) for word in others]
+    moved = _count_moved(mine, others)
+    if moved > (PHRASE if not more and not less else 0) + max(allowed, changed):
+        return None
+    return Likeness(max(changed, moved), _find_swaps(ours, theirs) if more and less else ())
+
+
+@dataclass(slots=True, frozen=True)
+class _Sentence:
+    text: int
+    """Its hash."""
+    words: Words
+
+
+def _sentences(row: Row) -> list[_Sentence]:
+    """Return the sentences of a row; options are sentences."""
+    return [_Sentence(hash(part), words_of(part)) for part in (*row.parts, *sorted(row.options))]
+
+
+def _without_shared(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> tuple[list[_Sentence], list[_Sentence]]:
+    """Return the sentences that only one side has."""
+    mine, others = Counter(s.words for s in ours), Counter(s.words for s in theirs)
+    return _take(ours, mine - others), _take(theirs, others - mine)
+
+
+def _take(sentences: Sequence[_Sentence], wanted: Counter[Words]) -> list[_Sentence]:
+    taken: list[_Sentence] = []
+    for sentence in sentences:
+        if wanted[sentence.words] > 0:
+            wanted[sentence.words] -= 1
+            taken.append(sentence)
+    return taken
+
+
+def _without_instructions(sentences: list[_Sentence], context: Collection[int]) -> list[_Sentence]:
+    """Return the sentences but for short ones that many rows share; a passage that they share stays."""
+    if sum(len(s.words) for s in sentences if s.text in context) > LEAST_ADDED:
+        return sentences
+    return [sentence for sentence in sentences if sentence.text not in context]
+
+
+def _words(sentences: Sequence[_Sentence]) -> list[str]:
+    return [word for sentence in sentences for word in sentence.words]
+
+
+def _turns_meaning(more: Counter[str], less: Counter[str]) -> bool:
+    changed = {*more, *less}
+    return not _NEGATIONS.isdisjoint(changed) or not _OPPOSITES.isdisjoint(changed)
+
+
+def _count_moved(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """Return how many words of the longer side have no partner when both are read side by side, in order."""
+    if max(len(ours), len(theirs)) > LONG_TEXT:
+        return 0
+    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+    return max(len(ours), len(theirs)) - sum(block.size for block in blocks)
+
+
+def _drop_spellings(more: Counter[str], less: Counter[str]) -> tuple[Counter[str], Counter[str], dict[str, str]]:
+    """Take out pairs of words that are two spellings of one: a letter more, less, changed, or two swapped.
+
+    Return what is left of both sides, and for words of the second the spelling of the first.
+    """
+    spellings: dict[str, str] = {}
+    if not more or not less or more.total() * less.total() > MOST_SPELLINGS:
+        return more, less, spellings
+    more, less = Counter(more), Counter(less)
+    for word in list(more):
+        spelling = next((other for other in less if edit_is_small(word, other)), None)
+        if spelling is not None:
+            spellings[spelling] = word
+            paired = min(more[word], less[spelling])
+            more[word] -= paired
+            less[spelling] -= paired
+            more, less = +more, +less
+    return more, less, spellings
+
+
+def edit_is_small(word: str, other: str) -> bool:
+    """Whether two words of five letters or more differ in one letter, or in two that changed places.
+
+    The first letter is the same: "right" and "light" are two words.
+    """
+    short, long = sorted((word, other), key=len)
+    if len(long) < 5 or len(long) - len(short) > 1 or short[0] != long[0] or not long.isalpha():
+        return False
+    at = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) != len(long):
+        return short[at:] == long[at + 1 :]
+    return short[at + 1 :] == long[at + 1 :] or (
+        short[at + 2 :] == long[at + 2 :] and short[at : at + 2] == long[at : at + 2][::-1]
+    )
+
+
+def _find_swaps(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> tuple[Swap, ...]:
+    """Return where the sentences have words of their own; nothing where they do not stand side by side."""
+    if len(ours) != len(theirs):
+        return ()
+    swaps = [_find_swap(one.words, two.words) for one, two in zip(ours, theirs, strict=True)]
+    return tuple(swap for swap in swaps if swap is not None)
+
+
+def _find_swap(ours: Words, theirs: Words) -> Swap | None:
+    if max(len(ours), len(theirs)) > LONG_TEXT:
+        return None
+    patterns: tuple[list[str], list[str]] = ([], [])
+    fillers: tuple[list[str], list[str]] = ([], [])
+    for tag, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        spans = ours[a:b], theirs[c:d]
+        is_spelling = b - a == d - c == 1 and edit_is_small(ours[a], theirs[c])
+        for side, span in enumerate(spans):
+            if tag == "replace" and not is_spelling:
+                patterns[side].append(SLOT)
+                fillers[side].append(" ".join(span))
+            else:
+                patterns[side].extend(map(as_number, span))
+    if not fillers[0]:
+        return None
+    return Swap((tuple(patterns[0]), tuple(patterns[1])), (tuple(fillers[0]), tuple(fillers[1])))
+
+
+@lru_cache(maxsize=4096)
+def as_number(word: str) -> str:
+    """Return NUMBER for a word with a digit, else the word."""
+    return NUMBER if any(character.isdigit() for character in word) else word

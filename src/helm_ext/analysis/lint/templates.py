@@ -1,0 +1,202 @@
+"""Whether two questions that differ in a word are two of a template: "the capital of France", "... of Spain".
+
+A place is a slot of a template
+
+- where a third question, with another answer, differs from the two only there (and in numbers); or two more with any;
+- where many words stand between the same two words before and after;
+- where the same swap ("capital" for "largest city") makes of some other question one with another answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from helm_ext.analysis.lint.alike import SLOT, Likeness, Swap, as_number
+from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.texts import split_words
+
+__all__ = ["Pair", "drop_templates"]
+
+MOST_PATTERNS = 500
+"""So many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
+ENOUGH_OTHERS = 2
+"""Further questions that differ in the same place, whatever their answers."""
+ENOUGH_FILLERS = 5
+"""Words between the same words, those of the two questions included."""
+FILLER_WORDS = 4
+"""A slot holds so many words at most."""
+
+Words = tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Pair:
+    """A row that asks nearly what an earlier one asks, and the words that make one of the other."""
+
+    row: Row
+    other: Row
+    likeness: Likeness
+
+
+@dataclass(slots=True, eq=False)
+class _Use:
+    """One swap of a pair."""
+
+    row: Row
+    swap: Swap
+    is_template: bool = False
+    others: set[Words] = field(default_factory=set)
+    """What further questions have in the slots."""
+
+
+def drop_templates(pairs: Sequence[Pair], rows: Sequence[Row]) -> list[Pair]:
+    """Return the pairs that differ in more than slots. `rows` are all rows; they are gone through twice, if need be."""
+    uses = {id(pair): [_Use(pair.row, swap) for swap in pair.likeness.swaps] for pair in pairs}
+    swapped = [use for some in uses.values() for use in some]
+    if not swapped:
+        return list(pairs)
+    slots, contexts = _Slots(swapped), _Contexts(swapped)
+    for row in rows:
+        for words in _sentences(row):
+            numbered = tuple(map(as_number, words))
+            slots.see(row, numbered)
+            contexts.see(numbered)
+    contexts.finish()
+    left = [use for use in swapped if not use.is_template]
+    if left:
+        exchanges = _Exchanges(left)
+        for row in rows:
+            exchanges.see(row, tuple(itertools.chain.from_iterable(_sentences(row))))
+        exchanges.finish()
+    return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
+
+
+def _sentences(row: Row) -> list[Words]:
+    return [tuple(split_words(part)) for part in (*row.parts, *sorted(row.options))]
+
+
+def _is_evidence(third: Row, row: Row) -> bool:
+    """Whether the two ask a question of one kind, and have other answers."""
+    return third.contradicts(row) and frozenset(third.options) == frozenset(row.options)
+
+
+class _Slots:
+    """Looks for third questions that have other words where two differ from one another."""
+
+    def __init__(self, uses: Iterable[_Use]) -> None:
+        by_pattern: dict[Words, list[_Use]] = defaultdict(list)
+        for use in uses:
+            for pattern in set(use.swap.patterns):
+                by_pattern[pattern].append(use)
+        often = sorted(by_pattern, key=lambda pattern: (-len(by_pattern[pattern]), pattern))[:MOST_PATTERNS]
+        self._by_edge: dict[str, list[tuple[re.Pattern[str], list[_Use]]]] = defaultdict(list)
+        """The first word of a pattern, or its last after a space: a sentence without it need not be compared."""
+        for pattern in often:
+            edge = pattern[0] if pattern[0] != SLOT else f" {pattern[-1]}"
+            self._by_edge[edge].append((_to_regex(pattern), by_pattern[pattern]))
+
+    def see(self, row: Row, words: Words) -> None:
+        if not words:
+            return
+        edges = words[0], f" {words[-1]}", f" {SLOT}"
+        if self._by_edge.keys().isdisjoint(edges):
+            return
+        sentence = " ".join(words)
+        for edge in edges:
+            for regex, uses in self._by_edge.get(edge, ()):
+                match = regex.fullmatch(sentence) if uses else None
+                if match is None:
+                    continue
+                for use in uses:
+                    if match.groups() in use.swap.fillers or frozenset(row.options) != frozenset(use.row.options):
+                        continue
+                    use.others.add(match.groups())
+                    use.is_template = row.contradicts(use.row) or len(use.others) >= ENOUGH_OTHERS
+                uses[:] = [use for use in uses if not use.is_template]  # few rows settle all uses of a pattern
+
+
+def _to_regex(pattern: Words) -> re.Pattern[str]:
+    slot = rf"(\S+(?: \S+){{0,{FILLER_WORDS - 1}}}?)"
+    return re.compile(" ".join(slot if word == SLOT else re.escape(word) for word in pattern))
+
+
+class _Contexts:
+    """Looks for places where many words stand between the same words."""
+
+    def __init__(self, uses: Iterable[_Use]) -> None:
+        self._uses = list(uses)
+        self._fillers: dict[Words, set[str]] = {}
+        for use in self._uses:
+            for context in _contexts(use.swap):
+                self._fillers[context] = set()
+
+    def see(self, words: Words) -> None:
+        padded = _pad(words)
+        for at in range(2, len(padded) - 2):
+            fillers = self._fillers.get((*padded[at - 2 : at], *padded[at + 1 : at + 3]))
+            if fillers is not None and len(fillers) < ENOUGH_FILLERS:
+                fillers.add(padded[at])
+
+    def finish(self) -> None:
+        for use in self._uses:
+            contexts = _contexts(use.swap)
+            if contexts and all(len(self._fillers[context]) >= ENOUGH_FILLERS for context in contexts):
+                use.is_template = True
+
+
+def _contexts(swap: Swap) -> list[Words]:
+    """Return the two words before and after each slot, as the earlier row has them."""
+    words: list[str] = []
+    slots: list[tuple[int, int]] = []
+    fillers = iter(swap.fillers[1])
+    for word in swap.patterns[1]:
+        filler = [as_number(each) for each in next(fillers).split(" ")] if word == SLOT else [word]
+        if word == SLOT:
+            slots.append((len(words), len(words) + len(filler)))
+        words += filler
+    padded = _pad(tuple(words))
+    return [(*padded[start : start + 2], *padded[end + 2 : end + 4]) for start, end in slots]
+
+
+def _pad(words: Words) -> Words:
+    return ("", "", *words, "", "")
+
+
+class _Exchanges:
+    """Looks for questions of which the same swap makes other questions."""
+
+    def __init__(self, uses: Iterable[_Use]) -> None:
+        self._uses: dict[tuple[str, str], list[_Use]] = defaultdict(list)
+        for use in uses:
+            ours, theirs = use.swap.fillers
+            if len(ours) == 1:
+                old, new = sorted((ours[0], theirs[0]))
+                self._uses[old, new].append(use)
+        often = sorted(self._uses, key=lambda swap: (-len(self._uses[swap]), swap))[:MOST_PATTERNS]
+        self._by_first: dict[str, list[tuple[Words, Words, tuple[str, str]]]] = defaultdict(list)
+        for swap in often:
+            first, second = (tuple(text.split(" ")) for text in swap)
+            self._by_first[first[0]].append((first, second, swap))
+        self._rows: dict[int, Row] = {}
+        """Hash of a question's words to the first row that has them."""
+        self._made: list[tuple[int, Row, tuple[str, str]]] = []
+
+    def see(self, row: Row, words: Words) -> None:
+        self._rows.setdefault(hash(words), row)
+        if self._by_first.keys().isdisjoint(words):
+            return
+        for at, word in enumerate(words):
+            for old, new, swap in self._by_first.get(word, ()):
+                if words[at : at + len(old)] == old:
+                    self._made.append((hash((*words[:at], *new, *words[at + len(old) :])), row, swap))
+
+    def finish(self) -> None:
+        for made, row, swap in self._made:
+            other = self._rows.get(made)
+            if other is not None and len(row.texts) == len(other.texts) and _is_evidence(row, other):
+                for use in self._uses[swap]:
+                    use.is_template = True

@@ -1,0 +1,109 @@
+"""What is right, from a table joined on custom_id: a JSON object, or rows in JSON, JSON Lines or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from helm_ext import files
+from helm_ext.errors import DatasetError, show
+from helm_ext.formats.openai_batch.files import refuse
+
+__all__ = ["Golds", "read_golds"]
+
+ID, GOLD = "custom_id", "gold"
+
+
+@dataclass
+class Golds:
+    """Golds by custom_id, as the table has them."""
+
+    path: Path
+    digest: str
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def add(self, custom_id: Any, gold: Any, line: int) -> None:
+        """Take one. Raises DatasetError for an id that is no text, or that stands there twice."""
+        if not isinstance(custom_id, str) or not custom_id:
+            raise refuse(self.path, f"{ID}: expected a text, got {show(custom_id)}", code="gold", line=line)
+        if custom_id in self.values:
+            first = self.lines[custom_id]
+            raise refuse(self.path, f"{show(custom_id)} stands on line {first} already", code="gold", line=line)
+        self.values[custom_id] = gold
+        self.lines[custom_id] = line
+
+
+def read_golds(path: Path) -> Golds:
+    """Return the golds of a table. Raises DatasetError."""
+    source = files.read_source(path)
+    data = source.data.removeprefix(files.BOM)
+    golds = Golds(path, source.digest)
+    if data.lstrip()[:1] in (b"{", b"["):
+        for custom_id, gold, line in _read_json(path, data):
+            golds.add(custom_id, gold, line)
+    else:
+        for custom_id, gold, line in _read_csv(path, files.decode(data, str(path))):
+            golds.add(custom_id, gold, line)
+    if not golds.values:
+        raise refuse(path, "there are no golds", code="gold")
+    return golds
+
+
+def _read_json(path: Path, data: bytes) -> Iterator[tuple[Any, Any, int]]:
+    try:
+        value = files.parse_json(data, str(path))
+    except DatasetError:
+        lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+        if len(lines) < 2 or lines[0][1].lstrip()[:1] != b"{":
+            raise
+        for number, line in lines:
+            yield *_take(path, files.parse_json(line, str(path), number), number), number
+        return
+    if isinstance(value, list):
+        for number, row in enumerate(value, 1):
+            yield *_take(path, row, number), number
+    elif isinstance(value, dict) and {ID, GOLD} <= set(value):
+        yield *_take(path, value, 1), 1
+    elif isinstance(value, dict):
+        for number, (custom_id, gold) in enumerate(value.items(), 1):
+            yield custom_id, gold, number
+    else:
+        raise refuse(path, f"expected an object, or rows, got {show(value)}", code="gold")
+
+
+def _take(path: Path, row: Any, line: int) -> tuple[Any, Any]:
+    """Return id and gold of a row: of two columns the other one, else the column `gold`."""
+    if not isinstance(row, dict) or ID not in row:
+        raise refuse(path, f"expected an object with {ID} and {GOLD}, got {show(row)}", code="gold", line=line)
+    others = [key for key in row if key != ID]
+    key = GOLD if GOLD in row else others[0] if len(others) == 1 else ""
+    if not key:
+        message = f"which column is the gold cannot be told: {', '.join(map(show, others)) or 'there is none'}"
+        raise refuse(path, message, f"call it {GOLD}", code="gold", line=line)
+    return row[ID], row[key]
+
+
+def _read_csv(path: Path, text: str) -> Iterator[tuple[Any, Any, int]]:
+    """Yield the rows of a CSV or TSV file; cells are texts."""
+    head = text.partition("\n")[0]
+    counts = {sep: head.count(sep) for sep in ",;\t"}
+    separator = max(counts, key=lambda sep: counts[sep])
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        columns = next(reader)
+        for cells in reader:
+            if not cells:
+                continue
+            line = reader.line_num
+            if len(cells) != len(columns):
+                message = f"{len(cells)} cells, and the first line has {len(columns)}"
+                raise refuse(path, message, code="gold", line=line)
+            yield *_take(path, dict(zip(columns, cells, strict=True)), line), line
+    except csv.Error as error:
+        raise refuse(path, f"no CSV: {error}", code="gold", line=reader.line_num) from error

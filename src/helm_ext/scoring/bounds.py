@@ -1,0 +1,33 @@
+"""Between which numbers a score lies, by its name."""
+
+from __future__ import annotations
+
+import math
+
+from helm_ext.scoring.registry import get_scores
+
+__all__ = ["find_bounds"]
+
+_FROM_ZERO = frozenset(
+    {"absolute_value_difference", "cider"}
+    | {f"{prefix}{kind}_score" for prefix in ("", "chinese_") for kind in ("wer", "mer", "cer")}
+)
+"""Not below 0, and without an upper bound."""
+_PERCENT = ("ultraeval_bleu", "ultraeval_chrf", "ultraeval_rouge")
+"""From 0 to 100."""
+_TO_TWO = frozenset({"brier_score"})
+"""From 0 to 2."""
+
+
+def find_bounds(stat: str) -> tuple[float, float]:
+    """Return the least and the greatest value of a stat of HELM's or ours; of any other nothing is known."""
+    name = stat.partition("@")[0]  # `exact_match@5`: the best of five; `exact_match@subject=law`
+    known = {each.name: each for kind in ("list", "string") for score in get_scores(kind).values()
+             for each in (*score.stats, *score.over_all)}  # fmt: skip
+    if name not in known:
+        return -math.inf, math.inf
+    if name in _FROM_ZERO or not known[name].can_be_main:  # such a stat counts what others are made of
+        return 0.0, math.inf
+    if name in _TO_TWO:
+        return 0.0, 2.0
+    return (0.0, 100.0) if name.startswith(_PERCENT) else (0.0, 1.0)

@@ -1,0 +1,308 @@
+"""Requests, results and golds joined: what is an answer, what is none, and what is refused."""
+
+import json
+
+import pytest
+from openai_batches import request, result, write, write_batch
+
+from helm_ext.errors import DatasetError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import detect
+from helm_ext.formats.openai_batch.format import FORMAT
+
+ASKED = [request("a", "1+1?"), request("b", "2+2?"), request("c", "3+3?")]
+GOLDS = {"a": ["2", "two"], "b": "4", "c": 6}
+
+
+def load(folder, results, requests=ASKED, golds=GOLDS, **arguments):
+    return FORMAT.load(**write_batch(folder, requests, results, golds), **arguments)
+
+
+def recorded(evalset):
+    """Return status and texts of each row."""
+    found = {}
+    for instance in evalset.instances:
+        extra = row_extra(instance)["recorded"]
+        states = extra["states"]
+        texts = [one["text"] for state in states for one in state["result"]["completions"]]
+        found[instance.id] = (extra["status"], *texts)
+    return found
+
+
+def refused(folder, results, requests=ASKED, golds=GOLDS, **arguments):
+    """Return (code, message) of what keeps a batch from being read."""
+    with pytest.raises(DatasetError) as caught:
+        load(folder, results, requests, golds, **arguments)
+    return [(str(problem.code), str(problem)) for problem in caught.value.problems if problem.severity == "error"]
+
+
+class TestJoining:
+    def test_results_come_in_any_order_and_rows_in_that_of_the_requests(self, tmp_path):
+        evalset = load(tmp_path, [result("c", "6"), result("a", "2"), result("b", "5")])
+        assert recorded(evalset) == {"a": ("ok", "2"), "b": ("ok", "5"), "c": ("ok", "6")}
+        assert [[one.output.text for one in instance.references] for instance in evalset.instances] == [
+            ["2", "two"], ["4"], ["6"],
+        ]  # fmt: skip
+        assert evalset.instances[0].input.messages == [{"role": "user", "content": "1+1?"}]
+
+    def test_what_did_not_run_what_failed_and_what_is_in_neither_file(self, tmp_path):
+        errors = [
+            {"custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": "too late"}},
+            {"custom_id": "c", "response": {"status_code": 400, "body": {"error": {"message": "bad"}}}, "error": None},
+        ]
+        requests = [*ASKED, request("d", "4+4?")]
+        write(tmp_path / "errors.jsonl", errors)
+        evalset = load(tmp_path, [result("a", "2")], requests, {**GOLDS, "d": "8"})
+        assert {key: value[0] for key, value in recorded(evalset).items()} == {
+            "a": "ok", "b": "not_run", "c": "failed", "d": "not_run",
+        }  # fmt: skip
+        counts = {key: evalset.counts[key] for key in ("lines", "read", "recorded", "not_run", "failed")}
+        assert counts == {"lines": 4, "read": 4, "recorded": 1, "not_run": 2, "failed": 1}
+
+    def test_a_repeated_result_counts_once_if_it_is_the_same(self, tmp_path):
+        answers = [result("a", "2"), result("b", "4"), result("c", "6")]
+        assert load(tmp_path, [*answers, result("a", "2")]).counts["duplicates"] == 1
+        ((code, message),) = refused(tmp_path, [*answers, result("a", "3")])
+        assert code == "two-results"
+        assert "out.jsonl:4" in message
+        assert "out.jsonl:1" in message
+
+    def test_a_result_of_another_batch(self, tmp_path):
+        ((code, message),) = refused(tmp_path, [result("a", "2"), result("z", "4")])
+        assert (code, "out.jsonl:2" in message) == ("unknown-id", True)
+
+    @pytest.mark.parametrize(
+        ("other", "code"),
+        [
+            (request("a", "5+5?"), "repeated-id"),
+            (request("d", "5+5?", model="acme-2"), "several-models"),
+            (request("d", url="/v1/completions", prompt="5+5"), "several-kinds"),
+            (request("d", url="/v1/embeddings", input="5+5"), "request"),
+            (request("d", "5+5?", messages=[{"role": "user", "content": [{"type": "image_url"}]}]), "no-text"),
+            ({**request("d", "5+5?"), "method": "GET"}, "request"),
+        ],
+    )
+    def test_requests_that_are_refused_with_their_line(self, tmp_path, other, code):
+        ((found, message),) = refused(tmp_path, [result("a", "2")], [*ASKED, other])
+        assert found == code
+        assert "in.jsonl:4" in message
+
+    def test_two_files_of_results_that_differ_are_not_mixed(self, tmp_path):
+        write(tmp_path / "older.jsonl", [result("a", "3"), result("b", "4"), result("c", "6")])
+        answers = [result("a", "2"), result("b", "4"), result("c", "6")]
+        assert refused(tmp_path, answers)[0][0] == "two-results"
+        named = load(tmp_path, answers, output=[str(tmp_path / "older.jsonl")])
+        assert recorded(named)["a"] == ("ok", "3")
+
+    def test_a_file_of_results_finds_its_requests_and_its_errors(self, tmp_path):
+        arguments = write_batch(tmp_path, ASKED, [result("a", "2"), result("b", "4")], GOLDS)
+        write(tmp_path / "failed.jsonl", [{"custom_id": "c", "response": {"status_code": 500}, "error": None}])
+        evalset = FORMAT.load(path=str(tmp_path / "out.jsonl"), gold=arguments["gold"])
+        assert [status for status, *_ in recorded(evalset).values()] == ["ok", "ok", "failed"]
+        assert detect(tmp_path / "out.jsonl") is detect(tmp_path / "in.jsonl") is FORMAT
+
+    def test_the_digest_is_of_all_files(self, tmp_path):
+        answers = [result("a", "2"), result("b", "4"), result("c", "6")]
+        digests = {
+            load(tmp_path, answers).digest,
+            load(tmp_path, [*answers[:2], result("c", "7")]).digest,
+            load(tmp_path, answers, golds={**GOLDS, "c": 7}).digest,
+            load(tmp_path, answers, [*ASKED[:2], request("c", "3 + 3?")]).digest,
+        }
+        assert len(digests) == 4
+
+
+class TestAnswers:
+    def answer(self, tmp_path, body, asked=None):
+        return load(tmp_path, [result("a", body=body)], [asked or request("a", "1+1?")], {"a": "2"})
+
+    def test_choices_are_in_the_order_of_their_index(self, tmp_path):
+        first, second = result("a", "2", "3")["response"]["body"]["choices"]
+        evalset = self.answer(tmp_path, {"choices": [second, first]}, request("a", "1+1?", n=2))
+        assert recorded(evalset)["a"] == ("ok", "2", "3")
+
+    def test_a_refusal_is_an_answer_and_counted(self, tmp_path):
+        message = {"role": "assistant", "content": None, "refusal": "I can't."}
+        evalset = self.answer(tmp_path, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+        assert recorded(evalset)["a"] == ("ok", "I can't.")
+        assert evalset.counts["refused"] == 1
+
+    def test_a_cut_answer_a_filtered_one_and_a_call_of_a_tool_are_counted(self, tmp_path):
+        call = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+        answers = [
+            result("a", "2", finish="length"),
+            result("b", "", finish="content_filter"),
+            result("c", None, finish="tool_calls", tool_calls=call),
+        ]
+        evalset = load(tmp_path, answers)
+        assert [evalset.counts[key] for key in ("cut", "filtered", "tool_calls")] == [1, 1, 1]
+        assert recorded(evalset) == {"a": ("ok", "2"), "b": ("ok", ""), "c": ("ok", "")}
+
+    def test_the_dated_model_is_kept_beside_the_one_that_was_asked(self, tmp_path):
+        evalset = load(tmp_path, [result("a", "2")])
+        assert evalset.source.model == "acme-1"
+        assert evalset.source.settings == {"answered_by": ["acme-1-2025-01-01"]}
+
+    def test_parts_of_a_content_are_one_text(self, tmp_path):
+        parts = [{"type": "text", "text": "1+"}, {"type": "text", "text": "1?"}]
+        asked = request("a", messages=[{"role": "user", "content": parts}])
+        evalset = load(tmp_path, [result("a", "2")], [asked], {"a": "2"})
+        assert evalset.instances[0].input.messages == [{"role": "user", "content": "1+1?"}]
+
+    def test_responses_join_the_texts_of_messages_and_leave_out_reasoning(self, tmp_path):
+        parts = [{"type": "output_text", "text": "Tw"}, {"type": "output_text", "text": "o"}]
+        body = {
+            "object": "response", "model": "acme-1-x", "status": "completed",
+            "output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": parts}],
+        }  # fmt: skip
+        asked = request("a", url="/v1/responses", instructions="Be terse.", input="1+1?")
+        evalset = self.answer(tmp_path, body, asked)
+        assert recorded(evalset)["a"] == ("ok", "Two")
+        assert [message["role"] for message in evalset.instances[0].input.messages] == ["system", "user"]
+
+    def test_an_incomplete_response_is_cut(self, tmp_path):
+        details = {"reason": "max_output_tokens"}
+        body = {"status": "incomplete", "incomplete_details": details, "output": [{"type": "reasoning", "summary": []}]}
+        evalset = self.answer(tmp_path, body, request("a", url="/v1/responses", input="1+1?"))
+        assert recorded(evalset)["a"] == ("ok", "")
+        assert evalset.counts["cut"] == 1
+
+    def test_the_older_form_of_vllm_has_the_body_for_its_response(self, tmp_path):
+        older = {**result("a", "2"), "response": result("a", "2")["response"]["body"]}
+        failed = {"custom_id": "b", "response": {"status_code": 400, "body": None}, "error": "no stream mode"}
+        too_long = {**failed, "custom_id": "c", "error": {"error": {"message": "too long", "code": 400}}}
+        evalset = load(tmp_path, [older, failed, too_long])
+        assert [status for status, *_ in recorded(evalset).values()] == ["ok", "failed", "failed"]
+
+    def test_a_repeated_prompt_is_cut_where_its_tokens_end(self, tmp_path):
+        # the server writes the prompt's tab as a space: the texts differ, the offsets do not
+        logprobs = {
+            "tokens": ["1+1", " =", " 2"], "token_logprobs": [None, -1.0, -0.5], "text_offset": [0, 3, 5],
+        }  # fmt: skip
+        body = {"choices": [{"index": 0, "text": "1+1 = 2", "logprobs": logprobs, "finish_reason": "stop"}]}
+        asked = request("a", url="/v1/completions", prompt="1+1\t=", echo=True, logprobs=1, max_tokens=5)
+        evalset = self.answer(tmp_path, body, asked)
+        assert recorded(evalset)["a"] == ("ok", " 2")
+
+
+class TestGolds:
+    ANSWERS = (result("a", "2"), result("b", "4"), result("c", "6"))
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            (
+                "g.json",
+                '[{"custom_id": "a", "gold": "2"}, {"custom_id": "b", "gold": "4"}, {"custom_id": "c", "gold": "6"}]',
+            ),
+            (
+                "g.jsonl",
+                '{"custom_id": "a", "gold": "2"}\n{"custom_id": "b", "gold": "4"}\n{"custom_id": "c", "gold": "6"}\n',
+            ),
+            ("g.csv", "custom_id,answer\na,2\nb,4\nc,6\n"),
+            ("g.tsv", "level\tcustom_id\tgold\n1\ta\t2\n1\tb\t4\n2\tc\t6\n"),
+        ],
+    )
+    def test_tables(self, tmp_path, name, text):
+        arguments = write_batch(tmp_path, ASKED, self.ANSWERS, {})
+        (tmp_path / name).write_text(text)
+        evalset = FORMAT.load(path=arguments["path"], gold=str(tmp_path / name))
+        assert [instance.references[0].output.text for instance in evalset.instances] == ["2", "4", "6"]
+
+    def test_without_golds_there_is_nothing_to_compare_with(self, tmp_path):
+        arguments = write_batch(tmp_path, ASKED, self.ANSWERS, GOLDS)
+        with pytest.raises(DatasetError, match="gold=FILE"):
+            FORMAT.load(path=arguments["path"])
+
+    def test_a_row_without_a_gold_is_unscored_and_counted(self, tmp_path):
+        evalset = load(tmp_path, self.ANSWERS, golds={"a": "2", "b": "4"})
+        assert evalset.counts["unscored"] == 1
+
+    def test_an_id_that_stands_there_twice(self, tmp_path):
+        arguments = write_batch(tmp_path, ASKED, self.ANSWERS, {})
+        (tmp_path / "g.csv").write_text("custom_id,gold\na,2\na,3\n")
+        with pytest.raises(DatasetError, match=r"g\.csv:3: .*line 2 already"):
+            FORMAT.load(path=arguments["path"], gold=str(tmp_path / "g.csv"))
+
+
+class TestOptions:
+    """Requests about options, scored by the log-probabilities of their tokens."""
+
+    def option(self, custom_id, question, text, logprob):
+        head = f"Question: {question}\nAnswer:"
+        asked = request(
+            custom_id, url="/v1/completions", prompt=head + text, echo=True, logprobs=1, max_tokens=0, temperature=0
+        )
+        words = [f" {word}" for word in text.split()]
+        offsets = [0, *(len(head) + sum(map(len, words[:at])) for at in range(len(words)))]
+        logprobs = {
+            "tokens": [head, *words], "token_logprobs": [None, *[logprob / len(words)] * len(words)], "text_offset": offsets,
+        }  # fmt: skip
+        choice = {"index": 0, "text": head + text, "logprobs": logprobs, "finish_reason": "length"}
+        return asked, result(custom_id, body={"model": "acme-1", "choices": [choice]})
+
+    def load(self, folder, golds=None, **arguments):
+        made = [
+            self.option("q1#0", "1+1?", " two", -0.5), self.option("q1#1", "1+1?", " three", -1.5),
+            self.option("q2#0", "Who?", " New Tom", -3.0), self.option("q2#1", "Who?", " New Ann", -2.0),
+            self.option("q3#0", "Where?", " here", -1.0), self.option("q3#1", "Where?", " there", -1.25),
+        ]  # fmt: skip
+        requests, results = zip(*made, strict=True)
+        golds = golds or {"q1": 0, "q2": "New Tom", "q3": 1}
+        return FORMAT.load(**write_batch(folder, requests, reversed(results), golds), **arguments)
+
+    def test_one_row_for_each_question_with_the_sums_of_its_options(self, tmp_path):
+        evalset = self.load(tmp_path, {"q1": 0, "q2": 0, "q3": 1})
+        assert [instance.id for instance in evalset.instances] == ["q1", "q2", "q3"]
+        assert [instance.input.text for instance in evalset.instances] == [
+            "Question: 1+1?\nAnswer:", "Question: Who?\nAnswer:", "Question: Where?\nAnswer:",
+        ]  # fmt: skip
+        # "New" is part of both options of q2, because most questions' options begin after "Answer:"
+        assert [[one.output.text for one in each.references] for each in evalset.instances] == [
+            ["two", "three"], ["New Tom", "New Ann"], ["here", "there"],
+        ]  # fmt: skip
+        assert (evalset.counts["lines"], evalset.counts["read"]) == (6, 3)
+
+    def test_golds_may_be_texts(self, tmp_path):
+        evalset = self.load(tmp_path, {"q1": "two", "q2": "New Ann", "q3": "there"})
+        right = [[bool(one.tags) for one in each.references] for each in evalset.instances]
+        assert right == [[True, False], [False, True], [False, True]]
+
+    def test_positions_that_may_count_from_0_or_1_are_asked_about(self, tmp_path):
+        with pytest.raises(DatasetError, match="index_base"):
+            self.load(tmp_path, {"q1": 1, "q2": 1, "q3": 1})
+        evalset = self.load(tmp_path, {"q1": 1, "q2": 1, "q3": 1}, index_base=1)
+        assert all(each.references[0].tags for each in evalset.instances)
+
+    def test_an_option_without_an_answer_leaves_its_question_out(self, tmp_path):
+        arguments = write_batch(tmp_path, *self.made_without_one(), {"q1": 0, "q2": 0})
+        assert FORMAT.load(**arguments).counts["not_run"] == 1
+
+    def made_without_one(self):
+        made = [self.option(f"q{n}#{at}", f"{n}?", text, -1.0) for n in (1, 2) for at, text in enumerate((" x", " y"))]
+        requests, results = zip(*made, strict=True)
+        return requests, results[:3]
+
+    def test_ids_that_do_not_say_which_option(self, tmp_path):
+        asked, answer = self.option("q", "1+1?", " two", -1.0)
+        with pytest.raises(DatasetError, match="no number at the end"):
+            FORMAT.load(**write_batch(tmp_path, [asked], [answer], {"q": 0}))
+
+
+def test_all_lines_that_are_wrong_are_said_at_once(tmp_path):
+    arguments = write_batch(tmp_path, ASKED, [result("a", "2")], GOLDS)
+    with (tmp_path / "out.jsonl").open("a") as file:
+        file.write('{"custom_id": 4, "response": null, "error": null}\n[]\nnot JSON\n')
+    problems, _ = FORMAT.check(**arguments)
+    assert [(problem.location.line, problem.severity) for problem in problems] == [
+        (2, "error"),
+        (3, "error"),
+        (4, "error"),
+    ]
+
+
+def test_json_of_requests_alone_is_refused(tmp_path):
+    write(tmp_path / "in.jsonl", ASKED)
+    (tmp_path / "gold.json").write_text(json.dumps(GOLDS))
+    with pytest.raises(DatasetError, match="no file beside it holds their results"):
+        FORMAT.load(path=str(tmp_path / "in.jsonl"), gold=str(tmp_path / "gold.json"))
