@@ -80,6 +80,9 @@ class _Chooser:
         self._columns = table.columns
         self._reasons: dict[str, str] = {}
         self._layout = find_layout(table.columns, sample)
+        named = (options.question, options.gold, options.context, options.id, options.split)
+        self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ())}
+        """Columns that the user has named: each is what he says, and nothing else."""
         self._sample = sample
 
     def choose(self) -> Roles:
@@ -113,12 +116,17 @@ class _Chooser:
             return self._known(role, given)
         if found := self._of_layout(role):
             return found
-        candidates = [column for column in self._columns if column.strip().casefold() in CANDIDATES[role]]
+        candidates = self._candidates(role)
         if len(candidates) > 1:
             raise self._ambiguous(role, candidates)
         if candidates:
             self._reasons[role] = "the only column with a name for it"
         return candidates[0] if candidates else ""
+
+    def _candidates(self, role: str) -> list[str]:
+        """Return the columns that are called so, without those that the user has named for something else."""
+        names = CANDIDATES[role]
+        return [column for column in self._columns if column.strip().casefold() in names and column not in self._taken]
 
     def _of_layout(self, role: str) -> str:
         if self._layout is None or role not in self._layout.roles:
@@ -152,7 +160,7 @@ class _Chooser:
             return tuple(self._known("options", column) for column in given)
         if found := self._of_layout("options"):
             return (found,)
-        single = [column for column in self._columns if column.strip().casefold() in CANDIDATES["options"]]
+        single = self._candidates("options")
         groups = self._find_groups(gold)
         if len(single) + len(groups) > 1:
             raise self._ambiguous("options", [*single, *("+".join(group) for group in groups)])
@@ -169,7 +177,7 @@ class _Chooser:
         named: dict[tuple[str, bool], dict[int, str]] = {}
         for column in self._columns:
             match = _GROUP.fullmatch(column.strip())
-            if match is None or column == gold:
+            if match is None or column == gold or column in self._taken:
                 continue
             prefix, mark = (match[1] or "").casefold(), match[2]
             is_number = mark.isdecimal()
