@@ -10,6 +10,7 @@ from typing import Any
 
 from helm_ext.errors import RunEntryError, count, did_you_mean
 from helm_ext.evalset import Source
+from helm_ext.files import BOM
 from helm_ext.files.opening import make_error, open_raw
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.table.delimited import DELIMITERS, DelimitedTable
@@ -71,6 +72,9 @@ def open_table(options: Options) -> Table:
         start = file.read(len(MAGIC))
     if start == MAGIC or plain_suffix(path) == ".parquet":
         return ParquetTable(path)
+    if options.sep is None and plain_suffix(path) in DELIMITED and start.removeprefix(BOM)[:1] in (b"[", b"{"):
+        hint = "call it .json or .jsonl; sep=comma where it is CSV all the same"
+        raise make_error(path, "the file is called CSV, and begins like JSON", hint, code="json-called-csv")
     if options.sep is not None or plain_suffix(path) in DELIMITED:
         sep = options.sep
         if sep is not None and sep not in DELIMITERS and len(sep) != 1:
@@ -178,7 +182,7 @@ def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def name_model(arguments: Mapping[str, Any]) -> str:
-    """Return the model that the arguments name, "" where they name none. Raises DatasetError where there are no outputs."""
+    """Return the model that the arguments name, "" where they name none. Raises DatasetError without outputs."""
     outputs = list_outputs(arguments)
     if not outputs:
         _require_outputs(read_options(arguments)[0])

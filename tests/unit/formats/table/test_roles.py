@@ -184,6 +184,17 @@ def test_what_was_inferred_is_said_with_reasons(tmp_path):
     ]
 
 
+class TestColumnsOfOptions:
+    def test_are_none_where_one_of_them_holds_outputs(self, tmp_path):
+        header = ["question", "answer", "answer1", "answer2", "answer3"]
+        path = write_csv(tmp_path, header, ["?", "iron", "iron", "tin", "lead"])
+        assert labels(load(path, output=["answer3"])) == [None]
+
+    def test_may_not_be_more_than_there_are_letters(self, tmp_path):
+        header = ["question", "answer", *(f"option{n}" for n in range(1, 28))]
+        assert refusal(write_csv(tmp_path, header, ["?", "1", *range(27)])).code == "options"
+
+
 class TestModel:
     def test_is_the_name_of_its_column_also_with_a_point(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "gpt-4.1"], ["?", "iron", "tin"])
