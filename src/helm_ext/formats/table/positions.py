@@ -66,6 +66,7 @@ class Positions:
         The error's text says why, in words for the user.
         """
         if self._others or not self._numbers:
+            self._require_others_to_prevail()
             return False
         are_named = self._named == self._numbers
         if gold.element == "index":
@@ -81,6 +82,13 @@ class Positions:
             what = {"label": "labels", "text": "texts"}.get(gold.element, "no positions")
             raise ValueError(f"every output is a number, as positions are, and golds are {what}")
         return False
+
+    def _require_others_to_prevail(self) -> None:
+        """Raise ValueError where so many outputs may be positions that the rest is what is odd."""
+        unnamed = self._numbers - self._named
+        if unnamed and unnamed >= self._others and any(self._fits.values()):
+            numbers = count(unnamed, "output is a number, as positions are", "outputs are numbers, as positions are")
+            raise ValueError(f"{numbers}, and {self._others:,} are not")
 
     def note(self) -> str:
         """Return what a reader of the score must know where outputs are not positions; "" for nothing."""

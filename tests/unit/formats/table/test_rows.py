@@ -64,6 +64,16 @@ class TestOutputs:
         rows = [["?", "10", "20", "30", "0", "0"], ["?", "1", "2", "3", "1", "1"], ["?", "10", "20", "30", "2", ""]]
         assert answers(load(write_csv(tmp_path, MC, *rows), empty="answer")) == [["A"], ["B"], [""]]
 
+    @pytest.mark.parametrize("gold", [["0", "1", "2"], ["A", "B", "C"]])
+    def test_numbers_among_words_are_refused_where_they_prevail(self, tmp_path, gold):
+        def write(*output):
+            return write_csv(
+                tmp_path, MC, *(["?", "iron", "tin", "oak", *pair] for pair in zip(gold, output, strict=True))
+            )
+
+        assert refusal(write("0", "The answer is 1", "2")).code == "positions"
+        assert answers(load(write("A", "2", "the oak"))) == [["A"], ["2"], ["the oak"]]
+
     def test_numbers_that_are_positions_or_texts_are_refused(self, tmp_path):
         rows = [["?", "1", "2", "3", "0", "1"], ["?", "1", "2", "3", "2", "2"]]
         found = refusal(write_csv(tmp_path, MC, *rows))
