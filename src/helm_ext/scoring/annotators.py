@@ -8,7 +8,7 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.annotation.annotator import Annotator
 
 from helm_ext.evalset import Scoring
-from helm_ext.scoring.answers import AnswerReader, get_options
+from helm_ext.scoring.answers import AnswerReader, get_options, keep_answers
 
 __all__ = ["AnswerAnnotator"]
 
@@ -41,6 +41,8 @@ class AnswerAnnotator(Annotator):
         if not self.reader.is_list:
             completions = completions[:1]
         answers = [self.reader.read(completion.text, options) for completion in completions]
+        kept = {completion.text: answer for completion, answer in zip(completions, answers, strict=True)}
+        keep_answers(request_state, self.reader, options, kept)
         if len(answers) == 1:
             [answer] = answers
             labels, texts = answer.labels, answer.options

@@ -35,7 +35,7 @@ from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.scoring.normal_form import bare_form, normalize
 
-__all__ = ["Answer", "AnswerReader", "Question", "get_options"]
+__all__ = ["Answer", "AnswerReader", "Question", "get_options", "keep_answers", "take_answers"]
 
 
 _RIGHT = "1000"
@@ -80,8 +80,18 @@ class AnswerReader:
         self._cleans = bool(scoring.extract is not None or scoring.strip or scoring.lower or scoring.cut_at)
         self._cleans_golds = bool(scoring.lower or scoring.cut_at or scoring.extract_references)
         self._next_question = tuple(scoring.next_question)
+        self._is_like: AnswerReader | None = None
+        """The last reader that was found to read alike."""
         self._takes_labels = not pattern and not self.is_list
         """A text that is nothing but a label is read as that label in any case."""
+
+    def reads_like(self, other: AnswerReader) -> bool:
+        """Whether another reader reads every completion as this one does: its settings are the same."""
+        if self._is_like is not other:
+            if (self.scoring, self.pattern, self.multi_label) != (other.scoring, other.pattern, other.multi_label):
+                return False
+            self._is_like = other
+        return True
 
     def read(self, text: str, options: Mapping[str, str] | None) -> Answer:
         """Return what a completion's text answers; `options` are those of its row, see `get_options`."""
@@ -157,6 +167,36 @@ class AnswerReader:
 def get_options(state: RequestState) -> dict[str, str] | None:
     """Return label to option text, or None for rows whose completions are not read as labels."""
     return row_extra(state.instance).get("labels") or state.output_mapping or None
+
+
+_KEPT = "_kept_answers"
+
+
+class _Kept(NamedTuple):
+    """What was read of a request state, and what with."""
+
+    reader: AnswerReader
+    options: Mapping[str, str] | None
+    answers: Mapping[str, Answer]
+    """Completion's text to answer."""
+
+
+def keep_answers(
+    state: RequestState, reader: AnswerReader, options: Mapping[str, str] | None, answers: Mapping[str, Answer]
+) -> None:
+    """Keep what completions were read as (text to answer), for whoever reads them next: reading is what takes long.
+
+    It is no field of the state: it is not written, and a state that is made of this one has none.
+    """
+    vars(state)[_KEPT] = _Kept(reader, options, answers)
+
+
+def take_answers(state: RequestState, reader: AnswerReader, options: Mapping[str, str] | None) -> Mapping[str, Answer]:
+    """Return what a reader that reads alike has kept of a state (text to answer), and forget it; else nothing."""
+    kept: _Kept | None = vars(state).pop(_KEPT, None)
+    if kept is None or kept.options is not options or not reader.reads_like(kept.reader):
+        return {}
+    return kept.answers
 
 
 class Question:

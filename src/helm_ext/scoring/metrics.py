@@ -24,7 +24,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
 from helm_ext.fast.instance_counts import InstanceCountMetric
-from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options
+from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options, take_answers
 from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
 from helm_ext.scoring.completeness import REPORT_METADATA, count_left_out, find_unmeasured, take_scored
 from helm_ext.scoring.reducers import FIRST, find_reducer
@@ -150,10 +150,12 @@ class EvalSetMetric(MetricInterface):
                 completions = sorted(completions, key=lambda completion: -completion.logprob)
             options = get_options(state)
             question = Question(state.instance, options, reader)
+            known = take_answers(state, reader, options)
             answers: list[Answer] = []
             predictions: list[str] = []
             for completion in completions:
-                answer = reader.read(completion.text if post is None else post(completion.text), options)
+                text = completion.text if post is None else post(completion.text)
+                answer = known.get(text) or reader.read(text, options)
                 answers.append(answer)
                 predictions.append(question.to_prediction(answer).strip())
             if is_list:

@@ -1,5 +1,6 @@
 """What is right where options were offered, and where all of the correct references are asked for. Worked by hand."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -11,8 +12,9 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, Scoring
 from helm_ext.scoring.annotators import AnswerAnnotator
+from helm_ext.scoring.answers import Answer, AnswerReader, keep_answers, take_answers
 from helm_ext.scoring.metrics import EvalSetMetric
 
 MATCHES = (
@@ -310,3 +312,45 @@ def test_the_annotation_names_every_label_that_was_read():
     listed = AnswerAnnotator(metrics=["exact_match"], output_format="list")
     assert listed.annotate(row("A", "C", options=["x", "y", "z"])) == {"read_as": "A, C", "option": "x, z"}
     assert listed.annotate(row("A; no; C", options=["x", "y", "z"])) == {"read_as": "A, C", "option": "x, z"}
+
+
+# What the annotator has read, the metric need not read again.
+
+TEXTS = ["B", "The answer is (A).", "I think B. zinc", "both A and C", "", "no idea", "A\n\nQuestion: which?\nB"]
+
+
+@pytest.mark.parametrize("scoring", [{}, {"output_format": "list"}, {"completions": "mean"}])
+def test_scores_are_equal_whether_or_not_an_annotator_has_read_the_answers(scoring):
+    def stats(*, annotates):
+        rows = [
+            row(*texts, correct=["iron"], wrong=["zinc", "tin"], options=["iron", "zinc", "tin"], id=f"r{n}")
+            for n, texts in enumerate([*zip(TEXTS, strict=True), *itertools.pairwise(TEXTS)])
+        ]
+        annotator = AnswerAnnotator(metrics=["exact_match"], **scoring)
+        if annotates:
+            assert all(annotator.annotate(one) for one in rows)
+        return score(*rows, metrics=("exact_match",), **scoring)
+
+    assert stats(annotates=True) == stats(annotates=False)
+
+
+def test_an_answer_is_read_once(monkeypatch):
+    read = []
+    real = AnswerReader.read
+    monkeypatch.setattr(AnswerReader, "read", lambda *given: read.append(given[1]) or real(*given))
+    one = row("The answer is (A).", correct=["iron"], wrong=["zinc"], options=["iron", "zinc"])
+    AnswerAnnotator(metrics=["exact_match"]).annotate(one)
+    score(one, metrics=("exact_match",))
+    assert read == ["The answer is (A)."]
+
+
+def test_what_another_reader_has_read_is_read_again():
+    one = row("A and B", correct=["iron"], wrong=["zinc"], options=["iron", "zinc"])
+    reader = AnswerReader(Scoring())
+    for settings in ({"multi_label": True}, {"pattern": "(B)"}):
+        other = AnswerReader(Scoring(), **settings)
+        keep_answers(one, other, None, {"A and B": Answer("iron", ("A",))})
+        assert take_answers(one, reader, None) == {}
+    keep_answers(one, AnswerReader(Scoring()), None, {"x": Answer("x")})
+    assert take_answers(one, reader, None) == {"x": Answer("x")}
+    assert take_answers(one, reader, None) == {}

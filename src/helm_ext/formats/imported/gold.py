@@ -5,7 +5,7 @@ together nearly always do. Each way to read a gold is tried on every row:
 
 | kind | a gold is | so it is read if |
 |---|---|---|
-| `label` | the name of an option | every gold is one (case aside, where that leaves one) |
+| `label` | the name of an option | every gold is one (case, brackets, a point aside, where that leaves one) |
 | `text` | the text of an option | every gold equals exactly one, white space around it aside |
 | `index` | a position | every gold is a whole number, 0 to n - 1 (`index_base=0`) or 1 to n (`index_base=1`) |
 | `flags` | a list of n times 0 or 1 | every gold is one, with some 1; every 1 is right |
@@ -40,8 +40,8 @@ Kind = Literal["label", "index", "text", "list", "flags"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-NO_YES: Options = {"A": "no", "B": "yes"}
-"""The options of a column of true and false that has none: false is `no`."""
+NO_YES: Options = {"false": "no", "true": "yes"}
+"""The options of a column of true and false that has none. An answer may name them by either word."""
 
 _WHOLE = re.compile(r"\s*(-?(?:0|[1-9][0-9]*))(?:\.0+)?\s*", re.ASCII)
 """A whole number as a cell has it; pandas writes 1.0 where another cell of the column is empty. "007" is none."""
@@ -207,7 +207,10 @@ class GoldColumn:
             line, value = self._wrong_at
             asked = self._gold_kind or "text"
             message = f"{show(value)} cannot be read as {asked}: the row has no options"
-            raise self._refuse(line, message, "name the options: options=COLUMN, or options=A+B+C+D for a column each")
+            hint = "name the options: options=COLUMN, or options=A+B+C+D for a column each"
+            if _texts(value) is None:
+                message, hint = f"{show(value)} is neither a text nor a number", "write the column as texts"
+            raise self._refuse(line, message, hint)
         chosen = self._of_options() if self._free < self._rows - self._hidden else self._of_texts()
         if self._free and chosen.options is None and self._booleans:
             raise self._refuse(
@@ -273,7 +276,10 @@ class GoldColumn:
         said = "; ".join(f"no {way.title()}: line {way.failed_at}, {show(way.failed_on)}" for way in ways[:3])
         asked = f" as {self._gold_kind}" if self._gold_kind else ""
         message = f"the golds cannot be read{asked} in one way: {said}"
-        hint = "each gold must be a label, a text or a position of its row's options, in every row the same"
+        hint = (
+            "each gold must be a label, a text or a position of its row's options, in every row the same; "
+            'several that are right are a list: ["A", "C"]'
+        )
         return self._refuse(ways[0].failed_at, message, hint)
 
     def _refuse(self, line: int | None, message: str, hint: str, code: str = "gold-unread") -> DatasetError:
@@ -346,9 +352,19 @@ def _by_label(value: Any, options: Options, _: int) -> tuple[str, ...]:
     text = text.strip()
     if text in options:
         return (text,)
-    folded = text.casefold()
-    found = tuple(label for label in options if label.strip().casefold() == folded)
-    return found if len(found) == 1 else ()
+    for folded in dict.fromkeys((text.casefold(), _bare(text).casefold())):
+        found = tuple(label for label in options if label.strip().casefold() == folded)
+        if found:
+            return found if len(found) == 1 else ()
+    return ()
+
+
+def _bare(text: str) -> str:
+    """Return a label without what is written around it: "(A)", "A)", "[A]", "A."."""
+    for before, after in (("(", ")"), ("[", "]"), ("", ")"), ("", ".")):
+        if text.startswith(before) and text.endswith(after):
+            return text[len(before) : -len(after)].strip()
+    return text
 
 
 def _by_text(value: Any, options: Options, _: int) -> tuple[str, ...]:

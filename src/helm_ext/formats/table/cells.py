@@ -82,7 +82,7 @@ def to_text(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float):
+    if isinstance(value, float) and value - value == 0:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, int):
         return str(value)
@@ -126,6 +126,10 @@ def read_options(value: Any) -> dict[str, str]:
         texts = value
     if not isinstance(texts, list | tuple):
         raise CellError(f"expected a list of options, got {show(value)}")
+    if labels is None:
+        texts = list(texts)
+        while texts and texts[-1] is None:  # rows with fewer options than others
+            texts.pop()
     if len(texts) < 2:
         raise CellError(f"expected two or more options, got {show(value)}")
     written = [to_text(text) for text in texts]

@@ -26,7 +26,7 @@ SPREADSHEET_CELL = 32_767
 """Characters of a cell, beyond which spreadsheets cut without a word."""
 
 UNNAMED = "(unnamed)"
-"""What the first column is called where it has no name, as pandas writes its index."""
+"""What the first column is called where it has no name, as pandas writes its index; others with their number."""
 
 _BATCH = 512
 """Rows parsed at a time."""
@@ -47,7 +47,7 @@ class DelimitedTable(Table):
             raise make_error(path, "there are no rows", code="no-rows", kind=DatasetSchemaError)
         names = [name.strip() for name in first[1]]
         if self._has_header:
-            names[0] = names[0] or UNNAMED
+            names = self._name_all(names, first[0])
             self._require_names(names, first[0])
             self.columns = names
         else:
@@ -57,22 +57,25 @@ class DelimitedTable(Table):
         """Yield (line at which the row begins, its cells, ""). Raises DatasetError."""
         names = self.columns
         width = len(names)
-        cut = 0
+        cut = empty = 0
         records = self._records()
         if self._has_header:
             next(records)
         self.lines = 0
         for line, cells in records:
+            if not any(cells) and len(cells) == width > 1:
+                empty += 1
+                continue
             self.lines += 1
             if len(cells) != width:
                 self._refuse_ragged(line, cells)
             if max(map(len, cells)) == SPREADSHEET_CELL:
                 cut += 1
             yield line, dict(zip(names, cells, strict=True)), ""
-        self.notes = []
+        self.notes = [f"{count(empty, 'row')} of empty cells left out"] if empty else []
         if cut:
             said = f"{count(cut, 'row has', 'rows have')} a cell of {SPREADSHEET_CELL:,} characters"
-            self.notes = [f"{said}: a spreadsheet may have cut it off there"]
+            self.notes.append(f"{said}: a spreadsheet may have cut it off there")
 
     def _refuse_ragged(self, line: int, cells: Sequence[str]) -> None:
         width = len(self.columns)
@@ -82,6 +85,19 @@ class DelimitedTable(Table):
             f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes", line,
             code="ragged-row", kind=DatasetSchemaError,
         )  # fmt: skip
+
+    def _name_all(self, names: Sequence[str], line: int) -> list[str]:
+        """Return names for the columns that have none: an index in front, a delimiter at the end of every line.
+
+        Raises DatasetError for a first line that is none.
+        """
+        if names[0].casefold().startswith("sep=") and len(names) < 3:
+            message = "the first line is one for spreadsheets, and no header"
+            raise make_error(self.path, message, "remove it", line, code="header", kind=DatasetSchemaError)
+        named = [names[0] or UNNAMED, *names[1:]]
+        if len(named) > 2 and not named[-1]:
+            named[-1] = f"(unnamed {len(named)})"
+        return named
 
     def _require_names(self, names: Sequence[str], line: int) -> None:
         """Raise DatasetError for a header that does not name each column."""

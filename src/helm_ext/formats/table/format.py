@@ -103,7 +103,7 @@ class _Table(ImportedFormat):
         if not seen.exists or seen.is_zip:
             return Claim.NO
         if suffix in (".csv", ".tsv", ".tab"):
-            return Claim.NO if seen.is_like_json() else Claim.SURE
+            return self._claims_json(seen) if seen.is_like_json() else Claim.SURE
         return self._claims_json(seen) if seen.is_like_json() else Claim.NO
 
     def _claims_json(self, seen: Seen) -> Claim:

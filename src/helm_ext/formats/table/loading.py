@@ -10,6 +10,7 @@ from typing import Any
 
 from helm_ext.errors import RunEntryError, count, did_you_mean
 from helm_ext.evalset import Source
+from helm_ext.files import BOM
 from helm_ext.files.opening import make_error, open_raw
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.table.delimited import DELIMITERS, DelimitedTable
@@ -71,6 +72,9 @@ def open_table(options: Options) -> Table:
         start = file.read(len(MAGIC))
     if start == MAGIC or plain_suffix(path) == ".parquet":
         return ParquetTable(path)
+    if options.sep is None and plain_suffix(path) in DELIMITED and start.removeprefix(BOM)[:1] in (b"[", b"{"):
+        hint = "call it .json or .jsonl; sep=comma where it is CSV all the same"
+        raise make_error(path, "the file is called CSV, and begins like JSON", hint, code="json-called-csv")
     if options.sep is not None or plain_suffix(path) in DELIMITED:
         sep = options.sep
         if sep is not None and sep not in DELIMITERS and len(sep) != 1:
@@ -88,7 +92,7 @@ def open_file(**arguments: Any) -> Opened:
     """Open a table. Raises DatasetError, RunEntryError."""
     options, mapping_digest = read_options(arguments)
     values, survey = _look(options)
-    roles = values.roles
+    table, roles = values.table, values.roles
     is_live = not survey.recorded
     if is_live and (roles.output or roles.likelihoods):
         message = f"no row has an output: the column {roles.output} is empty"
@@ -96,7 +100,7 @@ def open_file(**arguments: Any) -> Opened:
     layout = roles.layout
     source = Source(
         tool=layout.tool if layout is not None and layout.tool else "table",
-        model=_model_of(roles.output),
+        model=_model_of(roles.output, table.columns),
         task=options.name or _dataset_name(options.path),
         scores=survey.scores,
         counts={"lines": survey.lines, **({"other_splits": survey.left_out} if survey.left_out else {})},
@@ -104,7 +108,7 @@ def open_file(**arguments: Any) -> Opened:
     )
 
     def digest() -> str:
-        found = values.table.digest()
+        found = table.digest()
         return hashlib.sha256(f"{mapping_digest}{found}".encode()).hexdigest() if mapping_digest else found
 
     return Opened(
@@ -120,12 +124,17 @@ def open_file(**arguments: Any) -> Opened:
     )
 
 
-def _look(options: Options) -> tuple[Values, Survey]:
+def _open_columns(options: Options) -> tuple[Table, Roles]:
+    """Open a table, and say what its columns are."""
     table = open_table(options)
     first = next(iter(table.rows()), None)
     if first is None:
         raise make_error(options.path, "there are no rows", code="no-rows")
-    roles = choose_roles(table, options, first[1])
+    return table, choose_roles(table, options, first[1])
+
+
+def _look(options: Options) -> tuple[Values, Survey]:
+    table, roles = _open_columns(options)
     values = Values(table, roles, options)
     return values, look_at(values)
 
@@ -156,9 +165,12 @@ def _dataset_name(path: str) -> str:
     return name or Path(path).name
 
 
-def _model_of(output: str) -> str:
-    """Return the model whose outputs a column holds: its name, where that is not merely "output" or the like."""
-    return "" if output.casefold() in OUTPUT_NAMES or "." in output else output
+def _model_of(output: str, columns: Sequence[str]) -> str:
+    """Return the model whose outputs a column holds: its name, where that is not merely "output" or the like.
+
+    A path into a column names none, but a column may have a dot in its name: `gpt-4.1`.
+    """
+    return output if output in columns and output.casefold() not in OUTPUT_NAMES else ""
 
 
 def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
@@ -170,9 +182,24 @@ def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def name_model(arguments: Mapping[str, Any]) -> str:
-    """Return the model that the arguments name, "" where they name none."""
+    """Return the model that the arguments name, "" where they name none. Raises DatasetError without outputs."""
     outputs = list_outputs(arguments)
-    return _model_of(outputs[0]) if len(outputs) == 1 else ""
+    if not outputs:
+        _require_outputs(read_options(arguments)[0])
+    if len(outputs) != 1:
+        return ""
+    [output] = outputs
+    columns = open_table(read_options(arguments)[0]).columns if "." in output else outputs
+    return _model_of(output, columns)
+
+
+def _require_outputs(options: Options) -> None:
+    """Raise DatasetError for a table of which no column is known to hold outputs."""
+    table, roles = _open_columns(options)
+    if roles.output or roles.likelihoods:
+        return
+    hint = f"say which hold them: output=COLUMN, or output=A+B for a run of each; columns: {', '.join(table.columns)}"
+    raise make_error(options.path, "no column is called output or the like", hint, code="no-outputs")
 
 
 _WIDTH = 9

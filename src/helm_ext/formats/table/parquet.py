@@ -77,8 +77,17 @@ class ParquetTable(Table):
 def read_batch(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """Yield the rows of a batch; by column, which is several times as fast as pyarrow's `to_pylist`."""
     names = batch.schema.names
-    for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+    for values in zip(*map(_to_list, batch.columns), strict=True):
         yield dict(zip(names, values, strict=True))
+
+
+def _to_list(column: pa.Array) -> list[Any]:
+    """Return the values of a column. A number of 32 bits is the one that it is written as: 0.1, not 0.10000000149."""
+    import pyarrow as pa
+
+    if pa.types.is_float32(column.type):
+        column = column.cast(pa.string()).cast(pa.float64())
+    return column.to_pylist()
 
 
 def read_class_labels(features: Any) -> dict[str, Sequence[str]]:

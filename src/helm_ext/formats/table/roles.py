@@ -80,6 +80,9 @@ class _Chooser:
         self._columns = table.columns
         self._reasons: dict[str, str] = {}
         self._layout = find_layout(table.columns, sample)
+        named = (options.question, options.gold, options.context, options.id, options.split)
+        self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ())}
+        """Columns that the user has named: each is what he says, and nothing else."""
         self._sample = sample
 
     def choose(self) -> Roles:
@@ -113,12 +116,17 @@ class _Chooser:
             return self._known(role, given)
         if found := self._of_layout(role):
             return found
-        candidates = [column for column in self._columns if column.strip().casefold() in CANDIDATES[role]]
+        candidates = self._candidates(role)
         if len(candidates) > 1:
             raise self._ambiguous(role, candidates)
         if candidates:
             self._reasons[role] = "the only column with a name for it"
         return candidates[0] if candidates else ""
+
+    def _candidates(self, role: str) -> list[str]:
+        """Return the columns that are called so, without those that the user has named for something else."""
+        names = CANDIDATES[role]
+        return [column for column in self._columns if column.strip().casefold() in names and column not in self._taken]
 
     def _of_layout(self, role: str) -> str:
         if self._layout is None or role not in self._layout.roles:
@@ -152,7 +160,7 @@ class _Chooser:
             return tuple(self._known("options", column) for column in given)
         if found := self._of_layout("options"):
             return (found,)
-        single = [column for column in self._columns if column.strip().casefold() in CANDIDATES["options"]]
+        single = self._candidates("options")
         groups = self._find_groups(gold)
         if len(single) + len(groups) > 1:
             raise self._ambiguous("options", [*single, *("+".join(group) for group in groups)])
@@ -165,17 +173,17 @@ class _Chooser:
         return ()
 
     def _find_groups(self, gold: str) -> list[list[str]]:
-        """Return the columns that hold one option each, A+B+C+D or choice1+choice2, in the order of the options."""
+        """Return the columns that hold one option each, A+B+C+D or choice1+choice2, in the order of the options.
+
+        Where one of them is named for something else (`output=answer1`), its fellows are no options either.
+        """
+        others = {_series(match) for column in self._taken if (match := _GROUP.fullmatch(column.strip()))}
         named: dict[tuple[str, bool], dict[int, str]] = {}
         for column in self._columns:
             match = _GROUP.fullmatch(column.strip())
-            if match is None or column == gold:
+            if match is None or column == gold or (series := _series(match)) in others or series == ("", True):
                 continue
-            prefix, mark = (match[1] or "").casefold(), match[2]
-            is_number = mark.isdecimal()
-            if not prefix and is_number:
-                continue
-            named.setdefault((prefix, is_number), {})[_position(mark)] = column
+            named.setdefault(series, {})[_position(match[2])] = column
         groups = []
         for (_, is_number), group in named.items():
             marks = sorted(group)
@@ -186,8 +194,11 @@ class _Chooser:
                 columns = [group[mark] for mark in marks]
                 hint = f"name them: options={'+'.join(columns)}"
                 raise self._error(f"the columns of options have a gap: {', '.join(columns)}", hint, "options-gap")
-            if len(marks) <= MOST_OPTIONS:
-                groups.append([group[mark] for mark in marks])
+            if len(marks) > MOST_OPTIONS:
+                message = f"{len(marks)} columns are called as options are: {group[marks[0]]} to {group[marks[-1]]}"
+                hint = f"there may be {MOST_OPTIONS}; name them, or the one column that holds them all: options=COLUMN"
+                raise self._error(message, hint, "options")
+            groups.append([group[mark] for mark in marks])
         return groups
 
     def _of_headerless(self) -> Roles:
@@ -233,6 +244,11 @@ class _Chooser:
     def _error(self, message: str, hint: str, code: str) -> DatasetError:
         problem = Problem(message, Location(self._table.path), hint, code=code, kind=DatasetSchemaError)
         return DatasetSchemaError([problem])
+
+
+def _series(match: re.Match[str]) -> tuple[str, bool]:
+    """Return what the columns of one series have in common: the word in front, and whether they are numbered."""
+    return (match[1] or "").casefold(), match[2].isdecimal()
 
 
 def _position(mark: str) -> int:

@@ -11,7 +11,7 @@ from helm_ext.formats.imported.row import Row
 from helm_ext.formats.table.cells import CellError, look_up, parse_list, to_json_value
 from helm_ext.formats.table.survey import Survey
 from helm_ext.formats.table.table import Cells
-from helm_ext.formats.table.values import Values
+from helm_ext.formats.table.values import TRUTHS, Values
 
 __all__ = ["read_rows"]
 
@@ -37,7 +37,11 @@ class _RowReader:
         roles = self._values.roles
         choices = self._values.choices(cells)
         gold = look_up(cells, roles.gold)
-        right = survey.gold.read(parse_list(gold) if survey.golds_are_lists else gold, choices)
+        if survey.golds_are_lists:
+            gold = parse_list(gold)
+        elif survey.golds_are_truths:
+            gold = TRUTHS[gold.strip().casefold()]
+        right = survey.gold.read(gold, choices)
         if survey.gold.options is not None and choices is None:
             choices = survey.gold.options
         likelihoods = (look_up(cells, roles.likelihoods) or ()) if roles.likelihoods else ()
@@ -67,14 +71,16 @@ class _RowReader:
 
     def _kept(self, cells: Cells) -> dict[str, Any]:
         """Return the values that reports group by; of class labels, the names."""
-        kept = {}
+        kept: dict[str, Any] = {}
         for column in self._values.options.by:
             value = look_up(cells, column)
             names = self._values.table.class_labels.get(column)
             if names is not None and isinstance(value, int) and 0 <= value < len(names):
                 kept[column] = names[value]
             elif value is not None:
-                kept[column] = to_json_value(value)
+                # pandas writes 2020.0 where another cell of the column is empty
+                is_whole = isinstance(value, float) and value.is_integer()
+                kept[column] = int(value) if is_whole else to_json_value(value)
         return kept
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, raise_for, show
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Options
-from helm_ext.formats.imported.row import Answer
 from helm_ext.formats.table.cells import CellError, look_up, parse_list
+from helm_ext.formats.table.positions import Positions
 from helm_ext.formats.table.table import Cells
-from helm_ext.formats.table.values import SPLITS, Values, shown, uses_adapted
+from helm_ext.formats.table.values import SPLITS, TRUTHS, Values, shown, uses_adapted
 
 __all__ = ["Survey", "look_at"]
 
@@ -40,6 +40,8 @@ class Survey:
     is_chat: bool = False
     golds_are_lists: bool = False
     """Whether every gold spells a list, in a table whose cells are texts."""
+    golds_are_truths: bool = False
+    """Whether every gold is the word true or false, in a table whose cells are texts and whose rows have no options."""
     number_lists: int = 0
     """Rows without options whose gold spells a list of numbers."""
     outputs_are_positions: bool = False
@@ -71,9 +73,10 @@ class _Surveyor:
     def __init__(self, values: Values) -> None:
         self._values = values
         self._found = Survey(GoldKind("text", "text"))
-        self._golds, self._lists = self._make_column(), self._make_column()
+        self._golds, self._lists, self._truths = (self._make_column() for _ in range(3))
         self._may_be_lists = values.table.is_text and values.options.gold_kind in (None, "list", "flags")
-        self._positions = _Positions()
+        self._may_be_truths = values.table.is_text and values.options.gold_kind is None
+        self._positions = Positions()
         self._split_names: dict[str, list[int]] = {}
         """Name of a split, as the column has it, to its first line and its rows."""
 
@@ -100,7 +103,8 @@ class _Surveyor:
         answers = None if values.is_live else values.answers(cells)
         if answers is not None:
             found.recorded += 1
-            self._positions.see(answers, choices)
+            if choices is not None:
+                self._positions.see(answers, choices)
             found.same_as_gold += isinstance(gold, str | int) and answers[0].text.strip() == str(gold).strip()
         elif roles.likelihoods and look_up(cells, roles.likelihoods):
             found.recorded += 1
@@ -118,6 +122,10 @@ class _Surveyor:
             items = parse_list(gold)
             self._lists.see(items, choices, line)
             self._found.number_lists += choices is None and not any(isinstance(item, str) for item in items)
+        truth = TRUTHS.get(gold.strip().casefold()) if isinstance(gold, str) else None
+        self._may_be_truths = self._may_be_truths and choices is None and (truth is not None or gold == "")
+        if self._may_be_truths:
+            self._truths.see(truth, None, line)
         self._found.letters += choices is None and isinstance(gold, str) and _LETTER.fullmatch(gold) is not None
 
     def finish(self) -> Survey:
@@ -132,12 +140,14 @@ class _Surveyor:
             message = "every gold is a list of numbers: one answer, or several that are accepted?"
             hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
             values.refuse(message, hint, "list")
-        found.gold = self._decide(self._lists if found.golds_are_lists else self._golds)
+        found.golds_are_truths = self._may_be_truths
+        golds = self._truths if found.golds_are_truths else self._golds
+        found.gold = self._decide(self._lists if found.golds_are_lists else golds)
         names = self._split_names
         found.uses_split = self._uses_split(names)
         if found.uses_split and not values.splits:
             found.train = sum(number for name, (_, number) in names.items() if SPLITS[name] == "train")
-        found.outputs_are_positions = self._outputs_are_positions(found.gold, self._positions)
+        found.outputs_are_positions = self._outputs_are_positions(found.gold)
         found.notes = [*values.table.notes, *self._notes(found)]
         return found
 
@@ -165,20 +175,19 @@ class _Surveyor:
             )
         return bool(names) and not unknown
 
-    def _outputs_are_positions(self, gold: GoldKind, positions: _Positions) -> bool:
-        """Whether outputs are numbers of options. Raises DatasetError where they are not counted as the golds are."""
-        if gold.element != "index" or not positions.may_be or not positions.rows:
-            return False
-        if gold.base in positions.bases:
-            return True
-        hint = "write outputs and golds in one way: as labels, as texts, or as positions counted from the same number"
-        message = f"golds are positions counted from {gold.base}, and outputs are numbers that do not fit"
-        self._values.refuse(message, hint, "positions")
-        return False
+    def _outputs_are_positions(self, gold: GoldKind) -> bool:
+        """Whether outputs are numbers of options. Raises DatasetError where that cannot be told."""
+        try:
+            return self._positions.are_positions(gold)
+        except ValueError as error:
+            hint = "write both in one way: as labels, as texts, or as positions counted from the same number"
+            self._values.refuse(str(error), hint, "positions")
 
     def _notes(self, found: Survey) -> list[str]:
         layout = self._values.roles.layout
         notes = [*layout.notes, *(layout.live_notes if self._values.is_live else ())] if layout is not None else []
+        if not found.outputs_are_positions and (said := self._positions.note()):
+            notes.append(said)
         if found.recorded and found.same_as_gold == found.rows:
             notes.append("every output is equal to its gold: is the column of outputs that of the golds?")
         if found.letters and found.letters == found.rows:
@@ -192,37 +201,3 @@ class _Surveyor:
 def _spells_list(gold: Any) -> bool:
     """Whether a gold of text spells a list, in a table where no cell can be one."""
     return isinstance(gold, str) and gold.startswith("[") and gold.endswith("]")
-
-
-_NUMBER = re.compile(r"\s*\d+(?:\.0+)?\s*", re.ASCII)
-
-
-class _Positions:
-    """Whether all outputs are whole numbers, and from where they may be counted."""
-
-    def __init__(self) -> None:
-        self.may_be = True
-        self._golds = [GoldColumn(gold_kind="index", index_base=base) for base in (0, 1)]
-        self.rows = 0
-
-    def see(self, answers: Sequence[Answer], choices: Mapping[str, str] | None) -> None:
-        if not self.may_be:
-            return
-        text = answers[0].text
-        if len(answers) > 1 or choices is None or not _NUMBER.fullmatch(text) or text in choices.values():
-            self.may_be = False
-            return
-        self.rows += 1
-        for golds in self._golds:
-            golds.see(text, choices, self.rows)
-
-    @property
-    def bases(self) -> list[int]:
-        found = []
-        for base, golds in enumerate(self._golds):
-            try:
-                golds.decide()
-            except DatasetError:
-                continue
-            found.append(base)
-        return found

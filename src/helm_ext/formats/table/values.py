@@ -14,7 +14,7 @@ from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.roles import MOST_OPTIONS, Roles, option_labels
 from helm_ext.formats.table.table import Cells, Table
 
-__all__ = ["SPLITS", "Split", "Values", "shown", "uses_adapted"]
+__all__ = ["SPLITS", "TRUTHS", "Split", "Values", "shown", "uses_adapted"]
 
 Split = Literal["train", "valid", "test"]
 
@@ -23,6 +23,9 @@ SPLITS: Mapping[str, Split] = {
     "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
 }  # fmt: skip
 """What splits are called, to HELM's names."""
+
+TRUTHS: Mapping[str, bool] = {"true": True, "false": False}
+"""How CSV writes what is true and false; spreadsheets in capitals, Python with one."""
 
 _OBJECT = re.compile(r"""\{\s*(['"])\w+\1\s*:""")
 """How an object begins that is written as text."""
@@ -145,7 +148,7 @@ class Values:
         """
         column = self.roles.output
         value = look_up(cells, column) if column else None
-        if value is None:
+        if value is None or value != value:  # noqa: PLR0124 - NaN, as pandas writes null
             return None
         if value == "" and self.table.is_text:
             if self.options.empty is None:
@@ -153,12 +156,16 @@ class Values:
                 raise CellError(f"the output {column} is empty: an answer, or none?", hint)
             if self.options.empty == "not_run":
                 return None
+        names = self.table.class_labels.get(column)
+        if names is not None and isinstance(value, int):
+            return [Answer(names[value])] if 0 <= value < len(names) else None
         if isinstance(value, list):
             if not all(isinstance(text, str) for text in value):
                 raise CellError(f"expected texts as outputs, got {show(value)}")
             return [Answer(text) for text in value] or None
         if gold is not None and gold.options is NO_YES:
-            return [Answer(_YES_NO.get(str(value).strip().rstrip(".").casefold()) or to_text(value))]
+            text = to_text(value)
+            return [Answer(_YES_NO.get(text.strip(), text))]
         if gold is not None and are_positions:
             (label,) = gold.read(value, self.choices(cells)) or ("",)
             return [Answer(label)]
@@ -195,8 +202,8 @@ def _name_classes(names: Sequence[str]) -> Mapping[str, str]:
     return to_options(names) if len(names) <= MOST_OPTIONS else {name: name for name in names}
 
 
-_YES_NO = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
-"""What answers a question whose gold is true or false, beside yes and no."""
+_YES_NO = {"1": "yes", "0": "no"}
+"""What answers a question whose gold is true or false, beside these and yes and no."""
 
 _ROLES = {"HUMAN": "user", "USER": "user", "BOT": "assistant", "ASSISTANT": "assistant", "SYSTEM": "system"}
 

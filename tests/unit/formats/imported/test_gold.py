@@ -132,6 +132,15 @@ class TestOfLists:
         assert refusal([[0, 0, 0, 0], [1, 0, 0, 0]]).code == "gold-unread"
 
 
+@pytest.mark.parametrize("gold", ["(B)", "B.", "b)", " [B] "])
+def test_a_label_may_have_brackets_or_a_point(gold):
+    assert read([gold, "A"], {"A": "iron", "B": "tin"}) == [("B",), ("A",)]
+
+
+def test_a_text_in_brackets_is_no_label():
+    assert refusal(["(B)", "(A)"], {"A": "(B)", "B": "(A)"}).code == "gold-ambiguous"
+
+
 class TestWithoutOptions:
     @pytest.mark.parametrize(
         ("value", "texts"),
@@ -144,7 +153,7 @@ class TestWithoutOptions:
     def test_true_and_false_are_options(self):
         kind = decide([(True, None), (False, None)])
         assert kind.options == NO_YES
-        assert [kind.read(value) for value in (True, False)] == [("B",), ("A",)]
+        assert [kind.read(value) for value in (True, False)] == [("true",), ("false",)]
 
     def test_true_among_texts_is_refused(self):
         assert refusal([True, "maybe"], None).code == "gold-mixed"

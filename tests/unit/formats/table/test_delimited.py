@@ -106,6 +106,16 @@ class TestDelimiter:
         assert table.columns == ["a,b", "c"]
 
 
+def test_lines_that_end_in_a_delimiter_have_a_column_without_a_name(tmp_path):
+    table, rows = read(tmp_path, "a;b;\n1;2;\n")
+    assert (table.columns, rows) == (["a", "b", "(unnamed 3)"], [(2, {"a": "1", "b": "2", "(unnamed 3)": ""}, "")])
+
+
+def test_rows_of_empty_cells_are_left_out_and_counted(tmp_path):
+    table, rows = read(tmp_path, "a;b\n1;2\n;\n;\n")
+    assert (len(rows), table.lines, table.notes) == (1, 1, ["2 rows of empty cells left out"])
+
+
 class TestRefused:
     @pytest.mark.parametrize(
         ("data", "code", "line"),
@@ -115,7 +125,8 @@ class TestRefused:
             ('a,b\n1,2\n"3,4\n5,6\n', "quotes", 3),
             ('a,b\n1,2\n"3"x,4\n', "quotes", 3),
             ("a,a\n1,2\n", "header", 1),
-            ("a,\n1,2\n", "header", 1),
+            ("a,,b\n1,2,3\n", "header", 1),
+            ("sep=;\na;b\n1;2\n", "header", 1),
             ("a,b\r1,2\r", "line-ends", 1),
             (b"a,b\n1,\xe9\n", "not-utf-8", 2),
             ("a,b\n1,2\n".encode("utf-16"), "not-utf-8", 1),
@@ -141,4 +152,5 @@ def test_what_pythons_writer_writes_is_read(tmp_path_factory, written, character
         writer = csv.writer(file, delimiter=character, quoting=csv.QUOTE_ALL)
         writer.writerows([("a", "b", "c"), *written])
     table = DelimitedTable(str(path), sep=character)
-    assert [tuple(cells.values()) for _, cells, _ in table.rows()] == written
+    assert [tuple(cells.values()) for _, cells, _ in table.rows()] == [row for row in written if any(row)]
+    assert sum(any(row) for row in written) == table.lines

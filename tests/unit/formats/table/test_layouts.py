@@ -144,11 +144,11 @@ class TestBoolQ:
     def test_options_are_no_and_yes(self, tmp_path, golds_, column):
         rows = [{"question": "?", "passage": "Iron rusts.", column: gold, "output": "Yes, it does."} for gold in golds_]
         evalset = load(write_lines(tmp_path, *rows))
-        assert (golds(evalset), labels(evalset)[0]) == ([["yes"], ["no"]], {"A": "no", "B": "yes"})
+        assert (golds(evalset), labels(evalset)[0]) == ([["yes"], ["no"]], {"false": "no", "true": "yes"})
 
     def test_outputs_may_be_true_and_false(self, tmp_path):
         row = {"question": "?", "passage": "Iron rusts.", "answer": True, "output": False}
-        assert answers(load(write_lines(tmp_path, row))) == [["no"]]
+        assert answers(load(write_lines(tmp_path, row))) == [["false"]]
 
     def test_the_hidden_test_split_is_refused(self, tmp_path):
         row = {"question": "?", "passage": "Iron rusts.", "idx": 0, "label": -1}

@@ -177,3 +177,37 @@ class TestHub:
     def test_a_name_has_an_owner(self, name):
         with pytest.raises(DatasetError, match="names no dataset"):
             SavedTable(name)
+
+
+def _write(path, **columns):
+    parquet.write_table(pa.table({"question": ["Metal?", "Ore?"], **columns}), path)
+    return str(path)
+
+
+def test_numbers_of_32_bits_are_as_they_are_written(tmp_path):
+    path = _write(tmp_path / "x.parquet", answer=pa.array([0.1, 3.0], pa.float32()), output=["0.1", "3"])
+    evalset = FORMAT.load(path=path)
+    assert [i.references[0].output.text for i in evalset.instances] == ["0.1", "3"]
+
+
+def test_an_output_that_is_not_a_number_was_not_run(tmp_path):
+    path = _write(tmp_path / "x.parquet", answer=["1", "2"], output=[1.0, float("nan")])
+    assert FORMAT.load(path=path).counts["not_run"] == 1
+
+
+def test_outputs_of_class_labels_are_their_names(tmp_path):
+    features = datasets.Features(
+        {"question": datasets.Value("string"), "label": datasets.ClassLabel(names=["ore", "metal"]),
+         "output": datasets.ClassLabel(names=["metal", "ore"])}
+    )  # fmt: skip
+    rows = [{"question": "Iron?", "label": 1, "output": 0}, {"question": "Bauxite?", "label": 0, "output": -1}]
+    datasets.Dataset.from_list(rows, features=features).to_parquet(path := str(tmp_path / "x.parquet"))
+    recorded = [row_extra(i)["recorded"] for i in FORMAT.load(path=path).instances]
+    assert recorded[0]["states"][0]["result"]["completions"][0]["text"] == "metal"
+    assert recorded[1]["status"] == "not_run"
+
+
+def test_a_gold_that_is_neither_text_nor_number_is_refused_with_the_way_out(tmp_path):
+    path = _write(tmp_path / "x.parquet", answer=pa.array([1, 2], pa.decimal128(5, 1)), output=["1", "2"])
+    with pytest.raises(DatasetError, match="write the column as texts"):
+        FORMAT.load(path=path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 
+from helm_ext.errors import DatasetError
 from helm_ext.formats.table.format import FORMAT
 
 
@@ -88,7 +89,17 @@ class TestGuess:
 
     def test_one_column_is_one_thing(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer"], ["?", "iron"])
-        assert refusal(path, output=["answer"]).code == "column-twice"
+        assert refusal(path, output=["answer"]).code == "no-gold"
+        assert refusal(path, output=["answer"], gold="answer").code == "column-twice"
+
+    def test_leaves_out_what_is_named_for_something_else(self, tmp_path):
+        header = ["question", "label", "answer"]
+        evalset = load(write_csv(tmp_path, header, ["?", "iron", "tin"]), output=["answer"])
+        assert (golds(evalset), answers(evalset)) == ([["iron"]], [["tin"]])
+
+    def test_a_gold_called_output_is_no_output(self, tmp_path):
+        path = write_csv(tmp_path, ["instruction", "output"], ["?", "iron"])
+        assert load(path, gold="output").counts["recorded"] == 0
 
 
 class TestSaid:
@@ -171,3 +182,26 @@ def test_what_was_inferred_is_said_with_reasons(tmp_path):
         "golds     every gold is the label of an option",
         "runs      recorded: an output of every row",
     ]
+
+
+class TestColumnsOfOptions:
+    def test_are_none_where_one_of_them_holds_outputs(self, tmp_path):
+        header = ["question", "answer", "answer1", "answer2", "answer3"]
+        path = write_csv(tmp_path, header, ["?", "iron", "iron", "tin", "lead"])
+        assert labels(load(path, output=["answer3"])) == [None]
+
+    def test_may_not_be_more_than_there_are_letters(self, tmp_path):
+        header = ["question", "answer", *(f"option{n}" for n in range(1, 28))]
+        assert refusal(write_csv(tmp_path, header, ["?", "1", *range(27)])).code == "options"
+
+
+class TestModel:
+    def test_is_the_name_of_its_column_also_with_a_point(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "gpt-4.1"], ["?", "iron", "tin"])
+        assert FORMAT.name_model({"path": path, "output": ["gpt-4.1"]}) == "gpt-4.1"
+        assert FORMAT.name_model({"path": path, "output": ["gpt.text"]}) == ""
+
+    def test_is_not_asked_for_where_no_column_holds_outputs(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "gpt-4.1"], ["?", "iron", "tin"])
+        with pytest.raises(DatasetError, match="output=COLUMN"):
+            FORMAT.name_model({"path": path})

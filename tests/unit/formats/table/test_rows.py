@@ -33,9 +33,10 @@ class TestOutputs:
         assert refusal(path).location.line == 1
 
     @pytest.mark.parametrize(
-        ("output", "read"), [(True, "yes"), ("False.", "no"), (1, "yes"), ("Yes, it is.", "Yes, it is.")]
+        ("output", "read"),
+        [(True, "true"), ("False.", "False."), (1, "yes"), (0.0, "no"), ("Yes, it is.", "Yes, it is.")],
     )
-    def test_to_a_gold_that_is_true_or_false_are_yes_or_no(self, tmp_path, output, read):
+    def test_to_a_gold_that_is_true_or_false_may_be_numbers(self, tmp_path, output, read):
         path = write_lines(tmp_path, {"question": "?", "answer": True, "output": output})
         assert answers(load(path)) == [[read]]
 
@@ -52,6 +53,38 @@ class TestOutputs:
             for gold, output in [(0, 1), (2, 3)]
         ]
         assert refusal(write_lines(tmp_path, *rows)).code == "positions"
+
+    @pytest.mark.parametrize("gold", [["A", "B", "C"], ["iron", "tin", "oak"]])
+    @pytest.mark.parametrize("output", [["0", "1", "2"], ["1", "2", "3"], ["0", "", "-1"]])
+    def test_numbers_are_refused_where_golds_are_labels_or_texts(self, tmp_path, gold, output):
+        rows = [["?", "iron", "tin", "oak", *pair] for pair in zip(gold, output, strict=True)]
+        assert refusal(write_csv(tmp_path, MC, *rows), empty="answer").code == "positions"
+
+    def test_a_number_that_some_option_is_called_leaves_the_others_positions(self, tmp_path):
+        rows = [["?", "10", "20", "30", "0", "0"], ["?", "1", "2", "3", "1", "1"], ["?", "10", "20", "30", "2", ""]]
+        assert answers(load(write_csv(tmp_path, MC, *rows), empty="answer")) == [["A"], ["B"], [""]]
+
+    @pytest.mark.parametrize("gold", [["0", "1", "2"], ["A", "B", "C"]])
+    def test_numbers_among_words_are_refused_where_they_prevail(self, tmp_path, gold):
+        def write(*output):
+            return write_csv(
+                tmp_path, MC, *(["?", "iron", "tin", "oak", *pair] for pair in zip(gold, output, strict=True))
+            )
+
+        assert refusal(write("0", "The answer is 1", "2")).code == "positions"
+        assert answers(load(write("A", "2", "the oak"))) == [["A"], ["2"], ["the oak"]]
+
+    def test_numbers_that_are_positions_or_texts_are_refused(self, tmp_path):
+        rows = [["?", "1", "2", "3", "0", "1"], ["?", "1", "2", "3", "2", "2"]]
+        found = refusal(write_csv(tmp_path, MC, *rows))
+        assert (found.code, found.message[:24]) == ("positions", "every output is a number")
+
+    @pytest.mark.parametrize("gold", [["A", "C"], ["3", "7"]])
+    def test_numbers_may_be_texts_and_others_are_counted(self, tmp_path, gold):
+        rows = [["?", "3", "5", "7", *pair] for pair in zip(gold, ["3", "41"], strict=True)]
+        evalset = load(write_csv(tmp_path, MC, *rows))
+        assert answers(evalset) == [["3"], ["41"]]
+        assert "1 output is a number that no option is called" in str(evalset.warnings[0])
 
     def test_words_stay_words_where_golds_are_positions(self, tmp_path):
         rows = [
@@ -111,8 +144,22 @@ class TestGolds:
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "A", "A."], ["?", "B", "C"])
         assert any("every gold is a single letter" in str(warning) for warning in load(path).warnings)
 
+    @pytest.mark.parametrize("words", [("TRUE", "FALSE"), ("True", "False"), ("true", "false")])
+    def test_true_and_false_are_words_in_csv(self, tmp_path, words):
+        rows = [["?", gold, output] for gold, output in zip(words, ["Yes.", "False, it is not."], strict=True)]
+        evalset = load(write_csv(tmp_path, ["question", "answer", "output"], *rows))
+        assert (golds(evalset), labels(evalset)[0]) == ([["yes"], ["no"]], {"false": "no", "true": "yes"})
+
+    def test_true_among_other_texts_is_a_text(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "True", "x"], ["?", "iron", "x"])
+        assert golds(load(path)) == [["True"], ["iron"]]
+
 
 class TestOptions:
+    def test_may_end_in_nulls(self, tmp_path):
+        row = {"question": "?", "choices": ["iron", "tin", None], "answer": "B", "output": "tin"}
+        assert labels(load(write_lines(tmp_path, row))) == [{"A": "iron", "B": "tin"}]
+
     @pytest.mark.parametrize(
         ("choices", "expected"),
         [
