@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from helm_ext.cli.session import without_output
-from helm_ext.errors import RunEntryError, count
+from helm_ext.errors import HelmExtError, RunEntryError, count
 
 if TYPE_CHECKING:
     from helm_ext.analysis.comparing import Flip, PairResult
@@ -45,6 +45,7 @@ def compare(
         float | None,
         typer.Option(min=0, help="Exit 1 if a model is worse than the baseline by more than this, on all rows."),
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the comparison as one HTML page, too.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a comparison, each on a line.")
     ] = False,
@@ -55,6 +56,7 @@ def compare(
     random signs; both respect --cluster. `p (Holm)` is corrected for all comparisons that are shown.
     """
     from helm_ext.analysis import find_runs
+    from helm_ext.analysis.compare_page import write_comparison
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.run_scores import read_scores
 
@@ -78,6 +80,13 @@ def compare(
             typer.echo(json.dumps({**result.to_json(), "flipped": shown}))  # ASCII: no character in it ends a line
     else:
         _print(results, flips)
+    if html is not None:
+        said = {index: describe_result(one) for index, one in enumerate(results) if not one.slice}
+        try:
+            write_comparison(results, flips, said, html)
+        except OSError as error:
+            raise HelmExtError(f"--html {html}: cannot be written: {error.strerror}") from error
+        typer.echo(f"written to {html}", err=True)
     worse = [one for one in results if not one.slice and fail_if_worse is not None and one.gain < -fail_if_worse]
     for one in worse:
         typer.echo(
@@ -116,7 +125,7 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
             last = title
         slices = [other for other in results[index + 1 :] if other.slice and (other.a, other.b) == (one.a, one.b)]
         console.print(_make_table([one, *slices]))
-        console.print(_say(one))
+        console.print(escape(describe_result(one)))
         for flip in flips.get(index, []):
             console.print(_show_flip(one, flip), highlight=False)
         more = one.comparison.greater + one.comparison.less - len(flips.get(index, []))
@@ -152,7 +161,8 @@ def _show_p(p: float) -> str:
     return "<0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}"
 
 
-def _say(one: PairResult) -> str:
+def describe_result(one: PairResult) -> str:
+    """Return in words which model is better, and what the rows could have told."""
     c = one.comparison
     better = {"a": f"{one.a.model} is better", "b": f"{one.b.model} is better"}.get(
         one.verdict, "the rows do not tell which is better"
@@ -168,7 +178,7 @@ def _say(one: PairResult) -> str:
         said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))
     if one.unpaired:
         said.append(f"{count(one.unpaired, 'row was', 'rows were')} not compared: scored for one of the models only")
-    return escape("; ".join(said))
+    return "; ".join(said)
 
 
 def _show_flip(one: PairResult, flip: Flip) -> str:

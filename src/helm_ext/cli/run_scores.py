@@ -90,7 +90,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     stats = read_stats(run_spec, folder)
     numbers: Counter[str] = Counter()
     unmapped: dict[str, float] = {}
-    scored: dict[str, int] = {}
+    by_split: dict[str, int] = {}
     for stat in _plain_stats(folder):
         name, split = stat["name"]["name"], stat["name"].get("split")
         if split in ("test", "valid"):
@@ -98,7 +98,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
             if name == "unmapped":
                 unmapped[split] = stat["mean"]
             elif name == "num_instances":
-                scored[split] = round(stat["mean"])
+                by_split[split] = round(stat["mean"])
     rows = {"scored": numbers["num_instances"], **{reason: numbers[f"num_{reason}"] for reason in _LEFT_OUT}}
     if not rows["too_long"]:
         del rows["too_long"]
@@ -107,7 +107,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     scored = round(stats["num_instances"]["mean"]) if "num_instances" in stats else 0
     others = {name: number for name, number in file.counts.items() if name not in ("rows", "train", "eval", "recorded")}
     if unmapped:
-        others["unmapped"] = sum(round(share * scored.get(split, 0)) for split, share in unmapped.items())
+        others["unmapped"] = sum(round(share * by_split.get(split, 0)) for split, share in unmapped.items())
     source = find_source(run_spec)
     asked = [name for name in _asked(run_spec, stats) if name in stats]
     return {
