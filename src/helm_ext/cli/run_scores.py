@@ -104,7 +104,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         del rows["too_long"]
     read = sum(rows.values())
     # Rows of all splits are counted, those of the main one are what the means are of.
-    scored = round(stats["num_instances"]["mean"]) if "num_instances" in stats else 0
+    in_main = round(stats["num_instances"]["mean"]) if "num_instances" in stats else 0
     others = {name: number for name, number in file.counts.items() if name not in ("rows", "train", "eval", "recorded")}
     if unmapped:
         others["unmapped"] = sum(round(share * by_split.get(split, 0)) for split, share in unmapped.items())
@@ -120,7 +120,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "metrics": {
             name: {
                 "mean": _finite(stats[name]["mean"]),
-                "count": file.groups.get(name.partition("@")[2], scored),
+                "count": file.groups.get(name.partition("@")[2], in_main),
                 **{word: stats[end]["mean"] for word, end in _ends(name) if end in stats},
             }
             for name in asked
