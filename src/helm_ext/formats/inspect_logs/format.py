@@ -111,9 +111,11 @@ def _find_log(path: str, log: str | None) -> str:
     folder = Path(path)
     if not folder.is_dir():
         return path
+    if log is not None and ".." not in Path(log).parts and (folder / log).is_file():
+        return str(folder / log)  # a folder may hold thousands
     names = _find_logs(folder)
-    if log in names or (log is None and len(names) == 1):
-        return str(folder / (log or names[0]))
+    if log is None and len(names) == 1:
+        return str(folder / names[0])
     shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     hint = (did_you_mean(log, names) if log else "") or (f"log= one of {shown}" if names else "")
     message = f"no log of the name {log}" if log else f"{len(names)} logs" if names else "no logs of inspect_ai"

@@ -57,6 +57,7 @@ class RowMaker:
         self._header = header
         self._scores = scores
         self._settings = header.choice_settings
+        self._reads_letters = header.reads_letters
         self.counts: Counter[str] = Counter()
         self.takes_all = bool(self._settings and self._settings.get("multiple_correct"))
         """Whether all right options together are the answer. Known when all samples were seen."""
@@ -127,8 +128,7 @@ class RowMaker:
             self.takes_all |= self._settings is None and right is not None and len(right) > 1
 
     def _read_target(self, group: _Group) -> list[int] | None:
-        letters = self._header.reads_letters
-        return multiple_choice.read_target(group.target, group.choices or (), letters=letters)
+        return multiple_choice.read_target(group.target, group.choices or (), letters=self._reads_letters)
 
     def _to_epoch(self, sample: Sample, texts: Texts, group: _Group) -> _Epoch:
         scores = {name: score.value for name, score in (sample.scores or {}).items()}

@@ -1,0 +1,74 @@
+"""A source's scores are means over all rows that have them, and say on how many of ours they differ."""
+
+from __future__ import annotations
+
+import pytest
+from helm.benchmark.metrics.metric import PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.scenarios.scenario import Input, Instance
+
+from helm_ext.evalset import EXTRA_KEY, Source, SourceScore
+from helm_ext.scoring.source_scores import compare, find_left_out
+
+SOURCE = Source(tool="inspect", scores={"match": SourceScore(0.5), "acc": SourceScore()}).to_args()
+TEST, VALID = "test", "valid"
+NAMES = {(name, split): MetricName(name, split) for name in ("ours", "inspect_match", "inspect_acc", "acc", "other")
+         for split in (TEST, VALID)}  # fmt: skip
+
+
+def row(split: str = TEST, **values: float) -> PerInstanceStats:
+    """Return a row's stats, of which a context has one name each, as in a run."""
+    stats = [Stat(NAMES[name, split]).add(value) for name, value in values.items()]
+    return PerInstanceStats("1", None, 0, stats)
+
+
+def summed(rows, **options) -> dict[str, tuple[float, int]]:
+    aggregated = [Stat(NAMES["ours", TEST]).add(0.5), Stat(NAMES["inspect_match", TEST]).add(99.0)]
+    stats = compare(SOURCE, "ours", aggregated, rows, **options)
+    return {f"{stat.name.name}@{stat.name.split}": (stat.mean, stat.count) for stat in stats}
+
+
+def test_means_and_differences() -> None:
+    rows = [row(ours=1.0, inspect_match=1.0), row(ours=0.0, inspect_match=1.0), row(ours=0.5, inspect_match=0.5)]
+    found = summed(rows)
+    assert found["inspect_match@test"] == (pytest.approx(2.5 / 3), 3)
+    assert found["inspect_match_differs@test"] == (pytest.approx(1 / 3), 3)
+    assert found["ours@test"] == (0.5, 1)
+    assert "inspect_acc@test" not in found
+
+
+def test_rows_that_only_one_of_both_scored_are_not_compared() -> None:
+    found = summed([row(ours=1.0), row(inspect_match=0.0), row(inspect_match=1.0, ours=1.0)])
+    assert found["inspect_match@test"] == (0.5, 2)
+    assert found["inspect_match_differs@test"] == (0.0, 1)
+
+
+def test_stats_are_found_wherever_they_stand_in_a_row() -> None:
+    rows = [row(other=3.0, inspect_match=1.0, ours=1.0), row(ours=1.0, inspect_match=0.0), row(inspect_match=0.0)]
+    assert summed(rows)["inspect_match@test"] == (pytest.approx(1 / 3), 3)
+
+
+def test_splits_are_apart() -> None:
+    found = summed([row(ours=1.0, inspect_match=1.0), row(VALID, ours=1.0, inspect_match=0.0)])
+    assert (found["inspect_match@test"], found["inspect_match@valid"]) == ((1.0, 1), (0.0, 1))
+    assert found["inspect_match_differs@valid"] == (1.0, 1)
+
+
+def test_scores_by_the_same_rule_are_compared_with_one_another() -> None:
+    rows = [row(ours=0.0, acc=1.0, inspect_acc=1.0)]
+    assert summed(rows, same=["acc"])["inspect_acc_differs@test"] == (0.0, 1)
+    assert summed(rows)["inspect_acc_differs@test"] == (1.0, 1)
+
+
+def test_rows_left_out_of_our_scores_keep_their_sources() -> None:
+    def instance(**extra) -> Instance:
+        return Instance(Input("?"), [], split=TEST, id="7", extra_data={EXTRA_KEY: extra})
+
+    scores = {"inspect_match": 0.25}
+    found = find_left_out(
+        [instance(left_out="failed", source_scores=scores), instance(left_out="failed"), instance(source_scores=scores)]
+    )
+    assert [(one.instance_id, [(s.name, s.mean) for s in one.stats]) for one in found] == [
+        ("7", [(NAMES["inspect_match", TEST], 0.25)])
+    ]
