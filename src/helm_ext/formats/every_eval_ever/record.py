@@ -12,6 +12,7 @@ from typing import Any
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, show
 from helm_ext.files import parse_json, read_source
 from helm_ext.formats.every_eval_ever.schema import ORIGINAL_LIBRARY, find_missing
+from helm_ext.formats.imported.row import is_finite_number
 
 __all__ = ["Aggregate", "Result", "read_aggregate", "require_version"]
 
@@ -119,7 +120,7 @@ def _check_result(path: Path, where: str, result: Any) -> None:
         raise _error(path, f"without {', '.join(lacking)}", where)
     _require_objects(path, result, ("source_data", "metric_config", "generation_config"), where)
     score = result["score_details"]["score"]
-    if isinstance(score, bool) or not isinstance(score, int | float):
+    if not is_finite_number(score):
         raise _error(path, f"expected a number, got {show(score)}", f"{where}.score_details.score")
     for key in ("evaluation_name", "evaluation_result_id"):
         if not isinstance(result.get(key), str | None):

@@ -12,6 +12,7 @@ from helm_ext.errors import DatasetSchemaError, Problems, show
 from helm_ext.files import LineSource, canonical_json, iter_json_lines
 from helm_ext.formats.every_eval_ever.record import Aggregate, require_version
 from helm_ext.formats.every_eval_ever.schema import ENUMS, REQUIRED_OF_INSTANCE, find_missing
+from helm_ext.formats.imported.row import is_finite_number
 
 __all__ = ["Sample", "SampleFile"]
 
@@ -130,7 +131,7 @@ def _is_plain(value: Any) -> bool:
             and _are_texts(given["reference"])
             and _are_texts(output["raw"])
             and (given.get("choices") is None or _are_texts(given["choices"]))
-            and type(evaluation["score"]) in (int, float)
+            and is_finite_number(evaluation["score"])
             and type(evaluation["is_correct"]) is bool
             and type(value.get("metadata")) in (dict, NoneType)
             and type(value["answer_attribution"]) is list
@@ -159,7 +160,7 @@ def _rules(value: JSONObject) -> Iterator[tuple[tuple[str, ...], str, bool]]:
     are_answers = isinstance(said, list) and all(isinstance(s, dict) and "extracted_value" in s for s in said)
     yield ("answer_attribution",), "a list of objects with extracted_value", are_answers
     score = value["evaluation"]["score"]
-    yield ("evaluation", "score"), "a number", isinstance(score, int | float) and not isinstance(score, bool)
+    yield ("evaluation", "score"), "a number", is_finite_number(score)
     yield ("evaluation", "is_correct"), "true or false", isinstance(value["evaluation"]["is_correct"], bool)
     if value["interaction_type"] == "single_turn":
         raw = output.get("raw") if isinstance(output, dict) else None

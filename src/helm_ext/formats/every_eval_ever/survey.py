@@ -16,7 +16,7 @@ from helm_ext.evalset import SourceScore
 from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, to_options
-from helm_ext.formats.imported.row import Message
+from helm_ext.formats.imported.row import Message, is_finite_number
 
 __all__ = [
     "Evaluation",
@@ -148,8 +148,7 @@ def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, 
             result.name: float(value)
             for result in results
             for metric, value in metrics.items()
-            if isinstance(value, int | float)
-            and (result.described == metric or result.described.startswith(f"{metric} ("))
+            if is_finite_number(value) and (result.described == metric or result.described.startswith(f"{metric} ("))
         }
         if by_name:
             return by_name, True

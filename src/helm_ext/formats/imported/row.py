@@ -7,13 +7,19 @@ are these. What a row means for HELM (references, splits, labels, recordings, sc
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, TypeGuard
 
 from helm_ext.evalset import Likelihood, Source, SourceScore
 
-__all__ = ["Answer", "Likelihood", "Message", "Opened", "Row", "Source", "SourceScore"]
+__all__ = ["Answer", "Likelihood", "Message", "Opened", "Row", "Source", "SourceScore", "is_finite_number"]
+
+
+def is_finite_number(value: object) -> TypeGuard[int | float]:
+    """Whether a JSON value is a number that a float can hold. True, false, NaN and whole numbers beyond are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 class Message(TypedDict):

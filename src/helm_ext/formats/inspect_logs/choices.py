@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from helm_ext import parsing
-from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample, to_type
+from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample
 from helm_ext.formats.inspect_logs.texts import Texts
 
 __all__ = ["Shown", "find_shown", "label", "labels", "read_target", "was_shuffled"]
@@ -111,7 +111,7 @@ def find_shown(sample: Sample, text: str, texts: Texts) -> Shown | None:
     event = _last_model_event(texts)
     said = None
     if event is not None:
-        output = to_type(event.output, Output, "model event")
+        output = texts.to_type(event.output, Output)
         said = texts.of_message(output.choices[0].message) if output.choices else output.completion or ""
         asked = [*_prompts(event, texts), *asked]
     order = next((found for prompt in asked if (found := _find_order(prompt, choices)) is not None), None)
@@ -149,7 +149,7 @@ def _prompts(event: Event, texts: Texts) -> Iterator[str]:
     if event.input_refs and data is not None:
         messages = [message for start, end in event.input_refs for message in data.messages[start:end]]
     else:
-        messages = [to_type(message, Message, "model event") for message in event.input or ()]
+        messages = [texts.to_type(message, Message) for message in event.input or ()]
     for message in reversed(messages):
         if message.role != "assistant":
             yield texts.of_message(message)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from helm_ext.evalset import SourceScore
+from helm_ext.formats.imported.row import is_finite_number
 from helm_ext.scoring.reducers import find_reducer, mode
 
 __all__ = ["Scores", "to_number"]
@@ -39,7 +40,9 @@ def to_number(value: Any) -> float | None:
         except ValueError:
             return None
         return number if math.isfinite(number) else None
-    return float(value) if isinstance(value, bool | int | float) else None
+    if isinstance(value, int) and not is_finite_number(int(value)):
+        return None
+    return float(value) if isinstance(value, int | float) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,7 @@ class Scores:
         for metric in _MEANS if isinstance(metrics, Mapping) else ():
             found = metrics.get(metric)  # type: ignore[union-attr] # it is one
             value = found.get("value") if isinstance(found, Mapping) and not found.get("params") else None
-            if isinstance(value, int | float) and math.isfinite(value):
+            if is_finite_number(value):
                 self._means.setdefault((key, number), float(value))
                 break
 

@@ -7,11 +7,12 @@ of 2024). See inspect_ai, log/_condense.py (`resolve_attachment_fn`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from helm_ext.errors import DatasetIntegrityError, Location, Problem, show
 from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs.reading import Logged
-from helm_ext.formats.inspect_logs.samples import Extras, Message
+from helm_ext.formats.inspect_logs.samples import Extras, Message, T, to_type
 
 __all__ = ["Texts"]
 
@@ -33,6 +34,10 @@ class Texts:
         if self._extras is None:
             self._extras = self._logged.read_extras()
         return self._extras
+
+    def to_type(self, value: Any, kind: type[T]) -> T:
+        """Return what stands in an event as `kind`. Raises DatasetSchemaError that names the sample."""
+        return to_type(value, kind, self._logged.path, self._logged.line)
 
     def resolve(self, text: str) -> str:
         """Return a text, or the attachment that it stands for. Raises DatasetIntegrityError where there is none."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from helm_ext import files
 from helm_ext.errors import DatasetSchemaError, Location, Problem, did_you_mean
+from helm_ext.formats.imported.row import is_finite_number
 
 __all__ = ["Report", "read_report"]
 
@@ -123,11 +124,7 @@ def _find_aggregates(results: Mapping[str, Any]) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in results.items()
-        if "," in name
-        and "_stderr," not in name
-        and isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and value == value  # noqa: PLR0124 - NaN
+        if "," in name and "_stderr," not in name and is_finite_number(value)
     }
 
 

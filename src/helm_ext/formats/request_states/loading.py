@@ -228,6 +228,8 @@ def _count(plan: Plan, survey: Survey) -> dict[str, int]:
             counts["unscored"] = survey.statuses["unscored"].count
     elif plan.cap is not None and plan.evaluated > plan.cap:
         counts.update(eval=plan.cap, capped=plan.evaluated - plan.cap)
+    else:  # an importer says why no row has an answer
+        counts |= {what: survey.statuses[what].count for what in ("failed", "unscored") if survey.statuses[what].count}
     return counts
 
 

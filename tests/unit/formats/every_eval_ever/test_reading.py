@@ -274,6 +274,7 @@ def test_an_aggregate_alone_is_refused(tmp_path):
         ({"sample_id": 7}, "sample_id: expected text, got 7"),
         ({"evaluation": {"score": "1", "is_correct": True}}, "evaluation.score: expected a number"),
         ({"evaluation": {"score": True, "is_correct": True}}, "evaluation.score: expected a number, got true"),
+        ({"evaluation": {"score": 10**400, "is_correct": True}}, "evaluation.score: expected a number, got 1000"),
         ({"evaluation": {"score": 1}}, "without evaluation.is_correct"),
         ({"output": None}, "output: expected an object with raw"),
         ({"output": {"raw": "banana"}}, "output: expected an object with raw, a list of texts"),
@@ -304,6 +305,10 @@ def test_a_line_that_breaks_the_schema_is_named(tmp_path, change, said):
         (
             {"evaluation_results": [result(score="high")]},
             r"evaluation_results\[0\].score_details.score: expected a number",
+        ),
+        (
+            {"evaluation_results": [result(score=10**400)]},
+            r"evaluation_results\[0\].score_details.score: expected a number, got 1000",
         ),
         ({"evaluation_results": [{}]}, r"evaluation_results\[0\]: without evaluation_name"),
     ],

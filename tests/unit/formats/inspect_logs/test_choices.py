@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.inspect_files import header, read_row, sample
 
+from helm_ext.errors import DatasetError
 from helm_ext.formats.inspect_logs.choices import label, read_target
 
 RIVERS = ["Anda", "Brell", "Cosk"]
@@ -107,3 +108,10 @@ def test_several_right_options_where_the_task_asks_for_one_are_not_scored(tmp_pa
     plan = {"steps": [{"solver": "multiple_choice", "params": {"multiple_correct": False}}]}
     row = read_row(tmp_path, [sample(choices=RIVERS, target="AC", text="ANSWER: A")], header(plan=plan))
     assert "asks for one" in row.unscored
+
+
+def test_an_event_of_another_shape_is_an_error_of_its_sample(tmp_path):
+    made = asked("CAB", "ANSWER: C", parsed=True)
+    made["events"][0]["output"] = "C"
+    with pytest.raises(DatasetError, match=r"log\.json:\d+: expected object, got str"):
+        read_row(tmp_path, [made], SHUFFLED)

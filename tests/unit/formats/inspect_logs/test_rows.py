@@ -333,3 +333,9 @@ def test_a_strange_member_among_the_samples_is_refused(tmp_path) -> None:
 
 def test_a_zip_of_something_else_is_refused(tmp_path) -> None:
     refuse(write_zstandard(tmp_path / "log.eval", {"other.json": b"{}"}), "a ZIP without header.json")
+
+
+def test_a_log_of_which_all_samples_failed_says_so(tmp_path) -> None:
+    path = write_json(tmp_path, [sample(id, error={"message": "no route"}) for id in (1, 2)])
+    with pytest.raises(DatasetError, match="no row has an answer that can be scored: 2 failed"):
+        get_format("inspect").load(path=str(path))

@@ -84,3 +84,9 @@ def test_only_a_plain_mean_is_one_to_compare_with() -> None:
 def test_a_reducer_of_the_tasks_own_gives_no_scores() -> None:
     scores = Scores(["mine"], [score("match", accuracy=1.0)])
     assert (scores.of_row([{"match": "C"}]), scores.unknown) == ({}, ["mine"])
+
+
+def test_a_whole_number_that_no_float_holds_is_no_score() -> None:
+    scores = Scores(None, [score("match", accuracy=10**400)])
+    assert (to_number(10**400), scores.of_row([{"match": 10**400}])) == (None, {})
+    assert scores.not_numbers == {"match"}

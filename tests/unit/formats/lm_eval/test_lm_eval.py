@@ -410,3 +410,12 @@ def test_a_changed_file_is_noticed(tmp_path):
     write(path, lines(path)[:4])
     with pytest.raises(DatasetChangedError, match="changed while it was read"):
         list(opened.rows())
+
+
+def test_a_reported_number_that_no_float_holds_is_not_compared(tmp_path):
+    path = changed(tmp_path, "lx_index", lambda rows: None, alone=False)
+    report = json.loads(results(tmp_path).read_text(encoding="utf-8"))
+    report["results"]["lx_index"]["acc,none"] = 10**400
+    results(tmp_path).write_text(json.dumps(report), encoding="utf-8")
+    scores = FORMAT.open(path=str(path)).source.scores
+    assert (scores["acc,none"].mean, scores["acc_norm,none"].mean) == (None, 0.5)
