@@ -148,7 +148,8 @@ def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
             if run.model in seen:
                 raise DatasetIntegrityError(
                     f"two runs of {run.model} are of one dataset, {run.title}: {seen[run.model].run.folder} and "
-                    f"{run.run.folder}\n  hint: name the runs that are meant, or one of the suites"
+                    f"{run.run.folder}\n  hint: name the runs that are meant, delete the one that is out of date, or "
+                    "score into a suite of its own: --suite"
                 )
             seen[run.model] = run
 

@@ -179,6 +179,11 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
     stats = read_stats(run_spec, folder)
     main = run_spec.scenario_spec.args["main_metric"]
     warnings = [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
+    for name, score in (find_source(run_spec) or {"scores": {}})["scores"].items():
+        _, differs = _source_stats(score)
+        if differs in stats and stats[differs]["sum"]:
+            rows = f"{round(stats[differs]['sum'])} of {stats[differs]['count']} rows"
+            warnings.append(f"note: {name}, as the file has it, and {main} differ on {rows}")
     if "perplexity" in stats and "ece_10_bin" not in stats:  # as in running: HELM's log is not shown here
         warnings.append("warning: no calibration metrics: uncertainty-calibration, or scikit-learn, cannot be imported")
     return warnings

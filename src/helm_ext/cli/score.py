@@ -114,7 +114,7 @@ def score(
         below = find_below(run_spec, folder, least)
         for said in (*warnings, *below):
             typer.echo(said, err=True)
-        failures += len(below) + (len(warnings) if strict else 0)
+        failures += len(below) + (sum(one.startswith("warning") for one in warnings) if strict else 0)
         if as_json:
             typer.echo(json.dumps(to_json(run_spec, folder, facts)))  # ASCII: no character in it ends a line
         else:

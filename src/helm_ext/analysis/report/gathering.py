@@ -192,7 +192,8 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     interval = _within_bounds(mean_interval(values, clusters), scores.metric)
     facts = RunFacts(scores, interval, _slices(scores, use_clusters=cluster is not None), counts)
     facts.sample = sample.rows()
-    facts.bins = bins if any(one.count for one in bins) else []
+    measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
+    facts.bins = bins if measured and measured == len(scores.rows) else []
     facts.provenance = _provenance(run)
     if choices and not scores.lower_is_better and all(value in (0.0, 1.0) for value in values):
         facts.baselines["always the first option"] = first_right / choices

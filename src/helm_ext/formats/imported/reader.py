@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from helm_ext.errors import DatasetError, Path, Problems
+from helm_ext.errors import DatasetError, Path, Problems, count
 from helm_ext.formats.imported.row import Answer, Opened, Row
 from helm_ext.formats.request_states.reading import Place, Reader, State
 
@@ -63,6 +63,8 @@ class ImportReader(Reader):
         """Yield the rows as states, and count what is odd about them."""
         source = self._opened.source
         odd: Counter[str] = Counter()
+        unscored: dict[str, tuple[int, int]] = {}
+        """Reason to the first line and the number of rows."""
         read = 0
         try:
             for index, row in enumerate(self._opened.rows()):
@@ -71,12 +73,18 @@ class ImportReader(Reader):
                 for answer in row.answers or ():
                     odd["cut"] += answer.finish_reason in _CUT
                     odd["refused"] += answer.is_refusal
+                if why := row.unscored or _find_same_options(row):
+                    first, number = unscored.get(why, (row.line, 0))
+                    unscored[why] = first, number + 1
                 yield state
         except DatasetError as error:
             self.problems.extend(error.problems)
         if not read and not self.problems.errors:
             self.problems.add((), "there are no rows", code="no-rows")
         source.counts = {"read": read, **{what: number for what, number in odd.items() if number}, **source.counts}
+        for why, (line, number) in unscored.items():
+            message = f"{count(number, 'row has', 'rows have')} no score: {why}; left out of the score, and counted"
+            self.problems.warn((), message, code="unscored", line=line)
         for note in source.notes:
             self.problems.warn((), note, code="import")
         self.digest = self._opened.digest()

@@ -127,7 +127,7 @@ def _to_source(task: str, report: Report, found: Survey, given: Options) -> Sour
         settings=report.settings,
         scores=scores,
         counts=dict(to_counts(found, given.filter)),
-        notes=list(_notes(report, found)),
+        notes=[*_notes(report, found), *_note_on_filters(report, found, given)],
     )
 
 
@@ -161,6 +161,16 @@ def _notes(report: Report, found: Survey) -> Sequence[str]:
     if incomplete:
         notes.append(f"not all rows have a line of filter {', '.join(sorted(incomplete))}")
     return notes
+
+
+def _note_on_filters(report: Report, found: Survey, given: Options) -> Sequence[str]:
+    """Say that whole completions are compared where lm-eval scored what a filter took out of them."""
+    filters = [name for name in found.filters if name != "none"]
+    if given.filter is not None or report.scores_itself or not filters:
+        return []
+    return [
+        f"whole completions are scored, and lm-eval scored what its filters extract: filter={' or filter='.join(filters)}"
+    ]
 
 
 def _refuse(path: Path, message: str, hint: str = "") -> DatasetError:

@@ -112,7 +112,8 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
     kind = FileKind(
         method=method.name,
         output_format=settings.output_format,
-        all_choice=survey.choice.count == survey.rows,
+        # Rows that nothing can be scored of have no right option, and say nothing of what the others are.
+        all_choice=survey.choice.count > 0 and survey.choice.count == survey.rows - survey.statuses["unscored"].count,
         is_helm=survey.is_helm_output,
         num_outputs=settings.num_outputs,
         stops=survey.stops,

@@ -32,12 +32,10 @@ class MissingRecordings(Rule):
         evaluated = sum(first.count for first in statuses.values())
         refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
         left_out = "left out of the score, and counted", "missing=error refuses the file instead"
-        is_left_out = "left out of the score, and counted", ""
         unusable = left_out if file.is_imported else refused
         for first, one, many, code, (outcome, hint) in (
             (statuses["not_run"], "row was not run", "rows were not run", "not-run", unusable),
             (statuses["failed"], "row failed", "rows failed", "failed", unusable),
-            (statuses["unscored"], "row has no score", "rows have no score", "unscored", is_left_out),
         ):
             if file.survey.is_recorded and first.row is not None:
                 first.row.place.warn(
