@@ -168,9 +168,8 @@ def _note_on_filters(report: Report, found: Survey, given: Options) -> Sequence[
     filters = [name for name in found.filters if name != "none"]
     if given.filter is not None or report.scores_itself or not filters:
         return []
-    return [
-        f"whole completions are scored, and lm-eval scored what its filters extract: filter={' or filter='.join(filters)}"
-    ]
+    named = " or filter=".join(filters)
+    return [f"whole completions are scored, and lm-eval scored what its filters extract: filter={named}"]
 
 
 def _refuse(path: Path, message: str, hint: str = "") -> DatasetError:
