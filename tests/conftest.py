@@ -29,10 +29,10 @@ def live_deployment() -> str:
 
 @pytest.fixture(autouse=True)
 def logging_as_it_was():
-    """`helm-ext` turns HELM's warnings off in its process; a test does not turn them off for the next one."""
-    before = logging.root.manager.disable
+    """`helm-ext` turns HELM's warnings off in its process; a test, or a fixture of some, does not for the next one."""
+    logging.disable(logging.NOTSET)
     yield
-    logging.disable(before)
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True)

@@ -61,6 +61,11 @@ def suite(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def pages(suite):
+    return summarize(suite, "0")
+
+
 def by_title(tables):
     return {table["title"]: table for table in tables}
 
@@ -70,12 +75,12 @@ def rows_of(table):
     return [dict(zip(headings, (cell.get("value") for cell in row), strict=True)) for row in table["rows"]]
 
 
-def test_it_is_the_same_every_time(suite):
-    assert summarize(suite, "1") == summarize(suite, "2")
+def test_it_is_the_same_every_time(suite, pages):
+    assert summarize(suite, "1") == pages
 
 
-def test_two_models_of_one_dataset_stand_in_one_table(suite):
-    found = summarize(suite, "0")
+def test_two_models_of_one_dataset_stand_in_one_table(pages):
+    found = pages
     (page,) = [tables for name, tables in found.items() if name.startswith("sums-")]
     assert len(page) == 1
     first, second = rows_of(page[0])
@@ -83,9 +88,9 @@ def test_two_models_of_one_dataset_stand_in_one_table(suite):
     assert (second["Model"], second["Norm. EM"]) == ("recorded/two", 1.0)
 
 
-def test_intervals_are_wilsons(suite):
+def test_intervals_are_wilsons(pages):
     """30 of 40 right: 0.598 to 0.858; 40 of 40: 0.912 to 1 (R: binom::binom.wilson)."""
-    (page,) = [tables for name, tables in summarize(suite, "0").items() if name.startswith("sums-")]
+    (page,) = [tables for name, tables in pages.items() if name.startswith("sums-")]
     first, second = rows_of(page[0])
     assert first["Norm. EM from"] == pytest.approx(0.5981, abs=1e-4)
     assert first["Norm. EM to"] == pytest.approx(0.8581, abs=1e-4)
@@ -93,8 +98,8 @@ def test_intervals_are_wilsons(suite):
     assert second["Norm. EM to"] == 1.0
 
 
-def test_no_column_is_empty_and_none_is_there_twice(suite):
-    for tables in summarize(suite, "0").values():
+def test_no_column_is_empty_and_none_is_there_twice(pages):
+    for tables in pages.values():
         for table in tables if isinstance(tables, list) else []:
             headings = [cell["value"] for cell in table["header"]]
             assert len(headings) == len(set(headings)), (table["title"], headings)

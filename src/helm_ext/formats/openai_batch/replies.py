@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from helm_ext.clients.openai_replies import Choice, ReplyError, ReplyToken, parse_reply
@@ -45,10 +45,31 @@ def parse_result(outcome: Outcome, request: Request) -> Result:
     reply = parse_reply(body, request.endpoint, number=request.number, echo=request.is_scored)
     if request.is_scored:
         choice = reply.choices[0]
-        return Result(tokens=choice.tokens, text=choice.text, model=reply.model)
-    calls = any(isinstance(each.get("message"), dict) and each["message"].get("tool_calls") for each in body["choices"])
+        return Result(tokens=_without_beginning(choice), text=choice.text, model=reply.model)
+    calls = any(_calls_tools(each) for each in body["choices"])
     answers = tuple(_to_answer(choice, request) for choice in reply.choices)
-    return Result(answers, model=reply.model, calls_tools=bool(calls))
+    return Result(answers, model=reply.model, calls_tools=calls)
+
+
+def _calls_tools(choice: Mapping[str, Any]) -> bool:
+    """Whether a choice calls tools instead of an answer in words. `function_call` is the older name."""
+    message = choice.get("message")
+    if not isinstance(message, dict) or message.get("content"):
+        return False
+    return bool(message.get("tool_calls") or message.get("function_call"))
+
+
+def _without_beginning(choice: Choice) -> tuple[ReplyToken, ...]:
+    """Return the tokens with offsets into the choice's text.
+
+    vLLM counts the special token that begins a prompt ("<s>") into the offsets, and leaves it out of the text.
+    """
+    spelt = "".join(token.text for token in choice.tokens)
+    added = len(spelt) - len(choice.text)
+    if added <= 0 or not spelt.endswith(choice.text) or choice.tokens[0].offset != 0:
+        return choice.tokens
+    moved = (replace(token, offset=None if token.offset is None else token.offset - added) for token in choice.tokens)
+    return tuple(token for token in moved if token.offset is None or token.offset >= 0)
 
 
 def _to_answer(choice: Choice, request: Request) -> Answer:
@@ -70,14 +91,13 @@ def _without_prompt(choice: Choice, prompt: str) -> tuple[str, tuple[ReplyToken,
 
     A server may spell the prompt in other characters than the request; where it gives no tokens, the two must be equal.
     """
-    offsets = [token.offset for token in choice.tokens]
+    tokens = _without_beginning(choice)
+    offsets = [token.offset for token in tokens]
     if offsets and None not in offsets:
         first = offsets[0] or 0
         end = next((offset for offset in offsets if offset is not None and offset - first >= len(prompt)), None)
         start = len(choice.text) if end is None else end - first
-        kept = tuple(
-            token for token in choice.tokens if token.offset is not None and token.offset - first >= len(prompt)
-        )
+        kept = tuple(token for token in tokens if token.offset is not None and token.offset - first >= len(prompt))
         return choice.text[start:], kept
     if not choice.text.startswith(prompt):
         raise ReplyError("the answer should repeat the prompt (echo), and begins otherwise")
@@ -95,17 +115,20 @@ def _parse_response(body: Any) -> Result:
         return Result(failed=f"{status}: {show(said)}" if said else str(status), model=model)
     if status not in ("completed", "incomplete", None):
         return Result(failed=f"status {show(status)}", model=model)
-    texts, refusals, thoughts, calls = [], [], [], False
+    texts: list[Any] = []
+    refusals: list[Any] = []
+    thoughts: list[Any] = []
+    calls = False
     for item in body["output"]:
         kind = item.get("type") if isinstance(item, dict) else None
         if kind == "message":
-            for part in item.get("content") or ():
+            for part in _parts(item, "content"):
                 if part.get("type") == "output_text":
                     texts.append(part.get("text"))
                 elif part.get("type") == "refusal":
                     refusals.append(part.get("refusal"))
         elif kind == "reasoning":
-            thoughts += [part.get("text") for part in item.get("summary") or () if isinstance(part, dict)]
+            thoughts += [part.get("text") for part in _parts(item, "summary")]
         calls = calls or str(kind).endswith("_call")
     if not all(isinstance(text, str) for text in (*texts, *refusals)):
         raise ReplyError("output: expected texts in the parts of a message")
@@ -116,6 +139,14 @@ def _parse_response(body: Any) -> Result:
         is_refusal=bool(refusals) and not any(texts),
     )
     return Result((answer,), model=model, calls_tools=calls and not texts and not refusals)
+
+
+def _parts(item: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the parts of an item of a response. Raises ReplyError for what is no list of objects."""
+    parts = item.get(key) or []
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise ReplyError(f"output: {key}: expected a list of objects, got {show(parts)}")
+    return parts
 
 
 def _why_it_ends(body: Mapping[str, Any]) -> str:

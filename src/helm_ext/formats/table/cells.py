@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import ast
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helm_ext.errors import show
+from helm_ext.formats.imported.cells import CellError, parse_list
 from helm_ext.formats.imported.gold import to_options
 
 __all__ = ["CellError", "label_options", "look_up", "parse_list", "read_options", "to_json_value", "to_text"]
-
-_LONGEST_LITERAL = 1 << 20
-"""Characters of a list that is written as Python does: the parser of Python needs far more memory than text."""
-
-
-class CellError(ValueError):
-    """A cell that does not hold what it should. `hint` says what to do."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 def look_up(cells: Mapping[str, Any], path: str) -> Any:
@@ -50,30 +37,6 @@ def look_up(cells: Mapping[str, Any], path: str) -> Any:
         else:
             return None
     return value
-
-
-def parse_list(text: str) -> Any:
-    """Return the list or object that a text spells, as JSON or else as a Python literal. Raises CellError."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    hint = 'write it as JSON: ["a", "b"]'
-    if len(text) > _LONGEST_LITERAL:
-        raise CellError("this is no JSON, and too long to be read as Python", hint)
-    try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise CellError(f"expected a list, got {show(text)}", hint) from None
-    if _SIDE_BY_SIDE.search(_LITERAL.sub("s", text)):
-        message = f"{show(text)} is a list as numpy prints it: without commas its parts cannot be told apart"
-        raise CellError(message, hint)
-    return value
-
-
-_LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_SIDE_BY_SIDE = re.compile(r"s\s*s")
-"""Two texts without a comma between them: Python joins them to one, numpy's print means two."""
 
 
 def to_text(value: Any) -> str:

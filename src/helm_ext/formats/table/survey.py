@@ -13,8 +13,9 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, raise_for, show
 from helm_ext.evalset import SourceScore
+from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Options
-from helm_ext.formats.table.cells import CellError, look_up, parse_list
+from helm_ext.formats.table.cells import look_up
 from helm_ext.formats.table.positions import Positions
 from helm_ext.formats.table.table import Cells
 from helm_ext.formats.table.values import SPLITS, TRUTHS, Values, shown, uses_adapted
@@ -117,7 +118,7 @@ class _Surveyor:
 
     def _see_gold(self, gold: Any, choices: Options | None, line: int) -> None:
         self._golds.see(gold, choices, line)
-        self._may_be_lists = self._may_be_lists and _spells_list(gold)
+        self._may_be_lists = self._may_be_lists and spells_list(gold)
         if self._may_be_lists:
             items = parse_list(gold)
             self._lists.see(items, choices, line)
@@ -196,8 +197,3 @@ class _Surveyor:
                 "options=COLUMN or options=A+B+C+D names the options"
             )
         return notes
-
-
-def _spells_list(gold: Any) -> bool:
-    """Whether a gold of text spells a list, in a table where no cell can be one."""
-    return isinstance(gold, str) and gold.startswith("[") and gold.endswith("]")

@@ -1,5 +1,6 @@
 """Requests, results and golds joined: what is an answer, what is none, and what is refused."""
 
+import csv
 import json
 
 import pytest
@@ -126,6 +127,11 @@ class TestAnswers:
         evalset = self.answer(tmp_path, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
         assert recorded(evalset)["a"] == ("ok", "I can't.")
         assert evalset.counts["refused"] == 1
+
+    def test_a_row_with_several_answers_counts_once(self, tmp_path):
+        answers = [result("a", "2", "3", finish="length")]
+        evalset = load(tmp_path, answers, [request("a", "1+1?", n=2)])
+        assert (evalset.counts["read"], evalset.counts["cut"]) == (1, 1)
 
     def test_a_cut_answer_a_filtered_one_and_a_call_of_a_tool_are_counted(self, tmp_path):
         call = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
@@ -306,3 +312,86 @@ def test_json_of_requests_alone_is_refused(tmp_path):
     (tmp_path / "gold.json").write_text(json.dumps(GOLDS))
     with pytest.raises(DatasetError, match="no file beside it holds their results"):
         FORMAT.load(path=str(tmp_path / "in.jsonl"), gold=str(tmp_path / "gold.json"))
+
+
+class TestWhatServersAdd:
+    """vLLM counts the token that begins a prompt into `text_offset`, and leaves it out of the text."""
+
+    def test_the_token_that_begins_a_prompt_is_no_part_of_an_answer(self, tmp_path):
+        logprobs = {
+            "tokens": ["<s>", "1+1", " =", " two"], "token_logprobs": [None, -2.0, -1.0, -0.5],
+            "text_offset": [0, 3, 6, 8],
+        }  # fmt: skip
+        body = {"choices": [{"index": 0, "text": "1+1 = two", "logprobs": logprobs, "finish_reason": "stop"}]}
+        asked = request("a", url="/v1/completions", prompt="1+1 =", echo=True, logprobs=1, max_tokens=5)
+        evalset = load(tmp_path, [result("a", body=body)], [asked], {"a": "two"})
+        assert recorded(evalset)["a"] == ("ok", " two")
+
+    def test_nor_does_it_move_where_an_option_begins(self, tmp_path):
+        asked, answers = [], []
+        for at, word in enumerate(("Oslo", "Rome")):
+            prompt = f"Capital? It is: {word}"
+            tokens = ["<|begin|>", "Capital?", " It", " is", ":", f" {word}"]
+            offsets = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
+            values = [None, -9.0, -9.0, -9.0, -9.0, -0.5 - at]
+            logprobs = {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
+            body = {"choices": [{"index": 0, "text": prompt, "logprobs": logprobs, "finish_reason": "length"}]}
+            asked.append(
+                request(
+                    f"q#{at}", url="/v1/completions", prompt=prompt, echo=True, logprobs=1, max_tokens=0
+                )
+            )  # fmt: skip
+            answers.append(result(f"q#{at}", body=body))
+        evalset = load(tmp_path, answers, asked, {"q": "Oslo"})
+        likelihoods = row_extra(evalset.instances[0])["likelihoods"]
+        assert [one["logprob"] for one in likelihoods] == [-0.5, -1.5]
+
+
+def test_a_request_without_a_gold_that_has_no_answer_either_is_not_run_or_failed(tmp_path):
+    failed = {"custom_id": "c", "response": {"status_code": 400, "body": None}, "error": "bad"}
+    evalset = load(tmp_path, [result("a", "2"), failed], golds={"a": "2"})
+    assert [status for status, *_ in recorded(evalset).values()] == ["ok", "not_run", "failed"]
+
+
+def test_a_tool_that_is_called_beside_an_answer_takes_no_answer_away(tmp_path):
+    call = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    old = result("b", None, function_call={"name": "f", "arguments": "{}"})
+    evalset = load(tmp_path, [result("a", "2", tool_calls=call), old], ASKED[:2])
+    assert evalset.counts["tool_calls"] == 1
+
+
+@pytest.mark.parametrize("content", ["2", ["2"]])
+def test_a_response_whose_parts_are_no_objects_has_failed(tmp_path, content):
+    body = {"status": "completed", "model": "m", "output": [{"type": "message", "content": content}]}
+    sound = {**body, "output": [{"type": "message", "content": [{"type": "output_text", "text": "4"}]}]}
+    asked = [request(each, url="/v1/responses", input="1+1?") for each in "ab"]
+    evalset = load(tmp_path, [result("a", body=body), result("b", body=sound)], asked, {"a": "2", "b": "4"})
+    assert recorded(evalset) == {"a": ("failed",), "b": ("ok", "4")}
+
+
+class TestListsInCells:
+    """In CSV and TSV a list of accepted answers is spelt as text."""
+
+    def golds(self, tmp_path, *cells, **arguments):
+        made = write_batch(tmp_path, ASKED, TestGolds.ANSWERS, {})
+        with (tmp_path / "g.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("custom_id", "gold"), *zip("abc", cells, strict=False)])
+        evalset = FORMAT.load(path=made["path"], gold=str(tmp_path / "g.csv"), **arguments)
+        return [[one.output.text for one in instance.references] for instance in evalset.instances]
+
+    def test_they_are_accepted_answers(self, tmp_path):
+        found = self.golds(tmp_path, '["2", "two"]', "['4', 'four']", "6")
+        assert found == [["2", "two"], ["4", "four"], ["6"]]
+
+    def test_a_text_in_brackets_is_a_text(self, tmp_path):
+        assert self.golds(tmp_path, "[sic]", "4", "[6]") == [["[sic]"], ["4"], ["[6]"]]
+
+    def test_lists_of_numbers_may_be_answers_and_are_asked_about(self, tmp_path):
+        with pytest.raises(DatasetError, match="gold_kind=list"):
+            self.golds(tmp_path, "[2]", "[4]", "[6]")
+        assert self.golds(tmp_path, "[2]", "[4]", "[6]", gold_kind="list") == [["2"], ["4"], ["6"]]
+        assert self.golds(tmp_path, "[2]", "[4]", "[6]", gold_kind="text") == [["[2]"], ["[4]"], ["[6]"]]
+
+    def test_a_list_as_numpy_prints_it_is_refused_with_its_line(self, tmp_path):
+        with pytest.raises(DatasetError, match=r"g\.csv:3: .*numpy"):
+            self.golds(tmp_path, "2", "['4' 'four']", "6")
