@@ -38,6 +38,8 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
     named = _weigh(firm, several=several)
     if named is None:
         named = _read_lead(mentions)
+        if named and any(statement.is_denied and statement.named & named for statement in firm):
+            named = UNCLEAR
     if named is None and len(firm) < len(statements):
         named = _weigh(statements, several=several)
     if named is None and all(statement.is_denied and statement.named for statement in statements):

@@ -108,7 +108,8 @@ def raise_corrections(text: str, statements: list[Statement]) -> list[Statement]
             continue
         between = last is not None and phrases.CORRECTION.search(text, last.end, statement.place)
         raised.append(statement._replace(rank=Rank.CORRECTED) if between else statement)
-        last = statement
+        if not (between and statement.is_denied):  # "Wait, not A. It is C."
+            last = statement
     return raised
 
 
@@ -117,7 +118,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     kind, start, place = introduction.lastgroup or "key", introduction.start(), introduction.end()
     before = _sentence_before(mentions.text, start)
     if kind == "denied":
-        yield from _read_replaced(mentions, start, place, before)
+        yield from _read_denied(mentions, start, place, before)
         return
     if kind == "only":
         yield from _read_only(mentions, start, place, before)
@@ -148,13 +149,22 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     yield Statement(start, last.end, rank, named, is_denied=not named and read[0] != named)
 
 
-def _read_replaced(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
-    """Yield the second option of "Not B, A.", where nothing else stands in the sentence."""
-    wrong = mentions.read_item(_skip_filler(mentions.text, place)) if not before.strip() else None
+def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
+    """Yield the second option of "Not B, A.", or that B is denied: where only a correction stands before "not"."""
+    corrected = phrases.CORRECTION.sub(" ", before)
+    if _ANY_WORD.search(_INTERJECTION.sub(" ", corrected)) or mentions.read_item(start):  # an option "not alive"
+        return
+    wrong = mentions.read_item(_skip_filler(mentions.text, place))
     link = _REPLACED.match(mentions.text, wrong.stem) if wrong else None
     right = mentions.read_item(link.end()) if link else None
     if wrong and right and right.label != wrong.label and _ENDED.match(mentions.text, right.stem):
         yield Statement(start, right.end, Rank.STATED, frozenset({right.label}))
+    elif wrong and mentions.read_items(_skip_filler(mentions.text, place)):
+        yield Statement(start, wrong.end, Rank.DECLARED, frozenset({wrong.label}), is_denied=True)
+
+
+_ANY_WORD = re.compile(r"\w")
+_INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b", re.IGNORECASE)
 
 
 def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
