@@ -121,7 +121,8 @@ class Mentions:
                 following = self.read_item(begin, stop)
                 if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
                     before = phrases.CONNECTIVE.match(self.text, place, begin)
-                    return following, before is not None and bool(before["either"] or before["one_of"])
+                    is_either = (before is not None and before["either"]) or connective["one_of"]
+                    return following, bool(is_either)
                 if connective["mark"] == "、" and following and not following.is_text:
                     return None, False
                 if following is None and phrases.STRANGER.match(self.text, begin):

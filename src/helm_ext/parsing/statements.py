@@ -84,7 +84,7 @@ def _read_apologies(mentions: Mentions, start: int) -> Iterator[Statement]:
         stop = [*islice((end.start() for end in ends), 2), min(len(mentions.text), begin + _LONGEST_APOLOGY)][:2][-1]
         for word in _WORD.finditer(mentions.text, begin, stop):
             read = mentions.read_items(word.start())
-            if read is None or phrases.OBJECTION.match(mentions.text, read[1].stem, read[1].stem + 40):
+            if read is None or phrases.OBJECTION.match(mentions.text, read[1].stem):
                 continue
             between = mentions.text[begin : word.start()]
             if not phrases.NEGATION.search(between) and not phrases.EARLIER.search(between) and not read[1].is_asked:
@@ -358,7 +358,7 @@ def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Nam
         whole = mentions.read_items(begin, end)
         if whole is None:
             whole = mentions.read_items(begin + len(mentions.text[begin:]) - len(mentions.text[begin:].lstrip()))
-        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end, end):
+        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end):
             yield whole[0]
     ending = (end, end)
     for option in mentions.options.texts:  # the longest first

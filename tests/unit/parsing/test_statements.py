@@ -71,7 +71,13 @@ def states(text):
         ("A and B are incorrect.", [(PLAIN, "-AB")]),
         ("The answer is not A.", [(PLAIN, "-A")]),
         ("It is not A but B.", [(STATED, "B")]),
+        ("Not A.", [(PLAIN, "-A")]),
+        ("Wait, not A.", [(PLAIN, "-A")]),
+        ("Oh no, wait, not A or B", [(PLAIN, "-A")]),
+        ("Sorry, not A, B.", [(STATED, "B")]),
         # What states nothing
+        ("They are not A.", []),
+        ("Not A good question", []),
         ("Is it B?", []),
         ("The answer is B?", [(STATED, "-")]),
         ("If it rains, the answer is B.", [(STATED, "-")]),
