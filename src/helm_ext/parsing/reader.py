@@ -70,7 +70,7 @@ _DECORATION = CLOSERS + PUNCTUATION + " \n"
 
 
 def _read_letters(options: Options, text: str) -> Named | None:
-    """Read "AC" and "A C", different labels of one letter; and "B B", one label again and again; not "A E" without E."""
+    """Read "AC" and "A C", different labels of one letter; and "B B", one label again and again, and nothing else."""
     if len(text) > _MAX_LETTERS:
         return None
     letters = text.split() if " " in text or "\n" in text else list(text)
