@@ -294,7 +294,7 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
             if read is None:
                 continue
             if is_denied or not _is_void(before[: place - begin]):
-                rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, place - begin) else Rank.DECLARED
+                rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, at - begin) else Rank.DECLARED
                 is_weak = phrases.MODAL.search(verdict[0]) or phrases.ELSEWHERE.search(before, 0, place - begin)
                 rank = Rank.SUGGESTED if is_weak else rank
                 yield Statement(place, verdict.end(), rank, read[0], is_denied)
