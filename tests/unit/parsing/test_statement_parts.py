@@ -147,7 +147,8 @@ def test_a_text_with_its_kind_before_it(text, expected):
 
 def test_a_text_of_two_options_is_unclear_there():
     read = _read_apposed(mentions(" the city of kolpus (A)"), 0)
-    assert read is not None and read[0] == frozenset()
+    assert read is not None
+    assert read[0] == frozenset()
 
 
 # What stands before
