@@ -38,8 +38,9 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
     named = _weigh(firm, several=several)
     if named is None:
         named = _read_lead(mentions)
-        if named and any(statement.is_denied and statement.named & named for statement in firm):
-            named = UNCLEAR
+        # "Wait, not B", but not "Paris is not only ...".
+        denied = [statement for statement in firm if statement.is_denied and statement.rank >= Rank.STATED]
+        named = UNCLEAR if named and any(named & statement.named for statement in denied) else named
     if named is None and len(firm) < len(statements):
         named = _weigh(statements, several=several)
     if named is None and all(statement.is_denied and statement.named for statement in statements):

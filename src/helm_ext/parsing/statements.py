@@ -152,7 +152,9 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
 def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
     """Yield the second option of "Not B, A.", or that B is denied: where only a correction stands before "not"."""
     corrected = phrases.CORRECTION.sub(" ", before)
-    if _ANY_WORD.search(_INTERJECTION.sub(" ", corrected)) or mentions.read_item(start):  # an option "not alive"
+    if _ANY_WORD.search(_INTERJECTION.sub(" ", corrected)) or _ONLY.match(mentions.text, place):
+        return
+    if mentions.read_item(start):  # an option "not alive"
         return
     wrong = mentions.read_item(_skip_filler(mentions.text, place))
     link = _REPLACED.match(mentions.text, wrong.stem) if wrong else None
@@ -160,10 +162,13 @@ def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Ite
     if wrong and right and right.label != wrong.label and _ENDED.match(mentions.text, right.stem):
         yield Statement(start, right.end, Rank.STATED, frozenset({right.label}))
     elif wrong and mentions.read_items(_skip_filler(mentions.text, place)):
-        yield Statement(start, wrong.end, Rank.DECLARED, frozenset({wrong.label}), is_denied=True)
+        yield Statement(start, wrong.end, Rank.STATED, frozenset({wrong.label}), is_denied=True)
 
 
 _ANY_WORD = re.compile(r"\w")
+_ONLY = re.compile(
+    r"\s(?:only|just|merely|simply|alone|necessarily|nur|solo|sólo|seulement|apenas|только)\b", re.IGNORECASE
+)
 _INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b", re.IGNORECASE)
 
 

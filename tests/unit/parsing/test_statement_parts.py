@@ -48,7 +48,7 @@ def spans(text, labels=LABELS):
         ("So B is correct.", [(0, 15, CONCLUDED, "B")]),
         ("The answer is not B.", [(4, 20, PLAIN, "-B")]),
         ("Not A, B.", [(0, 9, STATED, "B")]),
-        ("Not A.", [(0, 6, PLAIN, "-A")]),
+        ("Not A.", [(0, 6, STATED, "-A")]),
         ("Only B has legs.", [(0, 6, PLAIN, "B")]),
         ("Sorry, I meant to say B.", [(7, 24, CORRECTED, "B")]),
         ("It is B. A is wrong.", [(0, 8, PLAIN, "B"), (9, 19, PLAIN, "-A")]),
