@@ -10,6 +10,7 @@ from helm_ext.parsing.options import Options
 from helm_ext.parsing.spelling import get_label_set, simplify
 from helm_ext.parsing.statements import (
     Rank,
+    _introduces,
     _is_void,
     _may_name,
     _rank,
@@ -209,6 +210,24 @@ def test_what_takes_the_meaning_of_a_statement_away(before, is_void):
 )
 def test_how_much_it_weighs(kind, before, expected):
     assert _rank(kind, before) is expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "before", "introduces"),
+    [
+        ("choose", "", True),  # an order
+        ("choose", "I ", True),
+        ("choose", "Let's ", True),
+        ("choose", "They ", False),  # somebody else
+        ("guess", "I ", True),
+        ("guess", "we would ", True),
+        ("guess", "Let's ", False),
+        ("guess", "", False),
+        ("guess", "They ", False),
+    ],
+)
+def test_who_chooses(verb, before, introduces):
+    assert _introduces("verb", verb, before, before + verb, len(before)) is introduces
 
 
 # What declares an option
