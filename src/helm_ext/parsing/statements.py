@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION
+from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION, is_unspaced
 
 __all__ = ["Rank", "Statement", "find_statements", "raise_corrections", "read_sentence"]
 
@@ -222,7 +222,7 @@ _APPOSED = re.compile(
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
     """Tell whether the words are what they look like: no part of a longer word, and where such words may stand."""
     char = text[start - 1 : start]
-    if text[start].isalpha() and char.isalnum() and not _is_unspaced(char) and not _is_unspaced(text[start]):
+    if text[start].isalpha() and char.isalnum() and not is_unspaced(char) and not is_unspaced(text[start]):
         return False
     clause = before.rstrip()
     if kind in {"mark", "key"}:
@@ -405,7 +405,3 @@ _HAPPENS = re.compile(
 
 _LONGEST_SENTENCE = 600
 """At most this many characters of a sentence are looked at."""
-
-
-def _is_unspaced(char: str) -> bool:
-    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"

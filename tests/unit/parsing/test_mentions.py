@@ -50,6 +50,8 @@ def items_at(text, place=0, labels=LABELS):
         ("Bです", ("B", 0, 3, 3)),  # what is written together with a label belongs to it
         ("B입니다", ("B", 0, 4, 4)),
         ("B선", None),
+        ("B.그것은", ("B", 0, 1, 2)),  # a sentence may end without a space
+        ("B.它是", ("B", 0, 1, 2)),
         ("B/C", ("B", 0, 1, 1)),
         ("B/x", None),
         ("B.5", None),
