@@ -100,9 +100,8 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
     item = mentions.read_item(begin.end()) or (mentions.read_item(lead.end()) if lead else None)
     if item is None or not item.label or item.end > end:
         return None
-    own = re.compile(r"[\s*_\"'(]{0,4}" + re.escape(mentions.options.folded[item.label])).match(
-        mentions.lowered, item.end, end
-    )
+    text = re.escape(mentions.options.folded[item.label])
+    own = re.compile(rf"[\s*_\"'(]{{0,4}}{text}[)\"'*_]{{0,4}}").match(mentions.lowered, item.end, end)
     behind = own.end() if own else item.end
     whole, rest = mentions.text[start:end], mentions.text[behind:end]
     marks = {mark[0] in _GOOD for mark in _MARKS.finditer(whole)}

@@ -22,6 +22,7 @@ from helm_ext.parsing.spelling import (
     fold,
     is_pair,
     is_sign,
+    is_unspaced,
     lower,
     peel,
 )
@@ -121,7 +122,8 @@ class Mentions:
                 following = self.read_item(begin, stop)
                 if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
                     before = phrases.CONNECTIVE.match(self.text, place, begin)
-                    return following, before is not None and bool(before["either"] or before["one_of"])
+                    is_either = (before is not None and before["either"]) or connective["one_of"]
+                    return following, bool(is_either)
                 if connective["mark"] == "、" and following and not following.is_text:
                     return None, False
                 if following is None and phrases.STRANGER.match(self.text, begin):
@@ -218,14 +220,14 @@ class Mentions:
         if suffix and suffix.end() > end and not text[suffix.end() : suffix.end() + 1].isalnum():
             return found._replace(stem=suffix.end(), end=suffix.end(), is_done=True)
         if match.end() > end:  # closing brackets or punctuation stand behind it
-            goes_on = after.isalnum() and not is_bracketed and not is_quoted and not _is_unspaced(after)
+            goes_on = after.isalnum() and not is_bracketed and not is_quoted and not is_unspaced(after)
             is_list = goes_on and any(self._goes_on(place) for place in self._separator_places(found))
             if goes_on and not is_list and self._find_own_text(found) is None:
                 return None
             return found
         if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(text, end):
             return found
-        is_joined = after in "/|&+~([{-–—" or _is_unspaced(after)
+        is_joined = after in "/|&+~([{-–—" or is_unspaced(after)
         return found if is_joined and (self._goes_on(found.stem) or self._find_own_text(found)) else None
 
     def find_text(self, position: int, stop: int = -1, behind: str | None = None) -> Item | None:
@@ -294,7 +296,7 @@ class Mentions:
         char = self.text[place : place + 1]
         if char and char in PUNCTUATION:
             following = self.text[place + 1 : place + 2]
-            return not following.isalnum() or _is_unspaced(following)
+            return not following.isalnum() or is_unspaced(following)
         is_counted = self.text[position - 1 : position].isdigit() and phrases.UNIT.match(self.text, position)
         suffix = phrases.SUFFIX.match(self.text, place)
         if suffix and suffix.end() > place:  # 大阪です
@@ -316,7 +318,7 @@ class Mentions:
         """Tell whether a label or the beginning of a text stands at `position`."""
         match = self.options.label_set.pattern.match(self.text, position)
         after = self.text[match.end("label") : match.end("label") + 1] if match else ""
-        if match and (not after.isalnum() or _is_unspaced(after)):
+        if match and (not after.isalnum() or is_unspaced(after)):
             return True
         place = _skip_space(self.text, position)
         return self.lowered.startswith(self.options.texts, place)
@@ -366,8 +368,3 @@ def _skip_space(text: str, position: int) -> int:
     while position < len(text) and text[position].isspace():
         position += 1
     return position
-
-
-def _is_unspaced(char: str) -> bool:
-    """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
-    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"

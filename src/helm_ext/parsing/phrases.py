@@ -103,10 +103,10 @@ _OTHERS = any_of(
     r"m(?<!\bi\sm)(?<!\bwe\sm)(?:ight|ay)"
 )
 VOID = re.compile(
-    rf"(?:\b(?:{_VOID}|(?<!\bno\s)(?<!\bwithout\s)(?<!\bwithout\sa\s)doubts?"
+    rf"(?:\b(?:{_VOID}|(?<!\bno\s)(?<!\bnot\s)(?<!n['’]t\s)(?<!\bwithout\s)(?<!\bwithout\sa\s)doubts?"
     # What somebody else may think: "you might think the answer is", "some people say that".
     rf"|{_OTHERS}(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK})"
-    r"(?:[^\S\n]{1,2}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case|convinced|seem|it|"
+    r"(?:[^\S\n]{1,2}[\"'(\[*_]{0,4}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case|convinced|seem|it|"
     rf"option|choice|answer|{_THINK})){{0,5}}"
     r"|(?<!\bit)(?<!\bthat)(?<!\bhere)(?<!\blet)(?<!\bthere)['’]s(?:[^\S\n]\w{1,12}){0,1}"
     rf"|\b{_BAD}(?:[^\S\n][\w-]{{1,12}}){{0,2}}"
@@ -182,11 +182,12 @@ CORRECTION = re.compile(
 """Between two statements: the second one corrects the first."""
 
 EARLIER = re.compile(
-    r"\b(?:said|wrote|first|before|previous\w{0,2}|earlier|instead|rather|confus\w{1,3}|mixed|expected|dije|dicho|detto"
-    r"|dit|écrit|gesagt|geschrieben|disse|сказал|written|for\ssaying|because)\b",
+    r"\b(?:(?<!should\shave\s)(?<!should['’]ve\s)(?:said|written)|wrote|first|before|previous\w{0,2}|earlier|instead|rather|confus\w{1,3}|mixed|expected|dije"
+    r"|(?<!debería\shaber\s)(?<!debí\shaber\s)dicho|detto|dit|écrit|gesagt|geschrieben|disse|сказал|for\ssaying"
+    r"|because)\b",
     _FLAGS,
 )
-"""Behind an APOLOGY: what follows is what was wrong."""
+"""Behind an APOLOGY: what follows is what was wrong; not so "I should have said"."""
 
 _OCCASION = (
     r"(?:question|problem|exercise|exam|test|quiz|paper|puzzle|task|item|case|version|edition|example|section"

@@ -38,6 +38,9 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
     named = _weigh(firm, several=several)
     if named is None:
         named = _read_lead(mentions)
+        # "Wait, not B", but not "Paris is not only ...".
+        denied = [statement for statement in firm if statement.is_denied and statement.rank >= Rank.STATED]
+        named = UNCLEAR if named and any(named & statement.named for statement in denied) else named
     if named is None and len(firm) < len(statements):
         named = _weigh(statements, several=several)
     if named is None and all(statement.is_denied and statement.named for statement in statements):
@@ -68,13 +71,13 @@ _DECORATION = CLOSERS + PUNCTUATION + " \n"
 
 
 def _read_letters(options: Options, text: str) -> Named | None:
-    """Read "AC" and "A C", different labels of one letter; and "B B", one label again and again."""
+    """Read "AC" and "A C", different labels of one letter; and "B B", one label again and again, and nothing else."""
     if len(text) > _MAX_LETTERS:
         return None
     letters = text.split() if " " in text or "\n" in text else list(text)
     named = [options.label_set.by_core.get(letter) for letter in letters if len(letter) == 1 and letter.isalpha()]
     labels = frozenset(label for label in named if label is not None)
-    is_again = len(labels) == 1 and len(named) == len(letters) and " " in text
+    is_again = {*named} == labels and len(labels) == 1 and len(named) == len(letters) and " " in text
     return labels if is_again or len(labels) == len(letters) > 1 else None
 
 
@@ -161,7 +164,7 @@ def _read_lead(mentions: Mentions) -> Named | None:
     if read is None:
         return None
     named, item = read
-    if item.is_asked or phrases.OBJECTION.match(mentions.text[item.stem : item.stem + 40]):
+    if item.is_asked or phrases.OBJECTION.match(mentions.text, item.stem):
         return None
     return None if _lists_options(mentions, item.end, named) else named
 

@@ -24,6 +24,7 @@ __all__ = [
     "index",
     "is_pair",
     "is_sign",
+    "is_unspaced",
     "lower",
     "peel",
     "peelings",
@@ -92,6 +93,11 @@ def peel(text: str) -> str:
 def is_sign(text: str, position: int = 0) -> bool:
     """Tell whether a sign stands there: "-5", "+.5", "–$5". A sign is part of a number, never decoration."""
     return _SIGN.match(text, position) is not None
+
+
+def is_unspaced(char: str) -> bool:
+    """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
+    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
 
 
 def is_pair(opener: str, closer: str) -> bool:

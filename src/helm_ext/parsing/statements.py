@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION
+from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION, is_unspaced
 
 __all__ = ["Rank", "Statement", "find_statements", "raise_corrections", "read_sentence"]
 
@@ -84,7 +84,7 @@ def _read_apologies(mentions: Mentions, start: int) -> Iterator[Statement]:
         stop = [*islice((end.start() for end in ends), 2), min(len(mentions.text), begin + _LONGEST_APOLOGY)][:2][-1]
         for word in _WORD.finditer(mentions.text, begin, stop):
             read = mentions.read_items(word.start())
-            if read is None or phrases.OBJECTION.match(mentions.text, read[1].stem, read[1].stem + 40):
+            if read is None or phrases.OBJECTION.match(mentions.text, read[1].stem):
                 continue
             between = mentions.text[begin : word.start()]
             if not phrases.NEGATION.search(between) and not phrases.EARLIER.search(between) and not read[1].is_asked:
@@ -108,7 +108,8 @@ def raise_corrections(text: str, statements: list[Statement]) -> list[Statement]
             continue
         between = last is not None and phrases.CORRECTION.search(text, last.end, statement.place)
         raised.append(statement._replace(rank=Rank.CORRECTED) if between else statement)
-        last = statement
+        if not (between and statement.is_denied):  # "Wait, not A. It is C."
+            last = statement
     return raised
 
 
@@ -117,7 +118,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     kind, start, place = introduction.lastgroup or "key", introduction.start(), introduction.end()
     before = _sentence_before(mentions.text, start)
     if kind == "denied":
-        yield from _read_replaced(mentions, start, place, before)
+        yield from _read_denied(mentions, start, place, before)
         return
     if kind == "only":
         yield from _read_only(mentions, start, place, before)
@@ -148,13 +149,27 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     yield Statement(start, last.end, rank, named, is_denied=not named and read[0] != named)
 
 
-def _read_replaced(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
-    """Yield the second option of "Not B, A.", where nothing else stands in the sentence."""
-    wrong = mentions.read_item(_skip_filler(mentions.text, place)) if not before.strip() else None
+def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
+    """Yield the second option of "Not B, A.", or that B is denied: where only a correction stands before "not"."""
+    corrected = phrases.CORRECTION.sub(" ", before)
+    if _ANY_WORD.search(_INTERJECTION.sub(" ", corrected)) or _ONLY.match(mentions.text, place):
+        return
+    if mentions.read_item(start):  # an option "not alive"
+        return
+    wrong = mentions.read_item(_skip_filler(mentions.text, place))
     link = _REPLACED.match(mentions.text, wrong.stem) if wrong else None
     right = mentions.read_item(link.end()) if link else None
     if wrong and right and right.label != wrong.label and _ENDED.match(mentions.text, right.stem):
         yield Statement(start, right.end, Rank.STATED, frozenset({right.label}))
+    elif wrong and mentions.read_items(_skip_filler(mentions.text, place)):
+        yield Statement(start, wrong.end, Rank.STATED, frozenset({wrong.label}), is_denied=True)
+
+
+_ANY_WORD = re.compile(r"\w")
+_ONLY = re.compile(
+    r"\s(?:only|just|merely|simply|alone|necessarily|nur|solo|sólo|seulement|apenas|только)\b", re.IGNORECASE
+)
+_INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b", re.IGNORECASE)
 
 
 def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
@@ -207,7 +222,7 @@ _APPOSED = re.compile(
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
     """Tell whether the words are what they look like: no part of a longer word, and where such words may stand."""
     char = text[start - 1 : start]
-    if text[start].isalpha() and char.isalnum() and not _is_unspaced(char) and not _is_unspaced(text[start]):
+    if text[start].isalpha() and char.isalnum() and not is_unspaced(char) and not is_unspaced(text[start]):
         return False
     clause = before.rstrip()
     if kind in {"mark", "key"}:
@@ -284,7 +299,7 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
             if read is None:
                 continue
             if is_denied or not _is_void(before[: place - begin]):
-                rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, place - begin) else Rank.DECLARED
+                rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, at - begin) else Rank.DECLARED
                 is_weak = phrases.MODAL.search(verdict[0]) or phrases.ELSEWHERE.search(before, 0, place - begin)
                 rank = Rank.SUGGESTED if is_weak else rank
                 yield Statement(place, verdict.end(), rank, read[0], is_denied)
@@ -348,7 +363,7 @@ def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Nam
         whole = mentions.read_items(begin, end)
         if whole is None:
             whole = mentions.read_items(begin + len(mentions.text[begin:]) - len(mentions.text[begin:].lstrip()))
-        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end, end):
+        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end):
             yield whole[0]
     ending = (end, end)
     for option in mentions.options.texts:  # the longest first
@@ -390,7 +405,3 @@ _HAPPENS = re.compile(
 
 _LONGEST_SENTENCE = 600
 """At most this many characters of a sentence are looked at."""
-
-
-def _is_unspaced(char: str) -> bool:
-    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"

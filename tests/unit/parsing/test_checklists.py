@@ -7,6 +7,10 @@ import time
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
+from helm_ext.parsing.checklists import _find_segments, _read_segment, read_checklist
+from helm_ext.parsing.mentions import Mentions
+from helm_ext.parsing.options import Options
+from helm_ext.parsing.spelling import get_label_set, simplify
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 
@@ -65,6 +69,107 @@ def test_what_is_said_outside_of_the_list_counts_too():
 
 def test_options_that_are_themselves_such_words_are_no_marks():
     assert read_label("A - No\nB - Yes", {"A": "Yes", "B": "No"}) is None
+
+
+def mentions(text, labels=LABELS):
+    return Mentions(Options(get_label_set(tuple(labels)), labels), simplify(text))
+
+
+def shown(found):
+    """Where the list begins and ends, and the labels that it marks as right."""
+    return None if found is None else (found[0], found[1], "".join(sorted(found[2])))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("\n \n", []),
+        ("A\n\n B", ["A", " B"]),
+        ("A ❌ B", ["A ❌ B"]),
+        ("A ❌ B ✅", ["A ❌", " B ✅"]),
+        ("A ❌ B ✅ x\nC", ["A ❌", " B ✅", "C"]),
+        ("❌ A ✅ B", ["❌ A ✅ B"]),  # a mark before its option is no end
+        ("  ❌ A ✅ B", ["  ❌ A ✅ B"]),
+        (" A ❌ B ✅", [" A ❌", " B ✅"]),
+    ],
+)
+def test_parts_of_a_list(text, expected):
+    assert [text[start:end] for start, end in _find_segments(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A", ("A", None)),
+        ("A. zormun", ("A", None)),
+        ("zormun", ("A", None)),
+        ("Option A", ("A", None)),
+        ("A ✅", ("A", True)),
+        ("✅ A", ("A", True)),
+        ("A ❌", ("A", False)),
+        ("A ✅ ✅", ("A", True)),
+        ("A ✅ ❌", ("A", None)),  # both marks say nothing
+        ("[x] A", ("A", True)),
+        ("[ ] A", ("A", False)),
+        ("[] A", ("A", False)),
+        ("- [✓] A", ("A", True)),
+        ("[x] A ❌", ("A", False)),  # a mark says more than a box
+        ("A. zormun - correct", ("A", True)),
+        ("A. zormun: wrong", ("A", False)),
+        ("A. zormun <-- the answer", ("A", True)),
+        ("A. zormun, which has six letters (correct)", ("A", True)),
+        ("A. zormun, which has six letters (correct) or so and more", ("A", None)),
+        ("A. zormun does not fit", ("A", False)),
+        ("A. zormun is nice", ("A", None)),
+        ("A (zormun) is right", ("A", True)),
+        ("So nice", None),
+        ("", None),
+    ],
+)
+def test_what_a_part_says_of_its_option(text, expected):
+    found = mentions(text)
+    assert _read_segment(found, 0, len(found.text)) == expected
+
+
+def test_an_option_behind_the_end_of_a_part_is_not_its_own():
+    assert _read_segment(mentions("So\nA. wrong"), 0, 2) is None
+    assert _read_segment(mentions("A. zormun\nB. wrong"), 0, 9) == ("A", None)
+
+
+def test_only_the_beginning_of_a_long_remark_is_looked_at():
+    words = "it has letters " * 40
+    assert _read_segment(mentions(f"A. zormun: {words} ✅"), 0, 700) == ("A", None)
+
+
+def test_an_option_with_the_text_of_two_labels_is_none():
+    assert _read_segment(mentions("kolpus ✅", {"A": "red", "B": "x"}), 0, 8) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A ✅\nB ❌\nC ❌", (0, 11, "A")),
+        ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
+        ("A ✅\nB ❌", None),  # too few of four
+        ("A ❌\nB ❌\nC ❌", (0, 11, "")),  # D may be meant, but is not named
+        ("A ❌\nB ❌\nC ❌\nD", (0, 13, "D")),
+        ("A ❌\nB ❌\nC\nD", None),  # two are left
+        ("A ✅\nB ✅\nC ✅", (0, 11, "")),
+        ("A: right\nB: right\nC: right", None),  # words and no marks: prose
+        ("A ✅\nB ❌\nC ❌\nA ❌", None),  # twice
+        ("A\nB\nC\nD", None),
+    ],
+)
+def test_lists(text, expected):
+    assert shown(read_checklist(mentions(text))) == expected
+
+
+def test_a_list_of_two_options_is_all_of_them():
+    two = {"A": "zormun", "B": "kolpus"}
+    assert shown(read_checklist(mentions("A ✅\nB ❌", two))) == (0, 7, "A")
+    assert shown(read_checklist(mentions("A\nB ❌", two))) == (0, 5, "A")
+    assert shown(read_checklist(mentions("B ❌", two))) is None
 
 
 @pytest.mark.parametrize("text", ["A ❌ " * 20_000, "A. ✅\n" * 20_000, "✅" * 50_000, "[" * 50_000, "A (" * 30_000])

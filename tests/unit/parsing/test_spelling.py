@@ -11,6 +11,7 @@ from helm_ext.parsing.spelling import (
     index,
     is_pair,
     is_sign,
+    is_unspaced,
     lower,
     peel,
     peelings,
@@ -157,3 +158,10 @@ def test_label_sets():
     assert found.plain.fullmatch("So the correct answer is: (B)")["named"] == "(B)"
     assert found.plain.fullmatch("Answer: option b.")["label"] == "b"
     assert found.plain.fullmatch("B") is None
+
+
+def test_scripts_without_spaces_between_words():
+    assert all(map(is_unspaced, "가힣あン一漢\u1100\u11ff\u3040\u9fff\uac00"))  # Hangul, kana, Han
+    assert not any(
+        map(is_unspaced, ["a", "Z", "À", "ก", "ا", "5", "", "\u10ff", "\u1200", "\u303f", "\ua000", "\uabff"])
+    )

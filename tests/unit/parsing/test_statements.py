@@ -71,7 +71,13 @@ def states(text):
         ("A and B are incorrect.", [(PLAIN, "-AB")]),
         ("The answer is not A.", [(PLAIN, "-A")]),
         ("It is not A but B.", [(STATED, "B")]),
+        ("Not A.", [(STATED, "-A")]),
+        ("Wait, not A.", [(STATED, "-A")]),
+        ("Oh no, wait, not A or B", [(STATED, "-A")]),
+        ("Sorry, not A, B.", [(STATED, "B")]),
         # What states nothing
+        ("They are not A.", []),
+        ("Not A good question", []),
         ("Is it B?", []),
         ("The answer is B?", [(STATED, "-")]),
         ("If it rains, the answer is B.", [(STATED, "-")]),
@@ -105,10 +111,48 @@ def test_statements(text, expected):
         ("Sorry, I cannot tell A from B. The answer is C.", "C"),
         ("I apologize, I should not have said B.", None),
         ("I apologize for the earlier answer A. It is B.", "B"),
+        ("I apologize, I should have said B.", "B"),
+        ("The answer is A. Sorry, I should've written B, not A.", "B"),
+        ("Perdón, debería haber dicho B.", "B"),
+        ("I apologize, I said B.", None),
+        ("I apologize for having said B.", None),
+        ("Perdón por haber dicho B.", None),
+        # An option that is denied behind a correction, alone or with the right one behind it
+        ("The answer is B. Sorry, not B, C.", "C"),
+        ("The answer is B. No, wait, not B, C.", "C"),
+        ("The answer is B. Oh, my mistake, not B, C.", "C"),
+        ("The answer is B. Sorry, not B but C.", "C"),
+        ("It is B. Wait, not B. It is C.", "C"),
+        ("The answer is B. Wait, not A. It is C.", "C"),
+        ("It is B. Wait, not B.", None),
+        ("It is B. Not B.", None),
+        ("It is B. Wait, not B or C.", None),
+        ("B. Wait, not B.", None),
+        ("B\nWait, not B.", None),
+        ("B. kolpus is not only nice, but old.", "B"),
+        ("It is B. Wait, not A.", "B"),
+        ("It is B. Not only B, I know, but it is.", "B"),
+        ("It is B. Not just kolpus, since it is old.", "B"),
+        ("It is B. Not A.", "B"),
+        ("B. Wait, not A.", "B"),
+        # What is doubted may stand in quotes or brackets
+        ('It is not true that "the answer is B".', None),
+        ('It is false that ("the answer is B").', None),
+        ("I doubt that (the answer is B).", None),
+        ("I don't believe that **the answer is B**.", None),
+        ('It is true that "the answer is B".', "B"),
+        ("I do not doubt that (the answer is B).", "B"),
+        ("I don't doubt that the answer is B.", "B"),
     ],
 )
 def test_which_statement_wins(text, label):
     assert read_label(text, LABELS) == label
+
+
+def test_an_option_may_begin_with_a_denial():
+    labels = {"A": "entailment", "B": "not entailment"}
+    assert read_label("It is entailment. Wait, not entailment.", labels) == "B"
+    assert read_label("Not entailment, since it is older.", labels) == "B"
 
 
 def test_what_stands_between_two_makes_the_second_a_correction():
