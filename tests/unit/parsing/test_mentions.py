@@ -211,6 +211,17 @@ def test_the_same_text_of_another_label_contradicts_nothing():
     assert items_at("A. C", labels=twice) == ""
 
 
+def test_a_label_with_another_options_long_text():
+    long = {"A": " ".join(["red"] * 40), "B": " ".join(["blue"] * 40)}
+    assert items_at(f"B. {long['A']}", labels=long) == ""
+    assert items_at(f"B. {long['B']}", labels=long) == "B"
+
+
+def test_a_label_is_no_part_of_a_word_that_goes_on_as_its_text_does():
+    assert label_at("BXenon", labels={"A": "Neon", "B": "Xenon"}) is None
+    assert label_at("B-Xenon", labels={"A": "Neon", "B": "Xenon"}) == ("B", 0, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "may_end"),
     [

@@ -152,6 +152,7 @@ def test_positions_count_the_words_before_a_match_without_marks():
         ("Paris", ("<stop>",), "Paris"),
         ("\n\nParis\nQ: next", ("\n",), "\n\nParis"),  # white space counts only behind text
         ("  ", ("\n", " "), "  "),
+        ("\n\nQ: next", ("\n\nQ:",), ""),  # one that holds more is found in front, too
         ("Paris", (), "Paris"),
     ],
 )
