@@ -62,6 +62,12 @@ def test_texts_that_a_part_is_nothing_but():
     assert make_options({"A": "15"}).find_texts("(-15)") == []
 
 
+def test_a_long_text_and_none():
+    long = " ".join(["red"] * 40)
+    assert make_options({"A": long}).find_texts(f"({long})") == [long]
+    assert make_options({"A": ""}).find_texts("red") == []
+
+
 def test_what_was_taken_off_may_make_another_text():
     assert sorted(make_options({"A": "5", "B": "5)"}).find_texts("(5)")) == ["5", "5)"]
     assert sorted(make_options({"A": "5", "B": "(5"}).find_texts("(5)")) == ["(5", "5"]
