@@ -77,5 +77,3 @@ def test_stock_runs_and_their_report_are_the_same(tmp_path):
         # Tables are HELM's numbers in another order, with intervals and without empty columns: test_leaderboard.py.
         if not (path.startswith("s/groups") or path in ("s/schema.json", "s/runs.json")):
             assert json.dumps(ours[path]) == json.dumps(report), path
-    tables = [table for path in helms if path.startswith("s/groups/") for table in helms[path]]
-    assert tables
