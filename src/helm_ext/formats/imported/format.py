@@ -71,9 +71,11 @@ class ImportedFormat(Format):
 
     def load(self, **arguments: Any) -> EvalSet:
         """Read a file. Raises DatasetError."""
+        from helm_ext.evalset import garbage
         from helm_ext.formats.request_states.loading import load_from
 
-        opened, scoring = self._open(arguments)
+        with garbage.paused():
+            opened, scoring = self._open(arguments)
         evalset = load_from(lambda problems: _read(opened, problems, scoring), opened.path, **scoring)
         if not opened.may_be_live:
             _require_answers(opened, evalset.counts)
