@@ -1,7 +1,7 @@
 """Makes tests/data/lm_eval: logs that lm-evaluation-harness writes of invented questions and a scripted model.
 
-    python -m venv /tmp/lm && /tmp/lm/bin/pip install lm-eval==0.4.13
-    /tmp/lm/bin/python tools/make_lm_eval_logs.py tests/data/lm_eval
+    python -m venv lm-eval-venv && lm-eval-venv/bin/pip install lm-eval==0.4.13
+    lm-eval-venv/bin/python tools/make_lm_eval_logs.py tests/data/lm_eval
 
 The harness runs in a process of its own; what it leaves is kept as it is, but for the time in the names of the files,
 and what describes the machine.
