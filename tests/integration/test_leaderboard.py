@@ -147,3 +147,14 @@ def test_runs_of_helms_own_have_intervals_too(tmp_path):
         ("exact_match@ci_low", expected.low),
         ("exact_match@ci_high", expected.high),
     ]
+
+
+def test_the_mean_of_two_recordings_has_no_interval(tmp_path):
+    """HELM averages two runs of one model; the mean of two lower ends is the lower end of nothing."""
+    for wrong in (10, 20):
+        write(tmp_path / f"wrong{wrong}.json", wrong, "sums")
+        command(tmp_path, "helm-ext", "score", f"wrong{wrong}.json", "--model", "one")
+    (page,) = [tables for name, tables in summarize(tmp_path, "0").items() if name.startswith("sums-")]
+    (row,) = rows_of(page[0])
+    assert row["Norm. EM"] == 0.625  # 0.75 and 0.5
+    assert "Norm. EM from" not in row

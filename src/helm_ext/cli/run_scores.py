@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from helm_ext.scoring.stat_names import DIFFERS, ENDS
+
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
-
-ENDS = ("@ci_low", "@ci_high")
-"""As in `helm_ext.scoring.uncertainty`, which is not imported for a name."""
 
 __all__ = ["FileFacts", "find_source", "list_warnings", "make_table", "name_stats", "read_stats", "to_json"]
 
@@ -152,8 +151,6 @@ def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) 
 
 
 def _source_stats(score: Mapping[str, Any]) -> tuple[str, str]:
-    from helm_ext.scoring.source_scores import DIFFERS
-
     return score["stat"], f"{score['stat']}{DIFFERS}"
 
 

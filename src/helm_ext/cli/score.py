@@ -140,6 +140,8 @@ class _Scoring:
 
     def score_all(self, files: Sequence[Path]) -> Iterator[tuple[RunSpec, FileFacts, Path]]:
         """Yield each run as it is finished. Raises HelmExtError where there is one run to be made and it cannot be."""
+        from helm_ext.formats import planned
+
         found = [one for file in files for one in (files_in(file) if self.kind is None else [file])]
         for file in found:
             try:
@@ -154,6 +156,7 @@ class _Scoring:
                     with Console(stderr=True).status("scoring"), helm_output_to_stderr():
                         made = self._score_task(format_, file, {**self.arguments, **task})
                 except HelmExtError as error:
+                    planned.forget()  # else the next dataset would be the second to wait, and a large one not kept
                     which = [] if str(file) in str(error) else [str(file)]
                     said = ": ".join([*which, *filter(None, [", ".join(task.values())]), str(error)])
                     self._refuse(said, error, alone=len(found) == len(tasks) == 1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import EvalSet
 
-__all__ = ["keep", "take", "withdraw"]
+__all__ = ["forget", "keep", "take", "withdraw"]
 
 MAX_WAITING = 50_000
 """Rows that may wait, the first dataset's aside."""
@@ -56,3 +56,8 @@ def take(arguments: Mapping[str, Any]) -> EvalSet | None:
         found = _waiting.pop(first)
         if first == key:
             return found
+
+
+def forget() -> None:
+    """Drop all that was kept: the runs it was planned for will not be started."""
+    _waiting.clear()

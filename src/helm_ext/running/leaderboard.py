@@ -29,7 +29,8 @@ from helm.benchmark.scenarios.scenario import ScenarioSpec
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.fast.json_arrays import read_array
-from helm_ext.scoring.uncertainty import ENDS, describe_interval, to_interval_stats
+from helm_ext.scoring.stat_names import ENDS
+from helm_ext.scoring.uncertainty import describe_interval, to_interval_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat

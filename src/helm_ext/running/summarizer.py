@@ -16,8 +16,8 @@ from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.metrics.metric import MetricMetadata
-from helm.benchmark.presentation.schema import MetricGroup
-from helm.benchmark.presentation.summarize import Run, Summarizer, Table
+from helm.benchmark.presentation.schema import MetricGroup, MetricNameMatcher
+from helm.benchmark.presentation.summarize import Cell, Run, Summarizer, Table
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
 from helm.common.hierarchical_logger import hwarn
@@ -32,6 +32,7 @@ from helm_ext.running.leaderboard import (
     join_recordings,
     tidy_table,
 )
+from helm_ext.scoring.stat_names import ENDS
 
 __all__ = ["DISPLAY_ROWS_ENV", "StreamingSummarizer"]
 
@@ -119,6 +120,12 @@ class StreamingSummarizer(Summarizer):
         """Add the table of intervals behind that of the main metric."""
         first, *others = super().auto_generate_metric_groups()
         return [first, interval_group(group.main_metric for group in self.get_scenario_metadata()), *others]
+
+    def create_cell(self, runs: list[Run], matcher: MetricNameMatcher, *arguments: Any, **options: Any) -> Cell:
+        """Make a cell as HELM does, but of several runs none for the ends of intervals: their mean is the end of none."""
+        if matcher.name.endswith(ENDS) and len(runs) > 1:
+            return Cell(None, description=f"not known: the mean of {len(runs)} runs")
+        return super().create_cell(runs, matcher, *arguments, **options)
 
     def create_group_table(self, *arguments: Any, **options: Any) -> Table:
         """Make a table as HELM does, without columns that say nothing, of a dataset of ours under its own title."""

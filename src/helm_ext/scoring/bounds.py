@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.registry import our_stats
 
 __all__ = ["find_bounds"]
 
@@ -20,13 +20,12 @@ _TO_TWO = frozenset({"brier_score"})
 
 
 def find_bounds(stat: str) -> tuple[float, float]:
-    """Return the least and the greatest value of a stat of HELM's or ours; of any other nothing is known."""
+    """Return the least and the greatest value of a stat of HELM's or ours; of any other, minus and plus infinity."""
     name = stat.partition("@")[0]  # `exact_match@5`: the best of five; `exact_match@subject=law`
-    known = {each.name: each for kind in ("list", "string") for score in get_scores(kind).values()
-             for each in (*score.stats, *score.over_all)}  # fmt: skip
-    if name not in known:
+    known = our_stats().get(name)
+    if known is None:
         return -math.inf, math.inf
-    if name in _FROM_ZERO or not known[name].can_be_main:  # such a stat counts what others are made of
+    if name in _FROM_ZERO or not known.can_be_main:  # such a stat counts what others are made of
         return 0.0, math.inf
     if name in _TO_TWO:
         return 0.0, 2.0

@@ -16,10 +16,10 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
 from helm_ext.errors import did_you_mean, show
-from helm_ext.scoring.score import Score
+from helm_ext.scoring.score import Score, StatInfo
 from helm_ext.scoring.scores import chat, helm, likelihoods, lists, refusal, short_answers, ultraeval
 
-__all__ = ["ENTRY_POINTS", "LIST_SCORES", "find_unnamable", "get_scores", "main_stat"]
+__all__ = ["ENTRY_POINTS", "LIST_SCORES", "find_unnamable", "get_scores", "main_stat", "our_stats"]
 
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""
@@ -73,6 +73,16 @@ def find_unnamable(
     longer = [one for one in known if len(name) > 1 and one.startswith(f"{name.lower()}_")]
     hint = did_you_mean(name, known) or (f"did you mean {longer[0]!r}?" if longer else examples)
     return f"unknown metric {show(name)}", hint
+
+
+@lru_cache(maxsize=1)
+def our_stats() -> Mapping[str, StatInfo]:
+    """Return the stats of HELM's scores and ours, those that must not be named included; not those of other packages.
+
+    Of these alone is known what they mean.
+    """
+    ours = (score for module in _OURS for score in module.SCORES)
+    return MappingProxyType({stat.name: stat for score in ours for stat in (*score.over_all, *score.stats)})
 
 
 @lru_cache(maxsize=1)

@@ -18,11 +18,9 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import quick, row_extra
+from helm_ext.scoring.stat_names import DIFFERS
 
-__all__ = ["DIFFERS", "compare", "describe_source_scores", "find_left_out"]
-
-DIFFERS = "_differs"
-"""Ends the name of the stat that says on which part of the rows a source's score and our main metric differ."""
+__all__ = ["compare", "describe_source_scores", "find_left_out"]
 
 _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""

@@ -19,12 +19,10 @@ from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.stat_names import ENDS
 from helm_ext.scoring.statistics import mean_interval
 
-__all__ = ["ENDS", "describe_interval", "measure_uncertainty", "to_interval_stats"]
-
-ENDS = ("@ci_low", "@ci_high")
-"""End the names of the stats that hold the lower and the upper end of a metric's interval."""
+__all__ = ["describe_interval", "measure_uncertainty", "to_interval_stats"]
 
 
 @dataclass(slots=True)

@@ -30,6 +30,19 @@ def test_ends_stay_within_the_bounds():
     assert low == pytest.approx(0.7 - 12.7062 * 0.2, abs=1e-3)
 
 
+def test_nothing_is_known_of_another_packages_score(monkeypatch):
+    """A grade from 0 to 10: an interval that ends at 1 would not hold its own mean."""
+    from helm_ext.scoring import registry
+    from helm_ext.scoring.score import Score
+
+    grade = Score("grade", lambda gold, prediction: 7.0)
+    tables = registry._tables()
+    monkeypatch.setattr(registry, "_tables", lambda: tuple({**table, "grade": grade} for table in tables))
+    assert "grade" in registry.get_scores()
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("grade"), {"a": 6.0, "b": 8.0, "c": 7.5}, {}))
+    assert low < 7 < high
+
+
 def test_one_row_has_no_interval():
     assert not list(to_interval_stats(MetricName("f1_score"), {"a": 0.5}, {}))
 
