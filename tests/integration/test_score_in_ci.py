@@ -133,13 +133,10 @@ def test_what_helm_cannot_load_stops_one_file_only(folder):
     assert done.stderr.count("cannot be run") == 2
 
 
-def test_a_run_that_fails_takes_no_room_from_the_next(folder, monkeypatch):
+def test_a_run_that_is_refused_takes_no_room_from_the_next(folder, monkeypatch):
     """Of the datasets that wait for their runs, only the first may be large."""
     monkeypatch.setattr("helm_ext.formats.planned.MAX_WAITING", 5)
-    not_run = json.loads((folder / "outputs" / "one.json").read_text())
-    not_run["request_states"][3]["request"] = {}
-    (folder / "outputs" / "half.json").write_text(json.dumps(not_run))
-    done = score("outputs", "--model", "m", "--json")
+    done = score("outputs/one.json", "outputs/one.json", "outputs/two.json", "--model", "m", "--json")
     assert done.exit_code == 1
-    assert "half.json: 1 of 10 rows cannot be scored" in done.stderr
+    assert "two runs would have one name" in done.stderr
     assert len(done.stdout.splitlines()) == 2

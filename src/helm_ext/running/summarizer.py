@@ -122,7 +122,7 @@ class StreamingSummarizer(Summarizer):
         return [first, interval_group(group.main_metric for group in self.get_scenario_metadata()), *others]
 
     def create_cell(self, runs: list[Run], matcher: MetricNameMatcher, *arguments: Any, **options: Any) -> Cell:
-        """Make a cell as HELM does, but of several runs none for the ends of intervals: their mean is the end of none."""
+        """Make a cell as HELM does, but of several runs none for the ends of intervals: their mean is no end."""
         if matcher.name.endswith(ENDS) and len(runs) > 1:
             return Cell(None, description=f"not known: the mean of {len(runs)} runs")
         return super().create_cell(runs, matcher, *arguments, **options)
