@@ -62,8 +62,8 @@ def _to_view(dataset: DatasetFacts) -> dict[str, Any]:
         "runs": [_to_run(dataset, run) for run in dataset.runs],
         "slices": _to_slices(dataset),
         "matrix": _to_matrix(dataset),
-        "attribute_pairs": [pair for pair in dataset.pairs if pair.slice],
-        "shown": len({key for run in dataset.runs for key in run.sample}),
+        "slice_pairs": sum(bool(pair.slice) for pair in dataset.pairs),
+        "told_apart": [pair for pair in dataset.pairs if pair.slice and pair.verdict != "undecided"],
     }
 
 
