@@ -102,8 +102,8 @@ def _measure(path: Path, main_metric: str) -> Iterable[Stat]:
                 mean, trials = split.get(row["instance_id"], (0.0, 0))
                 split[row["instance_id"]] = (mean + (stat["mean"] - mean) / (trials + 1), trials + 1)
     for name, rows in values.items():
-        means = {row_id: mean for row_id, (mean, _) in rows.items()}
-        yield from to_interval_stats(MetricName(main_metric, split=name), means, {})
+        means = [mean for mean, _ in rows.values()]
+        yield from to_interval_stats(MetricName(main_metric, split=name), means, None)
 
 
 def join_recordings(by_scenario: Mapping[ScenarioSpec, Mapping[AdapterSpec, list[Run]]]) -> Runs:

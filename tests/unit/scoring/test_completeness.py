@@ -11,7 +11,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext.adaptation.recorded import register_deployments
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.completeness import count_left_out, find_unmeasured, take_scored
+from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured, take_scored
 from helm_ext.scoring.references import collapse_reference, count_reference_tokens, lacks_tokenizer
 
 PROBABILITIES = {
@@ -54,7 +54,10 @@ def test_rows_are_counted_once_by_reason_and_split():
     two_states = instance("a", left_out="failed")
     rows = [two_states, two_states, instance("b", left_out="not_run"), instance("c", left_out="failed"), instance("d")]
     rows += [instance("a", split="valid"), instance("e", split="valid", left_out="failed", sub_split="x")]
-    stats = count_left_out(ScenarioState(RECORDED, [state(row) for row in rows]))
+    total = LeftOutTotal()
+    for batch in (rows[:3], rows[3:]):
+        total.add(count_left_out(batch))
+    stats = total.to_stats()
     assert {(s.name.name, s.name.split, s.name.sub_split): s.sum for s in stats} == {
         ("num_left_out", "test", None): 3,
         ("num_failed", "test", None): 2,
