@@ -79,6 +79,7 @@ TESTS = {
     "parsing/reader": PARSING,
     "parsing/runon": PARSING,
     "parsing/segments": PARSING,
+    "parsing/sentences": PARSING,
     "parsing/spelling": PARSING,
     "parsing/statements": PARSING,
     "scoring/annotators": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],

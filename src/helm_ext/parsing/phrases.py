@@ -20,6 +20,7 @@ __all__ = [
     "DENIAL",
     "EARLIER",
     "ELSEWHERE",
+    "ENDED",
     "FILLER",
     "FINAL",
     "HYPOTHESIS",
@@ -78,6 +79,9 @@ CLAUSE_START = re.compile(
 
 SENTENCE_END = re.compile(r"[.!?](?=[\s\"')*_]|$)|[;\n。！？；]")
 """What ends a sentence; the point in "3.5" does not."""
+
+ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
+"""After an option: nothing more of its sentence."""
 
 # What stands before an introduction and takes its meaning away.
 _THINK = (

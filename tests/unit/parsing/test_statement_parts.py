@@ -1,4 +1,4 @@
-"""The parts that reading a statement is made of, one at a time (`helm_ext.parsing.statements`)."""
+"""The parts that reading a statement is made of, one at a time (`helm_ext.parsing.statements`, `sentences`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
+from helm_ext.parsing.sentences import _read_sentence_end, read_sentence
 from helm_ext.parsing.spelling import get_label_set, simplify
 from helm_ext.parsing.statements import (
     Rank,
@@ -16,10 +17,8 @@ from helm_ext.parsing.statements import (
     _rank,
     _read_apposed,
     _read_letters,
-    _read_sentence_end,
     _sentence_before,
     find_statements,
-    read_sentence,
 )
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}

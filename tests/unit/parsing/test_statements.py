@@ -8,6 +8,7 @@ from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.reader import _weigh
+from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.spelling import get_label_set, simplify
 from helm_ext.parsing.statements import (
     Rank,
@@ -16,7 +17,6 @@ from helm_ext.parsing.statements import (
     _is_void,
     find_statements,
     raise_corrections,
-    read_sentence,
 )
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}

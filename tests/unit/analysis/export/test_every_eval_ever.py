@@ -1,7 +1,7 @@
 """Records of Every Eval Ever: what the schema demands, restated, and what a line says of a row.
 
 The validator of upstream checks the same files where EEE_REPO names a checkout of
-https://github.com/evaleval/every_eval_ever, run by EEE_PYTHON (default: this Python; it wants 3.12).
+https://github.com/evaleval/every_eval_ever, run by EEE_PYTHON (`optional_sources`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from every_eval_ever_records import FRUIT, result, sample
 from every_eval_ever_records import write as write_record
 from finished_runs import run_sums, score
+from optional_sources import EEE_PYTHON, EEE_REPO, needs_eee
 from request_states_files import answered, choice, split_rows, state, write
 
 from helm_ext.analysis import read_run
@@ -336,14 +336,13 @@ def test_an_export_scored_and_exported_again_says_the_same(records, tmp_path, na
     assert to_keys(of_source) == to_keys(before)
 
 
-@pytest.mark.skipif("EEE_REPO" not in os.environ, reason="EEE_REPO names no checkout of evaleval/every_eval_ever")
+@needs_eee
 def test_upstreams_validator_has_no_errors_and_no_warnings(records):
     target = records["text"][2].parents[4]
     files = [str(path.relative_to(target)) for path in sorted((target / "data").rglob("*.json*"))]
-    python = os.environ.get("EEE_PYTHON") or shutil.which("python3.12") or sys.executable
     done = subprocess.run(
-        [python, "-m", "every_eval_ever", "validate", *files, "--format", "json"],
-        cwd=target, env={**os.environ, "PYTHONPATH": os.environ["EEE_REPO"]}, capture_output=True, text=True,
+        [EEE_PYTHON, "-m", "every_eval_ever", "validate", *files, "--format", "json"],
+        cwd=target, env={**os.environ, "PYTHONPATH": str(EEE_REPO)}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     reports = json.loads(done.stdout)
