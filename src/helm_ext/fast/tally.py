@@ -2,8 +2,8 @@
 
 HELM adds the values of a stat one by one, in the order of the rows. Floats that are added in another order, or in
 partial sums, come out otherwise in their last digits. So a batch says what its values are, in order (`Column`), and
-`Totals` adds them one after the other: numpy's `cumsum` does just that. Whole numbers add up exactly in any order, and a
-stat whose values were whole up to now is a whole number in `stats.json`, as HELM writes it.
+`Totals` adds them one after the other: numpy's `cumsum` does just that. Whole numbers add up exactly in any order, and
+a stat whose values were whole up to now is a whole number in `stats.json`, as HELM writes it.
 
     Stats of the rows of a batch ──Tally──▶ columns: small, can be sent to another process ──Totals──▶ Stats of the run
 
