@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
 from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownSummary, BreakdownTotal, without_sub_splits
 from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, take_scored
-from helm_ext.scoring.source_scores import SourceSummary, SourceTotal, find_left_out
+from helm_ext.scoring.source_scores import SourceMeasure, SourceSummary, SourceTotal, find_left_out
 from helm_ext.scoring.uncertainty import IntervalSummary, IntervalTotal, measure_uncertainty
 
 if TYPE_CHECKING:
@@ -22,9 +23,22 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.scoring.metrics import EvalSetMetric
+__all__ = ["BatchMeasure", "BatchTotal", "Pieces"]
 
-__all__ = ["BatchMeasure", "BatchTotal"]
+
+@dataclass(frozen=True)
+class Pieces:
+    """What the metric of one run consists of."""
+
+    helms: tuple[FoldingMetric, FoldingMetric]
+    """HELM's metrics of texts and of options, on what we read and compare."""
+    main_metric: str
+    has_attributes: bool
+    """Whether the main metric is reported for values of attributes too."""
+    source: SourceMeasure | None
+    """What compares our scores with those of the tool that wrote the file, where one did."""
+    summarize: Callable[[Sequence[Stat]], list[Stat]]
+    """Returns the stats of scores that are of all rows together."""
 
 
 class _Summary(NamedTuple):
@@ -41,14 +55,11 @@ class _Summary(NamedTuple):
 class BatchMeasure:
     """Scores the request states of a batch. Rows that are left out are counted, and are no part of a score."""
 
-    def __init__(
-        self, metric: EvalSetMetric, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
-    ) -> None:
-        self.metric = metric
+    def __init__(self, pieces: Pieces, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts) -> None:
+        self.pieces = pieces
         self.count = InstanceCountMetric().begin(adapter_spec, service, facts)
-        self.parts = [_LatePart(part, adapter_spec, service, facts) for part in metric.make_parts(adapter_spec, facts)]
-        self.source = metric.make_source_measure()
-        self.breakdown = BreakdownMeasure(metric.scoring.main_metric)
+        self.parts = [_LatePart(part, adapter_spec, service, facts) for part in pieces.helms]
+        self.breakdown = BreakdownMeasure(pieces.main_metric)
 
     def __call__(self, state: ScenarioState) -> Measured:
         instances = state.instances
@@ -60,14 +71,14 @@ class BatchMeasure:
             for part, is_needed in zip(self.parts, (not all(asked), any(asked)), strict=True)
         ]
         segments = [segment for one in measured for segment in one.segments]
-        if self.source is not None:
+        if self.pieces.source is not None:
             segments.append(find_left_out(plain.instances))
-        main, rows = self.metric.scoring.main_metric, in_order(segments, instances)
+        main, rows = self.pieces.main_metric, in_order(segments, instances)
         summary = _Summary(
             self.count(scored).summary,
             tuple(one.summary for one in measured),
-            self.source.measure(rows) if self.source is not None else None,
-            self.breakdown.measure(rows, instances) if self.metric.attributes else {},
+            self.pieces.source.measure(rows) if self.pieces.source is not None else None,
+            self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
             measure_uncertainty(main, rows, instances),
             count_left_out(plain.instances),
         )
@@ -95,10 +106,10 @@ class _LatePart:
 class BatchTotal:
     """Adds up what batches say."""
 
-    def __init__(self, metric: EvalSetMetric, adapter_spec: AdapterSpec, facts: RunFacts) -> None:
-        self.metric = metric
+    def __init__(self, pieces: Pieces, adapter_spec: AdapterSpec, facts: RunFacts) -> None:
+        self.pieces = pieces
         self.counts = InstanceCountMetric().make_total(adapter_spec, facts)
-        self.parts = [part.make_total(adapter_spec, facts) for part in metric.make_parts(adapter_spec, facts)]
+        self.parts = [part.make_total(adapter_spec, facts) for part in pieces.helms]
         self.source, self.breakdown, self.interval = SourceTotal(), BreakdownTotal(), IntervalTotal()
         self.left_out = LeftOutTotal()
         self.used = [False for _ in self.parts]
@@ -120,12 +131,12 @@ class BatchTotal:
         """Return the stats of the run."""
         parts = [part for part, used in zip(self.parts, self.used, strict=True) if used]
         stats = [stat for total in (self.counts, *parts) for stat in total.to_stats()]
-        source = self.metric.make_source_measure()
-        if source is not None:
-            stats = [stat for stat in stats if stat.name.name not in source.partners] + self.source.to_stats()
+        if self.pieces.source is not None:
+            partners = self.pieces.source.partners
+            stats = [stat for stat in stats if stat.name.name not in partners] + self.source.to_stats()
         return [
             *stats,
-            *self.metric.summarize(stats),
+            *self.pieces.summarize(stats),
             *self.breakdown.to_stats(),
             *self.interval.to_stats(),
             *self.left_out.to_stats(),

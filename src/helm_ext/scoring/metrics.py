@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -26,7 +27,7 @@ from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts, find_per
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
 from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options, take_answers
-from helm_ext.scoring.batches import BatchMeasure, BatchTotal
+from helm_ext.scoring.batches import BatchMeasure, BatchTotal, Pieces
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.completeness import REPORT_METADATA, find_unmeasured, take_scored
 from helm_ext.scoring.reducers import FIRST, find_reducer
@@ -84,17 +85,24 @@ class EvalSetMetric(FoldingMetric):
         self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
     ) -> Callable[[ScenarioState], Measured]:
         """Return what scores the request states of a batch, but those of rows that are left out, which are counted."""
-        return BatchMeasure(self, adapter_spec, service, facts)
+        return BatchMeasure(self._take_apart(adapter_spec, facts), adapter_spec, service, facts)
 
     def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> BatchTotal:
         """Return what adds up the batches."""
-        return BatchTotal(self, adapter_spec, facts)
+        return BatchTotal(self._take_apart(adapter_spec, facts), adapter_spec, facts)
 
-    def make_parts(self, adapter_spec: AdapterSpec, facts: RunFacts) -> tuple[FoldingMetric, FoldingMetric]:
-        """Return HELM's metrics of texts and of options, on what we read and compare."""
-        return (
-            FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
-            FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
+    def _take_apart(self, adapter_spec: AdapterSpec, facts: RunFacts) -> Pieces:
+        same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
+        main = self.scoring.main_metric
+        return Pieces(
+            helms=(
+                FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
+                FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
+            ),
+            main_metric=main,
+            has_attributes=bool(self.attributes),
+            source=SourceMeasure(self.source, main, same=same) if self.source else None,
+            summarize=partial(summarize, self.list_scores),
         )
 
     def get_metadata(self) -> list[MetricMetadata]:
@@ -122,20 +130,9 @@ class EvalSetMetric(FoldingMetric):
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
 
-    def summarize(self, stats: Sequence[Stat]) -> list[Stat]:
-        """Return the stats of scores that are of all rows together."""
-        return summarize(self.list_scores, stats)
-
     def find_scores(self) -> Mapping[str, Score]:
         """Return the scores that may be named. A format's own metric may have more; this touches no file."""
         return get_scores(self.scoring.output_format)
-
-    def make_source_measure(self) -> SourceMeasure | None:
-        """Return what compares our scores with those of the tool that wrote the file, where one did."""
-        if not self.source:
-            return None
-        same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
-        return SourceMeasure(self.source, self.scoring.main_metric, same=same)
 
     def get_postprocess(self) -> Callable[[str], str] | None:
         """Return what a completion goes through before it is read; None for nothing. A format's own metric has some."""
