@@ -31,7 +31,8 @@ from helm.benchmark.metrics.metric import (
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
-from helm_ext.evalset import garbage, quick
+from helm_ext.evalset import garbage
+from helm_ext.evalset.quick_stats import PerInstanceStats as QuickStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -280,7 +281,7 @@ class OnePassMetric(MetricInterface):
                 states = self.select(scenario_state, index, instance)
                 row = trial.add(compute_row(states, context) if states else [], context)
                 if row:
-                    per_instance.append(quick.PerInstanceStats(str(instance.id), instance.perturbation, index, row))
+                    per_instance.append(QuickStats(str(instance.id), instance.perturbation, index, row))
             trial.finish()
             for stat in self._sum_up(trial):
                 merge_stat(global_stats, stat.take_mean())

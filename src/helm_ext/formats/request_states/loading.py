@@ -10,15 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from pydantic import TypeAdapter
 from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage, row_extra
 from helm_ext.files import canonical_json
+from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
-from helm_ext.formats.request_states.header_models import FileModel
+from helm_ext.formats.request_states.header_models import CLOSED, FileModel
+from helm_ext.formats.request_states.models import OPEN
 from helm_ext.formats.request_states.plan import (
     Plan,
     assign_splits,
@@ -112,12 +113,7 @@ def check_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a file, made from the models that read it."""
-    schema = TypeAdapter(FileModel).json_schema(by_alias=True)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "adapter_spec + request_states",
-    }
+    return to_json_schema(FileModel, OPEN, CLOSED, title="adapter_spec + request_states")
 
 
 def _to_options(arguments: Arguments) -> Options:
