@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 
@@ -27,16 +28,10 @@ _SHOWN = 300
 
 
 def compare(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
-    ],
+    runs: RunFolders,
     baseline: Annotated[str | None, typer.Option(help="Compare the other models with this one alone.")] = None,
-    metric: Annotated[str | None, typer.Option(help="A stat of the rows. Default: each run's main metric.")] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Rows with one value of this key are not independent: a passage, a conversation."),
-    ] = None,
+    metric: MetricOption = None,
+    cluster: ClusterOption = None,
     rows: Annotated[int, typer.Option(min=0, help="Show so many rows that flipped, of each pair of models.")] = 5,
     allow_different: Annotated[
         bool, typer.Option("--allow-different", help="Leave out rows that ask the models different questions.")

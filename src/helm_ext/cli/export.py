@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from helm_ext.cli.run_options import RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.formats.every_eval_ever.schema import ENUMS
@@ -94,10 +95,7 @@ def _choice(path: str, description: str) -> typer.models.OptionInfo:
 
 
 def export(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
-    ],
+    runs: RunFolders,
     to: Annotated[
         str, typer.Option(parser=_one_of(*_TARGETS), metavar=f"[{'|'.join(_TARGETS)}]", help="What to write.")
     ],

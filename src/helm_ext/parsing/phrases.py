@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from helm_ext.parsing.spelling import MARKER
+
 __all__ = [
     "APPOSITION",
     "CLAUSE_START",
@@ -25,7 +27,6 @@ __all__ = [
     "FINAL",
     "HYPOTHESIS",
     "LEAD",
-    "MARKER",
     "MODAL",
     "NEGATION",
     "OBJECTION",
@@ -43,9 +44,6 @@ __all__ = [
     "any_of",
     "find_apologies",
 ]
-
-MARKER = "\ue000"
-"""Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
 
 _FLAGS = re.IGNORECASE
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION, is_unspaced
+from helm_ext.parsing.spelling import CLOSERS, MARKER, OPENERS, PUNCTUATION, is_unspaced
 
 __all__ = ["Rank", "Statement", "find_statements", "raise_corrections"]
 
@@ -125,7 +125,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         return
     if not _introduces(kind, introduction[0], before, mentions.text, start):
         return
-    if mentions.text[place - 1] == phrases.MARKER and mentions.text[place : place + 1] == "{":
+    if mentions.text[place - 1] == MARKER and mentions.text[place : place + 1] == "{":
         place += 1  # the brace of \\boxed{}
     # "Likely" and "No" may be options.
     read = mentions.read_items(_skip_filler(mentions.text, place)) or mentions.read_items(place)

@@ -23,9 +23,9 @@ from helm_ext.scoring.references import lacks_tokenizer
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["REPORT_METADATA", "LeftOutTotal", "count_left_out", "find_unmeasured", "take_scored"]
+__all__ = ["LOGPROB_STATS", "REPORT_METADATA", "LeftOutTotal", "count_left_out", "find_unmeasured", "take_scored"]
 
-_LOGPROB_STATS = frozenset(
+LOGPROB_STATS = frozenset(
     {"max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte"}
 )
 _TOKEN_STATS = frozenset({"num_prompt_tokens"})
@@ -49,7 +49,7 @@ def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -
         names |= _TOKEN_STATS
     generated = [state.result for state in states if state.reference_index is None]
     if not all(_has_logprobs(result.completions) for result in generated if result is not None):
-        names |= _LOGPROB_STATS
+        names |= LOGPROB_STATS
     return frozenset(names)
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+from array import array
 from collections.abc import Sequence
-
-import numpy as np
 
 __all__ = ["MAIN_STATS", "REPLACEMENT", "RULES", "argmin", "common_prefix", "mc2", "ppl", "ppl_norm"]
 
@@ -72,6 +71,8 @@ def mc2(negative_logprobs: Sequence[float], worth: Sequence[float]) -> float:
 
     Computed with log-sum-exp: the probabilities themselves are far below the smallest float. NaN is no probability.
     """
+    import numpy as np  # the names of the rules are read where nothing is computed
+
     scores = np.array([-math.inf if math.isnan(value) else -value for value in negative_logprobs])
     correct = np.array([value > 0 for value in worth])
     highest = scores.max(initial=-math.inf)
@@ -89,7 +90,8 @@ def argmin(values: Sequence[float]) -> int | None:
     """
     if all(math.isnan(value) for value in values):
         return None
-    array = np.array([math.inf if math.isnan(value) else value for value in values], dtype=np.float64)
-    lowest = np.flatnonzero(array == array.min())
-    digest = int(hashlib.sha256(array.tobytes()).hexdigest(), 16)
-    return int(lowest[digest % len(lowest)])
+    numbers = array("d", [math.inf if math.isnan(value) else value for value in values])
+    least = min(numbers)
+    lowest = [index for index, value in enumerate(numbers) if value == least]
+    digest = int(hashlib.sha256(numbers.tobytes()).hexdigest(), 16)
+    return lowest[digest % len(lowest)]
