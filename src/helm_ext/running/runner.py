@@ -87,9 +87,11 @@ class StreamingRunner(Runner):
 
     executor: Executor
 
+    executor_class: type[LiveExecutor] = LiveExecutor
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.executor = LiveExecutor.in_place_of(self.executor)
+        self.executor = self.executor_class.in_place_of(self.executor)
 
     def run_one(self, run_spec: RunSpec) -> None:
         """Restate `Runner.run_one`."""
