@@ -52,7 +52,7 @@ class Plugin:
         if not path.exists():
             return cls(name)
         path = path.absolute()
-        files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if _is_code(one))
+        files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if _is_code(one, path))
         size = sum(one.stat().st_size for one in files)
         if size > MAX_PLUGIN_BYTES:
             raise HelmExtError(
@@ -74,8 +74,9 @@ class Plugin:
         return str(folder / path.name)
 
 
-def _is_code(path: Path) -> bool:
-    return path.is_file() and path.suffix != ".pyc" and not any(part.startswith(".") for part in path.parts[-3:])
+def _is_code(path: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return path.is_file() and path.suffix != ".pyc" and not hidden
 
 
 def _holds(path: Path, content: bytes) -> bool:

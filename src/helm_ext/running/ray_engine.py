@@ -36,8 +36,8 @@ Result = TypeVar("Result")
 FAILED_STARTS = 3
 """So many actors in a row may be lost before they are ready, times the number of actors."""
 
-LOCAL_STARTS = 5
-"""So often Ray is started anew in this process, where it is ours."""
+RAY_STARTS = 5
+"""So often Ray is started, or the cluster joined, by one engine."""
 
 INLINE_BYTES = 50_000
 """Ray sends arguments below 100 kB with the call; larger ones go through the object store."""
@@ -121,7 +121,7 @@ class RayEngine:
         self._packed = b""
         self._owns_ray = False
         self._room = 0
-        self._local_starts = 0
+        self._ray_starts = 0
         self._failed_starts = 0
 
     def map(
@@ -287,11 +287,11 @@ class RayEngine:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         address = self.settings.address
         options: dict[str, Any] = {"address": address, "logging_level": "warning"}
+        if self._ray_starts == RAY_STARTS:
+            raise HelmExtError(f"Ray died {RAY_STARTS} times on this machine\n  hint: its logs are in /tmp/ray")
+        self._ray_starts += 1
+        self._ray.shutdown()
         if address == "local":
-            if self._local_starts == LOCAL_STARTS:
-                raise HelmExtError(f"Ray died {LOCAL_STARTS} times on this machine\n  hint: its logs are in /tmp/ray")
-            self._local_starts += 1
-            self._ray.shutdown()
             cpus = max(os.cpu_count() or 1, math.ceil(self.settings.actors * self.settings.cpus))
             options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": STORE_BYTES}
         try:
@@ -387,5 +387,5 @@ def _to_raised(error: Exception) -> _Raised:
 def _say(error: Exception) -> str:
     """Return what Ray says of a lost actor: the cause, without names and advice."""
     text = " ".join(str(error).split())
-    found = re.search(r"Worker exit detail: (.*?)(?: Some common causes|$)", text) or re.search(r"The actor .*", text)
-    return (found[found.re.groups] if found else text)[:SHOWN_CAUSE]
+    found = re.search(r"Worker exit detail: (.*?)(?: Some common causes| Memory on the node|$)", text)
+    return (found[1] if found else text)[:SHOWN_CAUSE]
