@@ -180,8 +180,8 @@ class RayEngine:
                         slot.lost = _say(error)
                         continue
                     job = slot.jobs.pop(ref)
-                    jobs.finish(job)
                     if raised is None:
+                        jobs.finish(job)
                         yield Done(job.key, job.task, result)
                     else:
                         failure = failure or raised.to_error()
