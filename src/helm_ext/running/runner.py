@@ -31,6 +31,7 @@ from helm.benchmark import runner as helm_runner
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.data_preprocessor import DataPreprocessor
+from helm.benchmark.executor import Executor
 from helm.benchmark.metrics.dry_run_metrics import DryRunMetric
 from helm.benchmark.metrics.metric import MetricInterface, create_metric
 from helm.benchmark.metrics.metric_service import MetricService
@@ -55,6 +56,8 @@ from helm_ext.evalset.unread import read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import write_array
 from helm_ext.files.staged import staged
+from helm_ext.running.executor import LiveExecutor
+from helm_ext.running.failed_rows import skips_failed
 from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
 
 if TYPE_CHECKING:
@@ -82,6 +85,14 @@ class CountingMetricService(MetricService):
 
 class StreamingRunner(Runner):
     """HELM's Runner: same arguments, same files, less time and memory. See the module's docstring."""
+
+    executor: Executor
+
+    executor_class: type[LiveExecutor] = LiveExecutor
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.executor = self.executor_class.in_place_of(self.executor)
 
     def run_one(self, run_spec: RunSpec) -> None:
         """Restate `Runner.run_one`."""
@@ -152,6 +163,8 @@ class StreamingRunner(Runner):
     def _execute(self, run_spec: RunSpec, states: list[RequestState]) -> list[RequestState]:
         """Execute, annotate."""
         if self.dry_run or not recorded.hand_back(states):
+            if isinstance(self.executor, LiveExecutor):
+                self.executor.skips_failed = skips_failed(run_spec)
             states = self.executor.execute(self._make_state(run_spec, states)).request_states
         # HELM's annotators ask models; ours compute.
         ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
@@ -168,7 +181,8 @@ class StreamingRunner(Runner):
         if annotators:
             with garbage.paused():
                 for state in states:
-                    vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
+                    made = {one.name: one.annotate(state) for one in annotators}
+                    vars(state)["annotations"] = {**state.annotations, **made} if state.annotations else made
 
     def _fold(
         self, run_spec: RunSpec, scenario: Scenario, states: list[RequestState], token_counts: TokenCounts
