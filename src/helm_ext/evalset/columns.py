@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,10 @@ class RowColumns:
 
     def __len__(self) -> int:
         return len(self.split)
+
+    def is_of(self, splits: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which instances are of one of these splits."""
+        return np.isin(self.split, [code for code, split in enumerate(self.splits) if split in splits])
 
     def find_splits(self) -> set[str]:
         """Return the splits that occur."""

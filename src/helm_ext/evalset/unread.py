@@ -32,6 +32,10 @@ _set = object.__setattr__
 class RowReader(Protocol):
     """Reads rows of a dataset, as tasks say which."""
 
+    @property
+    def finds_rows(self) -> bool:
+        """Whether it reads a few rows, in any order, without going through the file from its beginning."""
+
     def read(self, task: Any) -> Iterator[Instance]:
         """Yield the instances of a task. May raise DatasetError."""
 

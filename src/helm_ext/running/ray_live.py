@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from helm.benchmark.executor import Executor
     from helm.common.request import Request, RequestResult
 
-    from helm_ext.running.executor import _Asking
+    from helm_ext.running.executor import Asking
 
 __all__ = ["RayExecutor"]
 
@@ -125,7 +125,7 @@ class RayExecutor(LiveExecutor):
     def _check(self, states: Sequence[RequestState], live: dict[str, list[int]]) -> None:
         """Do nothing: a client would be made here. Those of the actors look at their batches."""
 
-    def _ask_deployment(self, deployment: str, places: list[int], asking: _Asking) -> None:
+    def _ask_deployment(self, deployment: str, places: list[int], asking: Asking) -> None:
         requests = {place: asking.states[place].request for place in places}
         kept = KeptAnswers(self.folder) if self.folder is not None else None
         digests: dict[int, str] = {}

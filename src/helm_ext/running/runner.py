@@ -50,15 +50,18 @@ from helm.common.general import ensure_directory_exists
 from helm.common.hierarchical_logger import hlog, htrack_block
 
 from helm_ext.adaptation import recorded
+from helm_ext.clients.asking import annotate_with_notes
 from helm_ext.evalset import garbage
 from helm_ext.evalset.folding import FoldingMetric
-from helm_ext.evalset.unread import read_unread
+from helm_ext.evalset.unread import UnreadRows, read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import write_array
 from helm_ext.files.staged import staged
+from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
 from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
+from helm_ext.running.recorded_rows import RecordedWork, can_wait, choose_places, find_facts, iter_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,6 +70,8 @@ if TYPE_CHECKING:
     from helm.benchmark.annotation.annotator import AnnotatorSpec
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.window_services.window_service import WindowService
+
+    from helm_ext.evalset import EvalSet
 
 __all__ = ["StreamingRunner"]
 
@@ -107,12 +112,14 @@ class StreamingRunner(Runner):
             if self.cache_instances_only:
                 self._get_instances(run_spec, scenario)
                 return
-            # No name for all of them: those that are not chosen are freed.
-            instances = self._select_instances(run_spec, self._get_instances(run_spec, scenario))
-            token_counts: TokenCounts = {}
-            states = self._execute(run_spec, self._adapt(run_spec, instances, token_counts))
-            del instances
-            self._fold(run_spec, scenario, states, token_counts)
+            evalset = self._open_evalset(scenario)
+            if evalset is None or not self._fold_unread(run_spec, scenario, evalset):
+                # No name for all instances: those that are not chosen are freed.
+                instances = self._select_instances(run_spec, self._get_instances(run_spec, scenario, evalset))
+                token_counts: TokenCounts = {}
+                states = self._execute(run_spec, self._adapt(run_spec, instances, token_counts))
+                del instances, evalset
+                self._fold(run_spec, scenario, states, token_counts)
         cache_stats.print_status()
 
     def make_request_states(self, run_spec: RunSpec) -> list[RequestState]:
@@ -120,7 +127,17 @@ class StreamingRunner(Runner):
         instances = self._get_instances(run_spec, create_scenario(run_spec.scenario_spec))
         return self._adapt(run_spec, self._select_instances(run_spec, instances), {})
 
-    def _get_instances(self, run_spec: RunSpec, scenario: Scenario) -> list[Instance]:
+    def _open_evalset(self, scenario: Scenario) -> EvalSet | None:
+        """Return the dataset of a scenario of ours; None where HELM's own way to the instances is asked for."""
+        if not isinstance(scenario, EvalSetScenario) or self.skip_instances or self.cache_instances:
+            return None
+        with htrack_block("scenario.get_instances"):
+            return scenario.open(get_scenario_cache_path(self.output_path, scenario.name))
+
+    def _get_instances(self, run_spec: RunSpec, scenario: Scenario, evalset: EvalSet | None = None) -> list[Instance]:
+        if evalset is not None:
+            assert isinstance(scenario, EvalSetScenario)
+            return scenario.to_instances(evalset)
         args = ",".join(f"{key}={value}" for key, value in sorted(run_spec.scenario_spec.args.items()))
         folder = Path(self.instances_path) / (f"{scenario.name}:{args}" if args else scenario.name)
         path = folder / "input_instances.json"
@@ -181,8 +198,7 @@ class StreamingRunner(Runner):
         if annotators:
             with garbage.paused():
                 for state in states:
-                    made = {one.name: one.annotate(state) for one in annotators}
-                    vars(state)["annotations"] = {**state.annotations, **made} if state.annotations else made
+                    vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
 
     def _fold(
         self, run_spec: RunSpec, scenario: Scenario, states: list[RequestState], token_counts: TokenCounts
@@ -203,10 +219,33 @@ class StreamingRunner(Runner):
                 measured = work.measure(batch)
                 totals.add(measured.summaries)
                 if files is not None:
+                    annotate_with_notes(batch)
                     files.rows.write(batch, measured.segments)
             stats = totals.to_stats()
             if files is not None:
                 files.finish(stats)
+
+    def _fold_unread(self, run_spec: RunSpec, scenario: EvalSetScenario, evalset: EvalSet) -> bool:
+        """Score the recordings of a dataset that is not in memory, and write the run. False: it must be in memory."""
+        rows = evalset.instances
+        if self.dry_run or not isinstance(rows, UnreadRows):
+            return False
+        if not can_wait(rows, run_spec, leaves_out=scenario.leaves_out):
+            return False
+        places = choose_places(rows, run_spec.adapter_spec)
+        work = RecordedWork(run_spec, find_facts(rows, places), rows.reader)
+        worker, metrics = work.begin(), work.make_metrics()
+        totals = RunTotals(run_spec, metrics, [work.facts] * len(metrics))
+        with garbage.paused(), self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metrics)} metrics"):
+            for instances in iter_batches(rows, places):
+                states, batch = worker.score(instances)
+                totals.add(batch.summaries)
+                if files is not None:
+                    files.rows.write(states, batch.segments)
+            stats = totals.to_stats()
+            if files is not None:
+                files.finish(stats)
+        return True
 
     def _make_metrics(self, run_spec: RunSpec) -> list[FoldingMetric]:
         """Return the run's metrics, those that want all rows at once wrapped."""

@@ -117,6 +117,8 @@ def _read_later(records: UnreadRecords, to_instances: Callable[[Iterable[Record]
 class _RecordReader:
     """Reads records by their places."""
 
+    finds_rows = False
+
     def __init__(self, records: UnreadRecords, to_instances: Callable[[Iterable[Record]], Iterator[Instance]]) -> None:
         self._records = records
         self._to_instances = to_instances

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class Maker:
     def make(self, rows: Iterable[Row], task: RowsTask) -> Iterator[Instance]:
         """Yield the instances of a task; `rows` are those of its ordinals."""
         renamed, splits, builder = self.renamed, self.splits, self.builder
-        parts = (task.places.tolist(), task.ordinals.tolist(), task.split.tolist(), task.only.tolist())
+        parts = map(_iterate, (task.places, task.ordinals, task.split, task.only))
         for row, place, ordinal, split, only in zip(rows, *parts, strict=True):
             given = row.instance.get("id")
             name = renamed.get(ordinal) if renamed else None
@@ -102,7 +102,7 @@ class Maker:
                 name = f"id{row.place.index}" if given is None or given == "" else str(given)
             row.helm_id = name
             row.split = splits[split]
-            row.only = _ONLY[only] if only else None  # type: ignore[assignment]
+            row.only = _ONLY[only] if only else None
             if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
                 row = copy.copy(row)  # noqa: PLW2901
                 row.helm_id = f"{name}-demo"
@@ -135,6 +135,7 @@ class LineReader:
     identity: Identity
     context: Context
     maker: Maker
+    finds_rows: ClassVar[bool] = True
 
     def read(self, task: RowsTask) -> Iterator[Instance]:
         """Yield the instances of a task. Raises DatasetChangedError if the file is another one by now."""
@@ -166,20 +167,21 @@ class Rereader:
     path: str
     context: Context
     maker: Maker | None = None
+    finds_rows: ClassVar[bool] = False
 
     def read(self, task: RowsTask) -> Iterator[Instance]:
         """Yield the instances of a task; places are in ascending order."""
         assert self.maker is not None
-        return self.maker.make(self.read_rows(task.ordinals.tolist()), task)
+        return self.maker.make(self.read_rows(_iterate(task.ordinals)), task)
 
-    def read_rows(self, ordinals: Sequence[int]) -> Iterator[Row]:
+    def read_rows(self, ordinals: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of these ordinals, which are in ascending order; one that is named twice comes twice."""
-        if not len(ordinals):
+        wanted = iter(ordinals)
+        next_one = next(wanted, None)
+        if next_one is None:
             return
         problems = Problems(self.path)
         rows = RowReader(self.context, problems)
-        wanted = iter(ordinals)
-        next_one: int | None = next(wanted)
         for ordinal, state in enumerate(self.open(problems).states()):
             if ordinal == next_one:
                 row = _require(rows.read(state), self.path)
@@ -222,6 +224,12 @@ def make_task(chosen: Chosen, spans: Spans | None, places: NDArray[Any]) -> Rows
     columns = chosen.columns
     found = None if spans is None else spans.pick(ordinals)
     return RowsTask(places, ordinals, columns.split[places], columns.only[places], found)
+
+
+def _iterate(values: NDArray[Any], size: int = 4096) -> Iterator[int]:
+    """Yield the numbers of an array as Python's, some of them made at a time."""
+    for start in range(0, len(values), size):
+        yield from values[start : start + size].tolist()
 
 
 def _require(row: Row | None, path: str) -> Row:

@@ -1,0 +1,137 @@
+"""Recorded runs of datasets that are not in memory: rows are read, scored, written and forgotten, some at a time.
+
+    places ──choose_places──▶ those that are evaluated ──RecordedWork, in any process──▶ rows of HELM's files, summaries
+
+What HELM and the adapter decide about a list of instances is decided about columns of numbers here, equally:
+tests/integration/test_fold.py compares the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from helm.benchmark.metrics.metric import create_metric
+from helm.benchmark.metrics.metric_service import MetricService
+from helm.benchmark.scenarios.scenario import EVAL_SPLITS
+from helm.common.object_spec import create_object
+
+from helm_ext.adaptation import recorded
+from helm_ext.adaptation.row_order import sample_places
+from helm_ext.adaptation.wrap import RecordedStates, check_selection
+from helm_ext.evalset.columns import LIVE, RECORDED
+from helm_ext.evalset.folding import FoldingMetric, RunFacts
+from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
+    from helm.benchmark.scenarios.scenario import Instance
+    from numpy.typing import NDArray
+
+    from helm_ext.evalset.unread import RowReader, UnreadRows
+
+__all__ = ["RecordedWork", "can_wait", "choose_places", "iter_batches"]
+
+
+def can_wait(rows: UnreadRows, run_spec: RunSpec, *, leaves_out: bool) -> bool:
+    """Whether a run can read its rows when it scores them.
+
+    Not so where rows are wanted all at once: perturbations, metrics and annotators of others; and where there is an
+    error to report, which is about instances.
+    """
+    recordings = rows.columns.recordings
+    if recordings is None or not recorded.is_recorded(run_spec.adapter_spec.model_deployment):
+        return False
+    if rows.columns.has_perturbations or run_spec.data_augmenter_spec.perturbation_specs:
+        return False
+    if not all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ()):
+        return False
+    if not all(isinstance(create_metric(spec), FoldingMetric) for spec in run_spec.metric_specs):
+        return False
+    usable = recordings.status == 0
+    return bool(usable.all() or (leaves_out and usable.any()))
+
+
+def choose_places(rows: UnreadRows, adapter_spec: AdapterSpec) -> NDArray[np.intp]:
+    """Return the places of the rows that a recorded run evaluates, in the order of its files.
+
+    Raises RunEntryError where there are none.
+    """
+    columns, splits = rows.columns, adapter_spec.eval_splits or EVAL_SPLITS
+    sampled = sample_places(columns, splits, adapter_spec.max_eval_instances)
+    is_train = columns.is_of(["train"])[sampled]
+    chosen = sampled[columns.is_of(splits)[sampled] & (columns.only[sampled] != LIVE)]
+    check_selection(adapter_spec, "recorded", rows=len(sampled), offered=int((~is_train).sum()), evaluated=len(chosen))
+    return np.sort(chosen) if (columns.only == RECORDED).any() else chosen
+
+
+def find_facts(rows: UnreadRows, places: NDArray[np.intp]) -> RunFacts:
+    """Return what batches must know of all rows."""
+    assert rows.columns.recordings is not None
+    return RunFacts(unmeasured=rows.columns.recordings.find_unmeasured(places))
+
+
+def iter_batches(rows: UnreadRows, places: NDArray[np.intp], size: int = BATCH_ROWS) -> Iterator[list[Instance]]:
+    """Yield the instances of these places, some at a time.
+
+    Where a reader goes through its file from the beginning, it does so once; rows in another order are all read first.
+    """
+    if rows.reader.finds_rows:
+        for start in range(0, len(places), size):
+            yield list(rows.read(places[start : start + size]))
+        return
+    in_order = bool((np.diff(places) > 0).all())
+    reading = rows.read(places) if in_order else iter(rows.take(places.tolist()))
+    batch: list[Instance] = []
+    for instance in reading:
+        batch.append(instance)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True)
+class RecordedWork:
+    """How the rows of a recorded run are scored: what every process must know. Can be pickled."""
+
+    run_spec: RunSpec
+    facts: RunFacts
+    reader: RowReader
+    """What reads rows, where they are read by who scores them."""
+
+    def begin(self) -> RecordedWorker:
+        """Return what scores rows, in this process."""
+        return RecordedWorker(self)
+
+    def make_metrics(self) -> list[FoldingMetric]:
+        """Return the run's metrics."""
+        made = [create_metric(spec) for spec in self.run_spec.metric_specs]
+        return [metric for metric in made if isinstance(metric, FoldingMetric)]
+
+
+class RecordedWorker:
+    """Scores rows."""
+
+    def __init__(self, work: RecordedWork) -> None:
+        run_spec = work.run_spec
+        metrics = work.make_metrics()
+        # Nothing is asked of it: recorded deployments have no tokenizer.
+        service = MetricService(None)
+        self._work = BatchWork(run_spec, metrics, service, [work.facts] * len(metrics))
+        self._states = RecordedStates(run_spec.adapter_spec)
+        self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]
+
+    def score(self, instances: list[Instance]) -> tuple[list[RequestState], Batch]:
+        """Return the request states of rows, and what the metrics say of them."""
+        states = self._states.rebuild(instances)
+        recorded.hand_back(states)
+        if self._annotators:
+            for state in states:
+                vars(state)["annotations"] = {one.name: one.annotate(state) for one in self._annotators}
+        return states, self._work.measure(states)
