@@ -84,6 +84,7 @@ TESTS = {
     "parsing/statements": PARSING,
     "scoring/annotators": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
     "scoring/answers": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
+    "scoring/batches": ["unit/scoring/test_metrics.py", "unit/scoring/test_source_scores.py"],
     "scoring/breakdown": ["unit/scoring/test_breakdown.py", "unit/scoring/test_metrics.py"],
     "scoring/code_execution": ["unit/scoring/test_code_execution.py"],
     "scoring/completeness": ["unit/scoring/test_completeness.py"],

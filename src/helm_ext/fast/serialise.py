@@ -175,7 +175,7 @@ class ArrayWriter:
     """
 
     def __init__(self, file: IO[bytes], depth: int = 0, *, is_part: bool = False) -> None:
-        self._file = file
+        self.file = file
         self._depth = depth
         self._before = b"" if is_part else b"[\n"
         self._after, self._nothing = (b"", b"") if is_part else (b"\n" + b"  " * depth + b"]", b"[]")
@@ -193,23 +193,23 @@ class ArrayWriter:
         if self._pending:
             self._flush()
         self.begin_element()
-        self._file.write(data)
+        self.file.write(data)
 
     def begin_element(self) -> None:
         """Write what stands before an element; the caller writes the element."""
-        self._file.write(self._before if self.is_empty else b",\n")
+        self.file.write(self._before if self.is_empty else b",\n")
         self.is_empty = False
 
     def _flush(self) -> None:
         self.begin_element()
-        self._file.write(_encode_elements(self._pending, self._depth))
+        self.file.write(_encode_elements(self._pending, self._depth))
         self._pending.clear()
 
     def close(self) -> None:
         """Write what is left, and the closing bracket."""
         if self._pending:
             self._flush()
-        self._file.write(self._nothing if self.is_empty else self._after)
+        self.file.write(self._nothing if self.is_empty else self._after)
 
 
 def write_array(file: IO[bytes], items: Iterable[Any], depth: int = 0) -> None:

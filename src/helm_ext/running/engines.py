@@ -27,8 +27,14 @@ LONE_TRIES = 3
 class Engine(Protocol):
     """Does tasks, somewhere."""
 
-    def map(self, make_worker: Callable[[], Callable[[Task], Result]], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield the results in the order of the tasks.
+    def map(
+        self,
+        make_worker: Callable[[], Callable[[Task], Result]],
+        tasks: Iterable[Task],
+        *,
+        split: Callable[[Task], Sequence[Task]] = lambda _: (),
+    ) -> Iterator[Result]:
+        """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
         `make_worker` can be pickled and is called once in each worker; what it returns does the tasks. Raises what a
         task raises, and BatchLostError.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
@@ -22,6 +23,7 @@ from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
 from helm_ext.fast.serialise import ArrayWriter, around_field, consume, dumps, write_array
 from helm_ext.fast.serialise_stats import StatRenderer
 from helm_ext.files.limits import COPY_BYTES
+from helm_ext.files.writing import append_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -196,6 +198,11 @@ class RunFiles:
             part.close()
         self._stack.__exit__(*exception)  # type: ignore[arg-type]
 
+    @property
+    def folder(self) -> Path:
+        """Where parts of the files may be written by other processes of this machine; removed at the end."""
+        return self._files.part("").parent
+
     def _open_segment(self, number: int) -> ArrayWriter:
         """Return where a segment is written: the first one to its place, further ones aside, until it is complete."""
         if number == 0:
@@ -203,6 +210,24 @@ class RunFiles:
         part = self._files.part(f"per_instance_stats.{number}")
         self._parts.append(part.open("w+b", buffering=COPY_BYTES))
         return ArrayWriter(self._parts[-1], is_part=True)
+
+    def join(self, parts: Sequence[Path | bytes]) -> None:
+        """Write what another process has made of the next rows: request states, then Stats by segment.
+
+        Files are removed.
+        """
+        rows = self.rows
+        while len(rows.segments) < len(parts) - 1:
+            rows.segments.append(self._open_segment(len(rows.segments)))
+        for writer, part in zip((rows.states, *rows.segments), parts, strict=True):
+            if isinstance(part, bytes):
+                if part:
+                    writer.add_encoded(part)
+                continue
+            if part.stat().st_size:
+                writer.begin_element()
+                append_file(part, writer.file)
+            part.unlink()
 
     def finish(self, stats: Sequence[Stat]) -> None:
         """Write the stats and the ends of the files."""
@@ -212,9 +237,8 @@ class RunFiles:
             writer.close()
             if not writer.is_empty:
                 self._first.begin_element()
-                part.seek(0)
-                while data := part.read(COPY_BYTES):
-                    self._per_instance.write(data)
+                part.flush()
+                append_file(Path(part.name), self._per_instance)
         self._first.close()
         write_array(self._stats, remove_stats_nans(list(stats)))
 

@@ -8,9 +8,13 @@ tests/integration/test_fold.py compares the files.
 
 from __future__ import annotations
 
+import io
+import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from helm.benchmark.metrics.metric import create_metric
@@ -18,12 +22,17 @@ from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS
 from helm.common.object_spec import create_object
 
+from helm_ext import adaptation
 from helm_ext.adaptation import recorded
 from helm_ext.adaptation.row_order import sample_places
 from helm_ext.adaptation.wrap import RecordedStates, check_selection
+from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import LIVE, RECORDED
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
-from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork
+from helm_ext.fast.serialise import ArrayWriter
+from helm_ext.files.limits import COPY_BYTES
+from helm_ext.files.writing import PART
+from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, RowWriter
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -34,7 +43,19 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset.unread import RowReader, UnreadRows
 
-__all__ = ["RecordedWork", "can_wait", "choose_places", "iter_batches"]
+__all__ = [
+    "PartResult",
+    "RecordedWork",
+    "can_wait",
+    "choose_places",
+    "find_facts",
+    "iter_batches",
+    "iter_tasks",
+    "split_task",
+]
+
+TASK_ROWS = 10_000
+"""Rows of a task of another process: enough for what comes back to be little, few enough to be done again."""
 
 
 def can_wait(rows: UnreadRows, run_spec: RunSpec, *, leaves_out: bool) -> bool:
@@ -102,8 +123,10 @@ class RecordedWork:
 
     run_spec: RunSpec
     facts: RunFacts
-    reader: RowReader
+    reader: RowReader | None
     """What reads rows, where they are read by who scores them."""
+    folder: str | None = None
+    """Where parts of files are written; None where they are sent."""
 
     def begin(self) -> RecordedWorker:
         """Return what scores rows, in this process."""
@@ -115,14 +138,45 @@ class RecordedWork:
         return [metric for metric in made if isinstance(metric, FoldingMetric)]
 
 
+class RowsTask(NamedTuple):
+    """Rows to score in another process: what its reader reads, or the rows themselves."""
+
+    name: str
+    rows: Any
+    instances: list[Instance] | None = None
+
+    def __str__(self) -> str:
+        return f"rows {self.name}"
+
+    def pick(self, places: slice, part: int) -> RowsTask:
+        """Return some of the task's rows as a task."""
+        name = f"{self.name}.{part}"
+        if self.instances is not None:
+            return RowsTask(name, None, self.instances[places])
+        return RowsTask(name, self.rows.pick(places))
+
+
+class PartResult(NamedTuple):
+    """What became of a task."""
+
+    rows: int
+    summaries: list[list[Any]]
+    """Of each batch of it."""
+    parts: Sequence[Path | bytes]
+    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content."""
+
+
 class RecordedWorker:
     """Scores rows."""
 
     def __init__(self, work: RecordedWork) -> None:
+        adaptation.install()
         run_spec = work.run_spec
         metrics = work.make_metrics()
         # Nothing is asked of it: recorded deployments have no tokenizer.
         service = MetricService(None)
+        self._reader = work.reader
+        self._folder = work.folder
         self._work = BatchWork(run_spec, metrics, service, [work.facts] * len(metrics))
         self._states = RecordedStates(run_spec.adapter_spec)
         self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]
@@ -135,3 +189,55 @@ class RecordedWorker:
             for state in states:
                 vars(state)["annotations"] = {one.name: one.annotate(state) for one in self._annotators}
         return states, self._work.measure(states)
+
+    def __call__(self, task: RowsTask) -> PartResult:
+        """Do a task: score its rows, and write or return its parts of the run's files."""
+        if task.instances is not None:
+            reading = iter(task.instances)
+        else:
+            assert self._reader is not None
+            reading = self._reader.read(task.rows)
+        rows, summaries = 0, []
+        with garbage.paused(), ExitStack() as stack:
+            parts = [self._open_part(stack, task.name, 0)]
+
+            def open_segment(number: int) -> ArrayWriter:
+                parts.append(self._open_part(stack, task.name, number + 1))
+                return ArrayWriter(parts[-1], is_part=True)
+
+            writer = RowWriter(ArrayWriter(parts[0], depth=1, is_part=True), open_segment)
+            while instances := list(itertools.islice(reading, BATCH_ROWS)):
+                rows += len(instances)
+                states, batch = self.score(instances)
+                summaries.append(batch.summaries)
+                writer.write(states, batch.segments)
+            writer.close()
+            kept = [Path(part.name) if self._folder is not None else part.getvalue() for part in parts]
+        return PartResult(rows, summaries, kept)
+
+    def _open_part(self, stack: ExitStack, task: str, number: int) -> Any:
+        if self._folder is None:
+            return io.BytesIO()
+        path = Path(self._folder) / f"{task}.{number}{PART}"
+        return stack.enter_context(path.open("wb", buffering=COPY_BYTES))
+
+
+def iter_tasks(
+    rows: UnreadRows, places: NDArray[np.intp], size: int = TASK_ROWS, *, finds: bool = True
+) -> Iterator[RowsTask]:
+    """Yield the tasks of a run. `finds`: whether workers can read the file."""
+    if finds and rows.reader.finds_rows:
+        for number, start in enumerate(range(0, len(places), size)):
+            yield RowsTask(str(number), rows.make_task(places[start : start + size]))
+        return
+    for number, instances in enumerate(iter_batches(rows, places, size)):
+        yield RowsTask(str(number), None, instances)
+
+
+def split_task(task: RowsTask) -> list[RowsTask]:
+    """Return a task as several, down to a row each, so that one that ends its worker can be named."""
+    number = len(task.instances) if task.instances is not None else task.rows.number
+    if number < 2:
+        return [task]
+    size = max(1, number // 10)
+    return [task.pick(slice(start, start + size), part) for part, start in enumerate(range(0, number, size))]

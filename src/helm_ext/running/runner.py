@@ -58,10 +58,21 @@ from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import write_array
 from helm_ext.files.staged import staged
 from helm_ext.formats.scenario import EvalSetScenario
+from helm_ext.running.engines import Engine, read_number
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
 from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
-from helm_ext.running.recorded_rows import RecordedWork, can_wait, choose_places, find_facts, iter_batches
+from helm_ext.running.process_engine import ProcessEngine
+from helm_ext.running.progress import Progress
+from helm_ext.running.recorded_rows import (
+    RecordedWork,
+    can_wait,
+    choose_places,
+    find_facts,
+    iter_batches,
+    iter_tasks,
+    split_task,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,6 +85,9 @@ if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
 
 __all__ = ["StreamingRunner"]
+
+WORKERS_ENV = "HELM_EXT_WORKERS"
+"""Processes that score the rows of a recorded run; 1, the default: this one."""
 
 
 TokenCounts = dict[tuple[int, int], int]
@@ -92,6 +106,8 @@ class StreamingRunner(Runner):
     """HELM's Runner: same arguments, same files, less time and memory. See the module's docstring."""
 
     executor: Executor
+    shares_disk = True
+    """Whether workers of `make_engine` read and write the files that this process does."""
 
     executor_class: type[LiveExecutor] = LiveExecutor
 
@@ -233,19 +249,42 @@ class StreamingRunner(Runner):
         if not can_wait(rows, run_spec, leaves_out=scenario.leaves_out):
             return False
         places = choose_places(rows, run_spec.adapter_spec)
-        work = RecordedWork(run_spec, find_facts(rows, places), rows.reader)
-        worker, metrics = work.begin(), work.make_metrics()
-        totals = RunTotals(run_spec, metrics, [work.facts] * len(metrics))
-        with garbage.paused(), self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metrics)} metrics"):
-            for instances in iter_batches(rows, places):
-                states, batch = worker.score(instances)
-                totals.add(batch.summaries)
-                if files is not None:
-                    files.rows.write(states, batch.segments)
+        facts = find_facts(rows, places)
+        with (
+            garbage.paused(),
+            self._open_files(run_spec, scenario) as files,
+            Progress(len(places)) as progress,
+        ):
+            folder = str(files.folder) if files is not None and self.shares_disk else None
+            engine = self.make_engine()
+            reader = rows.reader if self.shares_disk and rows.reader.finds_rows else None
+            work = RecordedWork(run_spec, facts, reader, folder)
+            metrics = work.make_metrics()
+            totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
+            if engine is None:
+                worker = work.begin()
+                for instances in iter_batches(rows, places):
+                    states, batch = worker.score(instances)
+                    totals.add(batch.summaries)
+                    if files is not None:
+                        files.rows.write(states, batch.segments)
+                    progress.done(len(instances))
+            else:
+                for done in engine.map(work.begin, iter_tasks(rows, places, finds=self.shares_disk), split=split_task):
+                    for summaries in done.summaries:
+                        totals.add(summaries)
+                    if files is not None:
+                        files.join(done.parts)
+                    progress.done(done.rows)
             stats = totals.to_stats()
             if files is not None:
                 files.finish(stats)
         return True
+
+    def make_engine(self) -> Engine | None:
+        """Return where the rows of a recorded run are scored; None: in this process."""
+        workers = int(read_number(WORKERS_ENV, 1, least=1))
+        return ProcessEngine(workers) if workers > 1 else None
 
     def _make_metrics(self, run_spec: RunSpec) -> list[FoldingMetric]:
         """Return the run's metrics, those that want all rows at once wrapped."""

@@ -81,6 +81,15 @@ class RowsTask(NamedTuple):
     spans: NDArray[Any] | None
     """Of each row: where its line begins in the file, and how many bytes it has."""
 
+    @property
+    def number(self) -> int:
+        """How many they are."""
+        return len(self.places)
+
+    def pick(self, some: slice) -> RowsTask:
+        """Return some of the rows as a task."""
+        return RowsTask(*(None if column is None else column[some] for column in self))  # type: ignore[arg-type]
+
 
 @dataclass(kw_only=True)
 class Maker:
