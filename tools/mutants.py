@@ -89,7 +89,11 @@ TESTS = {
     "scoring/code_execution": ["unit/scoring/test_code_execution.py"],
     "scoring/completeness": ["unit/scoring/test_completeness.py"],
     "scoring/likelihood": ["unit/scoring/test_likelihood.py"],
-    "scoring/likelihood_rules": ["unit/scoring/test_likelihood.py"],
+    "scoring/likelihood_rules": [
+        "unit/scoring/test_likelihood.py",
+        "unit/scoring/test_completeness.py",
+        "unit/scoring/test_metrics.py",
+    ],
     "scoring/metrics": [
         "unit/scoring/test_metrics.py",
         "unit/scoring/test_answers.py",

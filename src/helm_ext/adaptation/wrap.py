@@ -408,6 +408,7 @@ def _refuse_incomplete(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> N
         found, needed = row_extra(incomplete[0])["recorded"]["requests"]
         raise RecordedError(
             f"{len(incomplete)} of {len(rows)} rows have completions that {adapter_spec.method} cannot be scored with: "
-            f"it needs one request per option, with log-probabilities; row {incomplete[0].id} has {found} of {needed}\n"
+            "it needs one request per option, with log-probabilities of tokens that end with it; "
+            f"row {incomplete[0].id} has {found} of {needed}\n"
             "  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint"
         )

@@ -11,7 +11,17 @@ import math
 from array import array
 from collections.abc import Sequence
 
-__all__ = ["MAIN_STATS", "REPLACEMENT", "RULES", "argmin", "common_prefix", "mc2", "ppl", "ppl_norm"]
+__all__ = [
+    "MAIN_STATS",
+    "REPLACEMENT",
+    "RULES",
+    "argmin",
+    "common_prefix",
+    "count_reference_tokens",
+    "mc2",
+    "ppl",
+    "ppl_norm",
+]
 
 MAIN_STATS = {"ppl": "ppl_accuracy", "ppl_norm": "ppl_norm_accuracy", "mc2": "mc2"}
 """Rule to the stat on the leaderboard."""
@@ -95,3 +105,20 @@ def argmin(values: Sequence[float]) -> int | None:
     lowest = [index for index, value in enumerate(numbers) if value == least]
     digest = int(hashlib.sha256(numbers.tobytes()).hexdigest(), 16)
     return lowest[digest % len(lowest)]
+
+
+def count_reference_tokens(tokens: Sequence[str], reference: str) -> int | None:
+    """Return how many of the last tokens spell `reference` (the space before it belongs to its first token).
+
+    None when the tokens do not end with it: the log-probability of this option is then unknown.
+    """
+    wanted = reference.strip()
+    tail = ""
+    for count, token in enumerate(reversed(tokens), start=1):
+        # SentencePiece writes its word boundary as U+2581.
+        tail = token.replace("▁", " ") + tail
+        if tail.strip() == wanted:
+            return count
+        if len(tail.strip()) > len(wanted):
+            break
+    return None

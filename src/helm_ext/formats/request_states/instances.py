@@ -128,7 +128,7 @@ class Builder:
         if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
             return {"status": "ok", "states": [state]}
         trials = self.spec.num_train_trials if row.is_helm else 1
-        return combine(row.found, self.spec.method, len(row.references), trials)
+        return combine(row.found, self.spec.method, row.options, trials)
 
     def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
         """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""

@@ -161,7 +161,7 @@ class _Content:
         if not row.is_helm and not method.startswith("multiple_choice_separate"):
             self.survey.see_status(row, row.found[0][0])
             return
-        found = combine(row.found, method, len(row.references), num_train_trials)
+        found = combine(row.found, method, row.options, num_train_trials)
         self.survey.see_status(row, found["status"])
         if "requests" in found:
             self.survey.has_incomplete = True

@@ -92,6 +92,11 @@ class Row:
     """`RowExtra.source_scores`."""
 
     @property
+    def options(self) -> list[str]:
+        """The texts of the references."""
+        return [one["output"]["text"] for one in self.references]
+
+    @property
     def golds(self) -> list[str]:
         """The texts of the correct references."""
         return [one["output"]["text"] for one in self.references if CORRECT in (one.get("tags") or ())]

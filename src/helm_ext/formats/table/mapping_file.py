@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,12 +11,12 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import Required, TypedDict
 
-from helm_ext.errors import DatasetSchemaError, Location, Problem, did_you_mean, format_path, show
+from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, did_you_mean, format_path, show
 from helm_ext.files import locate, parse_json, read_source
 from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.table.options import Options
 
-__all__ = ["MAPPING_KEYS", "is_mapping_file", "json_schema", "read_mapping"]
+__all__ = ["MAPPING_KEYS", "find_mapped", "is_mapping_file", "json_schema", "read_mapping"]
 
 _SUFFIX = ".table.json"
 
@@ -83,6 +85,14 @@ def json_schema() -> dict[str, Any]:
 def is_mapping_file(path: str) -> bool:
     """Whether a file is called as mapping files are."""
     return path.casefold().endswith(_SUFFIX)
+
+
+def find_mapped(files: Iterable[Path]) -> Iterator[Path]:
+    """Yield the tables that mapping files among these name. One that cannot be read is reported when it is used."""
+    for each in files:
+        if is_mapping_file(each.name):
+            with suppress(DatasetError):
+                yield Path(read_mapping(str(each))[0].path)
 
 
 def read_mapping(path: str) -> tuple[Options, str]:
