@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from helm.common.request import RequestResult
+from helm.common.request import Request, RequestResult
 
-if TYPE_CHECKING:
-    from helm.common.request import Request
-
-__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "notes_of"]
+__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "OptionRequest", "notes_of", "option_of"]
 
 NOTES_KEY = "helm_ext"
 """Where a result's notes stand in `RequestState.annotations`."""
@@ -60,3 +57,21 @@ class NotedResult(RequestResult):
 def notes_of(result: RequestResult) -> Mapping[str, Any]:
     """Return a result's notes; {} where it has none."""
     return getattr(result, "notes", {})
+
+
+class OptionRequest(Request):
+    """HELM's Request that knows which option of its row its prompt ends with. `option` is no dataclass field."""
+
+    option: str
+
+    @classmethod
+    def of(cls, request: Request, option: str) -> OptionRequest:
+        """Return the same request with its option."""
+        made = cls()
+        made.__dict__.update(request.__dict__, option=option)
+        return made
+
+
+def option_of(request: Request) -> str | None:
+    """Return the text of the option that a prompt ends with; None where nobody has said it."""
+    return getattr(request, "option", None)

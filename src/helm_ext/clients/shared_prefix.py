@@ -1,0 +1,155 @@
+"""Log-probabilities of sequences that begin alike: the beginning is computed once.
+
+    prefix   one forward pass, which leaves the keys and values of its tokens in a cache
+    tails    a second pass over what follows, on copies of that cache, padded at the end
+
+A token's log-probability is told by the tokens before it, so padding after the end of a sequence changes nothing, and
+no mask is needed. The vocabulary's logits, most of the work and of the memory of a small model, are computed only where
+values are asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
+
+from helm_ext.clients.prefix_groups import Tokens, cut_tails
+
+__all__ = ["PrefixModel"]
+
+SOFTMAX_ROWS = 16
+"""Positions whose log-softmax is computed at once: a copy of all logits would double the memory."""
+
+PROBE_PREFIX, PROBE_TAILS = 24, (5, 2)
+"""Tokens of the sequences by which a model is asked whether its cache can be shared."""
+
+PROBE_WINDOW = 256
+"""Sliding windows up to this many tokens are filled by them."""
+
+
+class PrefixModel:
+    """A causal language model of transformers that scores sequences. Nothing is sampled, nothing is kept."""
+
+    def __init__(self, model: Any, device: Any) -> None:
+        """Take a model and the device that its input goes to."""
+        self.model = model
+        self.device = device
+        parameters = inspect.signature(model.forward).parameters
+        self._slices = "logits_to_keep" in parameters
+        try:
+            self.obstacle = self._find_obstacle(parameters)
+        except Exception as error:  # noqa: BLE001 - what a model's code raises is an answer too
+            self.obstacle = f"it was asked with a cache, and failed: {error}"
+        """Why the cache of this model cannot be shared, "" if it can."""
+
+    def score(self, sequences: Sequence[Tokens], shared: int, first: int = 1) -> list[list[float]]:
+        """Return for each sequence the log-probability of each of its tokens.
+
+        `shared`: how many tokens all sequences begin with; without a cache that can be shared, all must be alike.
+        `first`: the first token whose value is asked for, those before it get 0.0. So does a sequence's first token,
+        as in HELM: nothing tells it.
+        """
+        first = max(1, min(first, shared))
+        tails = {tuple(sequence[shared:]) for sequence in sequences}
+        values = [0.0] * first
+        found: dict[tuple[int, ...], list[float]] = {(): []}
+        with torch.inference_mode():
+            self._score(list(sequences[0][:shared]), first, tails, values, found)
+        return [(values + found[tuple(sequence[shared:])])[: len(sequence)] for sequence in sequences]
+
+    def _score(
+        self,
+        prefix: list[int],
+        first: int,
+        tails: set[tuple[int, ...]],
+        values: list[float],
+        found: dict[tuple[int, ...], list[float]],
+    ) -> None:
+        """Append the values of the prefix's tokens to `values`, put those of the tails into `found`."""
+        batches = list(cut_tails(tails, len(prefix)))
+        begins = sorted(tail[0] for tail in tails if tail)
+        # The last token tells what follows it: it is left out where nothing does.
+        read = prefix if begins else prefix[:-1]
+        told = prefix[first:]
+        if len(told) + bool(begins) == 0:
+            return
+        output = self._forward([read], keep=len(told) + bool(begins), use_cache=bool(batches))
+        logits = output.logits[0]
+        values += _pick(logits, told)
+        if not begins:
+            return
+        ahead = dict(zip(begins, _pick_all(logits[-1], begins), strict=True))
+        found.update((tail, [ahead[tail[0]]]) for tail in tails if tail)
+        cache: Any = output.past_key_values if batches else None
+        del output, logits
+        for number, batch in enumerate(batches):
+            # A forward pass adds to the cache, so each but the last one gets a copy.
+            own = cache if number == len(batches) - 1 else copy.deepcopy(cache)
+            if len(batch) > 1:
+                own.batch_repeat_interleave(len(batch))
+            longest = len(batch[0]) - 1
+            padded = [list(tail[:-1]) + [tail[0]] * (longest - len(tail) + 1) for tail in batch]
+            logits = self._forward(padded, keep=longest, use_cache=True, past_key_values=own).logits
+            for row, tail in zip(logits, batch, strict=True):
+                found[tail] = [ahead[tail[0]], *_pick(row, tail[1:])]
+
+    def _forward(self, rows: list[list[int]], *, keep: int, **arguments: Any) -> Any:
+        """Run the model. The output's logits are those of the last `keep` positions."""
+        if self._slices:
+            arguments["logits_to_keep"] = keep
+        output = self.model(torch.tensor(rows, device=self.device), **arguments)
+        if not self._slices:
+            output.logits = output.logits[:, -keep:]
+        return output
+
+    def _find_obstacle(self, parameters: Any) -> str:
+        """Ask the model, once, by a few sequences: do they get the same values with a shared cache and without?"""
+        if not {"past_key_values", "use_cache"} <= set(parameters):
+            return "it takes no cache"
+        config = self.model.config.get_text_config()
+        window = getattr(config, "sliding_window", None) or 0
+        length = window + PROBE_PREFIX if 0 < window <= PROBE_WINDOW else PROBE_PREFIX
+        longest = getattr(config, "max_position_embeddings", None) or length + max(PROBE_TAILS)
+        length = max(1, min(length, longest - max(PROBE_TAILS)))
+        prefix = [number % config.vocab_size for number in range(length)]
+        tails = [[(7 * number + 3) % config.vocab_size for number in range(count)] for count in PROBE_TAILS]
+        with torch.inference_mode():
+            cache = getattr(self._forward([prefix], keep=1, use_cache=True), "past_key_values", None)
+        layers = cache.layers if isinstance(cache, Cache) else []
+        odd = {type(layer).__name__ for layer in layers if type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer)}
+        if odd or not layers:
+            return f"its cache holds {', '.join(sorted(odd)) or type(cache).__name__}"
+        sequences = [prefix + tail for tail in tails]
+        together = self.score(sequences, length)
+        alone = [self.score([sequence], len(sequence))[0] for sequence in sequences]
+        tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.1
+        differs = any(
+            not math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+            for row, other_row in zip(together, alone, strict=True)
+            for one, other in zip(row, other_row, strict=True)
+        )
+        return "its cache changes the values" if differs else ""
+
+
+def _pick(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
+    """Return the log-probability of each token by the logits of its own row, in the model's precision as HELM's."""
+    picked: list[float] = []
+    for start in range(0, len(tokens), SOFTMAX_ROWS):
+        part = tokens[start : start + SOFTMAX_ROWS]
+        rows = torch.log_softmax(logits[start : start + len(part)], dim=-1)
+        index = torch.tensor(part, device=rows.device)[:, None]
+        picked += rows.gather(1, index)[:, 0].tolist()
+    return picked
+
+
+def _pick_all(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
+    """Return the log-probabilities of tokens that may all come next."""
+    row = torch.log_softmax(logits, dim=-1)
+    picked: list[float] = row[torch.tensor(tokens, device=row.device)].tolist()
+    return picked
