@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import socket
+import struct
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,15 +24,34 @@ from typing import Any
 WORDS = ["Paris", "Rome", "A", " B", "The answer is C.", "42", "yes", "no idea, sorry", "甲"]
 
 
+@dataclass
+class Odd:
+    """An answer that is none of the usual ones."""
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0
+    """Before anything is sent."""
+    cut: int | None = None
+    """So many bytes of the body are sent, of those that were announced."""
+    reset: bool = False
+    """The connection is closed, and nothing is sent."""
+
+
 class Server:
     """The server's address, what it was asked, and what it answers to some requests instead of its own answer."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.instead: Callable[[str, dict[str, Any]], tuple[int, Any] | None] = lambda path, body: None
+        self.instead: Callable[[str, dict[str, Any]], tuple[int, Any] | Odd | None] = lambda path, body: None
         self.url = ""
+        self.keys: list[str | None] = []
+        self.models: list[str] | None = None
+        """What /v1/models lists; None: it is not there."""
+        self.stopping = threading.Event()
 
-    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any] | Odd:
         self.asked.append((path, body))
         found = self.instead(path, body)
         if found is not None:
@@ -98,33 +120,67 @@ def answer_completions(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def serve() -> Iterator[Server]:
-    """Serve on a free port of this machine."""
-    server = Server()
+def serve(server: Server | None = None, port: int = 0) -> Iterator[Server]:
+    """Serve on a free port of this machine, or go on with a server of before."""
+    server = server or Server()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, reply = server.answer(self.path, body)
-            data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-            self.send_response(status)
+            server.keys.append(self.headers.get("Authorization"))
+            found = server.answer(self.path, body)
+            self.say(found if isinstance(found, Odd) else Odd(*found))
+
+        def do_GET(self) -> None:
+            if self.path == "/v1/models" and server.models is not None:
+                self.say(Odd(200, {"object": "list", "data": [{"id": name} for name in server.models]}))
+            else:
+                self.say(Odd(404, {"error": {"message": "not found"}}))
+
+        def say(self, odd: Odd) -> None:
+            server.stopping.wait(odd.seconds)
+            if odd.reset:
+                self.close_connection = True
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
+                return
+            data = odd.body if isinstance(odd.body, bytes) else json.dumps(odd.body).encode()
+            self.send_response(odd.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
+            for name, value in odd.headers.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            self.wfile.write(data[: odd.cut])
+            if odd.cut is not None:
+                self.close_connection = True
+
+        def finish(self) -> None:
+            with suppress(OSError, ValueError):
+                super().finish()
 
         def log_message(self, *_: Any) -> None:
             pass
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Listener(ThreadingHTTPServer):
+        request_queue_size = 128
+        daemon_threads = True
+        block_on_close = False
+
+        def handle_error(self, *_: Any) -> None:
+            """A client that has gone is no fault of this server's."""
+
+    httpd = Listener(("127.0.0.1", port), Handler)
+    server.stopping.clear()
     server.url = f"http://127.0.0.1:{httpd.server_address[1]}"
     thread = threading.Thread(target=httpd.serve_forever, daemon=True)
     thread.start()
     try:
         yield server
     finally:
+        server.stopping.set()
         httpd.shutdown()
         httpd.server_close()
         thread.join()

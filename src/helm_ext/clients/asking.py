@@ -32,8 +32,11 @@ class ListClient(Protocol):
 class AsyncClient(Protocol):
     """A client that waits for many answers at once, on the event loop of `helm_ext.clients.event_loop`."""
 
-    async def make_request_async(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
-        """Return the result of a request, after the client's own attempts.
+    def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
+        """Return the answers that are in the cache, None where there is none. Called before the others are sent."""
+
+    async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
+        """Return the answer to a request that `find_kept` did not find, after the client's own attempts.
 
         `retrying` is called with 1 when the request begins to wait for another attempt, and with -1 when it no longer
         does. Raises DeploymentError where no other request can succeed either.

@@ -43,6 +43,10 @@ FEWEST_FAILURES = 10
 """So many rows at least fail one after another, and none between them is answered, before a run is given up."""
 
 
+_LOOKED_UP = 500
+"""Requests that are looked up in a cache together."""
+
+
 class LiveExecutor(Executor):
     """HELM's Executor, with its constructor and its results. See the module's docstring."""
 
@@ -121,6 +125,7 @@ class LiveExecutor(Executor):
     def _ask_deployment(self, deployment: str, places: list[int], asking: _Asking) -> None:
         client = self._get_client(deployment)
         if isinstance(client, AsyncClient):
+            places = _without_kept(client, places, asking)
             event_loop.run(_ask_async(client, places, asking, self.execution_spec.parallelism))
             return
         units: Iterable[list[int]] = [[place] for place in places]
@@ -163,6 +168,19 @@ class LiveExecutor(Executor):
         return [self.context.make_request(request) for request in requests]
 
 
+def _without_kept(client: AsyncClient, places: list[int], asking: _Asking) -> list[int]:
+    """Take the answers that are in the client's cache; return the places of the others."""
+    others = []
+    for start in range(0, len(places), _LOOKED_UP):
+        part = places[start : start + _LOOKED_UP]
+        for place, kept in zip(part, client.find_kept([asking.states[p].request for p in part]), strict=True):
+            if kept is None:
+                others.append(place)
+            else:
+                asking.take(place, kept)
+    return others
+
+
 async def _ask_async(client: AsyncClient, places: list[int], asking: _Asking, in_flight: int) -> None:
     """Ask for the answers in their order, so many at a time."""
     waiting = iter(places)
@@ -172,7 +190,7 @@ async def _ask_async(client: AsyncClient, places: list[int], asking: _Asking, in
             if asking.is_stopped:
                 return
             try:
-                result = await client.make_request_async(asking.states[place].request, asking.progress.retrying)
+                result = await client.send(asking.states[place].request, asking.progress.retrying)
             except DeploymentError as error:
                 asking.stop(error)
             except Exception as error:  # noqa: BLE001 - as for other clients
