@@ -118,33 +118,30 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
         if len(found) == len(keys) and {reply.get(TOGETHER) for reply in found} in ({company}, {None}):
             return [_to_result(reply, True) for reply in found]
         model = self._load(members[0].request)
-        if len(members) > 1 and model.obstacle:
-            return self._answer_each(members)
         try:
             made = self._compute(model, members, shared, first, company)
         except Exception as error:  # noqa: BLE001 - the model may raise anything, such as for a prompt that is too long
             if len(members) == 1:
                 return [_fail(f"HuggingFace error: {error}")]
             hwarn(f"{len(members)} requests cannot be computed together, so each on its own: {error}")
-            return self._answer_each(members)
+            return [self._answer_group([member], len(member.encoded.ids))[0] for member in members]
         self.replies.put_many(zip(keys, made, strict=True))
         return [_to_result(reply, False) for reply in made]
-
-    def _answer_each(self, members: Sequence[_Scored]) -> list[RequestResult]:
-        return [self._answer_group([member], len(member.encoded.ids))[0] for member in members]
 
     def _compute(
         self, model: PrefixModel, members: Sequence[_Scored], shared: int, first: int, company: str | None
     ) -> list[dict[str, Any]]:
         """Return replies as HELM's HuggingFaceServer makes them. Each has its part of the time that all took."""
         started = time.time()
-        values = model.score([member.encoded.ids for member in members], shared, first)
-        texts = self.prompt_tokens.decode([member.encoded.ids for member in members])
+        sequences = [member.encoded.ids for member in members]
+        values = model.score(sequences, shared, first)
+        texts = self.prompt_tokens.decode(sequences)
+        is_shared = len(members) > 1 and model.shares(sequences)
         notes = {
             "device": str(model.model.device),
             "dtype": str(model.model.dtype),
-            "computed_together": len(members),
-            "shared_tokens": shared if len(members) > 1 else 0,
+            "computed_together": len(members) if is_shared else 1,
+            "shared_tokens": shared if is_shared else 0,
             "prompt_logprobs": "all" if first == 1 else f"0.0 for the first {first} tokens, which all options share",
         }
         took = (time.time() - started) / len(members)

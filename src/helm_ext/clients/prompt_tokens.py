@@ -29,18 +29,17 @@ class PromptTokens:
     def encode(self, prompt: str, option: str | None = None) -> EncodedPrompt:
         """Return the tokens of a prompt. `option`: the text that ends it, of which the beginning is looked for."""
         with self.wrapped_tokenizer as tokenizer:
-            with_offsets = option is not None and tokenizer.is_fast
-            found = tokenizer(prompt, return_token_type_ids=False, return_offsets_mapping=with_offsets)
-            ids = list(found["input_ids"])
+            found = tokenizer(prompt, return_token_type_ids=False)
+            ids = found["input_ids"]
             start = -1 if option is None else prompt.rfind(option)
-            if not with_offsets or start < 0:
+            if start < 0 or not found.is_fast:
                 return EncodedPrompt(ids, 1)
             # HELM's metric of options reads so many tokens from the end, and all of them for 0.
-            read_by_helm = len(tokenizer.tokenize(f" {option}")) or len(ids)
+            read_by_helm = len(tokenizer(f" {option}", add_special_tokens=False)["input_ids"]) or len(ids)
         # A space before the option may be the option's, and a token may lie on both sides of the border.
-        beyond = (place for place, (_, end) in enumerate(found["offset_mapping"]) if end > max(0, start - 1))
-        first = min(next(beyond, len(ids)), len(ids) - read_by_helm)
-        return EncodedPrompt(ids, max(1, first))
+        places = (found.char_to_token(at) for at in range(max(0, start - 1), len(prompt)))
+        beyond = next((place for place in places if place is not None), len(ids))
+        return EncodedPrompt(ids, max(1, min(beyond, len(ids) - read_by_helm)))
 
     def decode(self, sequences: Sequence[list[int]]) -> list[tuple[str, list[str]]]:
         """Return the text of each sequence, and the text of each of its tokens."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import Cache
 
 from helm_ext.clients.prefix_groups import Tokens, cut_tails
 
@@ -37,35 +37,45 @@ class PrefixModel:
     """A causal language model of transformers that scores sequences. Nothing is sampled, nothing is kept."""
 
     def __init__(self, model: Any, device: Any) -> None:
-        """Take a model and the device that its input goes to."""
+        """Take a model and the device that its input goes to, and ask it whether its cache can be shared."""
         self.model = model
         self.device = device
-        parameters = inspect.signature(model.forward).parameters
-        self._slices = "logits_to_keep" in parameters
+        self._slices = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._longest = _find_longest(model.config.get_text_config())
+        self.obstacle = ""
+        """Why the cache of this model is not shared, "" if it is."""
         try:
-            self.obstacle = self._find_obstacle(parameters)
+            self.obstacle = self._find_obstacle()
         except Exception as error:  # noqa: BLE001 - what a model's code raises is an answer too
-            self.obstacle = f"it was asked with a cache, and failed: {error}"
-        """Why the cache of this model cannot be shared, "" if it can."""
+            self.obstacle = f"asked with a cache, it failed: {error}"
+
+    def shares(self, sequences: Sequence[Tokens]) -> bool:
+        """Whether `score` computes the beginning of these sequences once."""
+        return not self.obstacle and max(map(len, sequences)) <= self._longest
 
     def score(self, sequences: Sequence[Tokens], shared: int, first: int = 1) -> list[list[float]]:
         """Return for each sequence the log-probability of each of its tokens.
 
-        `shared`: how many tokens all sequences begin with; without a cache that can be shared, all must be alike.
-        `first`: the first token whose value is asked for, those before it get 0.0. So does a sequence's first token,
-        as in HELM: nothing tells it.
+        `shared`: how many tokens all sequences begin with. `first`: the first token whose value is asked for; those
+        before it get 0.0. So does a sequence's first token, as in HELM: nothing tells it.
         """
         first = max(1, min(first, shared))
-        tails = {tuple(sequence[shared:]) for sequence in sequences}
-        values = [0.0] * first
-        found: dict[tuple[int, ...], list[float]] = {(): []}
         with torch.inference_mode():
-            self._score(list(sequences[0][:shared]), first, tails, values, found)
-        return [(values + found[tuple(sequence[shared:])])[: len(sequence)] for sequence in sequences]
+            if not self.shares(sequences):
+                return [[0.0] * first + self._score_whole(sequence)[first:] for sequence in sequences]
+            tails = {tuple(sequence[shared:]) for sequence in sequences}
+            values = [0.0] * first
+            found: dict[tuple[int, ...], list[float]] = {(): []}
+            self._score(sequences[0][:shared], first, tails, values, found)
+        return [values + found[tuple(sequence[shared:])] for sequence in sequences]
+
+    def _score_whole(self, sequence: Tokens) -> list[float]:
+        """Return the values of one sequence in the way of HELM's client, which reads all of it at once."""
+        return [0.0, *_pick(self.model(torch.tensor([sequence], device=self.device)).logits[0], sequence[1:])]
 
     def _score(
         self,
-        prefix: list[int],
+        prefix: Tokens,
         first: int,
         tails: set[tuple[int, ...]],
         values: list[float],
@@ -108,33 +118,51 @@ class PrefixModel:
             output.logits = output.logits[:, -keep:]
         return output
 
-    def _find_obstacle(self, parameters: Any) -> str:
+    def _find_obstacle(self) -> str:
         """Ask the model, once, by a few sequences: do they get the same values with a shared cache and without?"""
-        if not {"past_key_values", "use_cache"} <= set(parameters):
+        if not {"past_key_values", "use_cache"} <= set(inspect.signature(self.model.forward).parameters):
             return "it takes no cache"
         config = self.model.config.get_text_config()
         window = getattr(config, "sliding_window", None) or 0
         length = window + PROBE_PREFIX if 0 < window <= PROBE_WINDOW else PROBE_PREFIX
-        longest = getattr(config, "max_position_embeddings", None) or length + max(PROBE_TAILS)
-        length = max(1, min(length, longest - max(PROBE_TAILS)))
+        length = int(max(1, min(length, _find_positions(config) - max(PROBE_TAILS), self._longest - max(PROBE_TAILS))))
         prefix = [number % config.vocab_size for number in range(length)]
-        tails = [[(7 * number + 3) % config.vocab_size for number in range(count)] for count in PROBE_TAILS]
+        sequences = [prefix + [(7 * n + 3) % config.vocab_size for n in range(count)] for count in PROBE_TAILS]
         with torch.inference_mode():
             cache = getattr(self._forward([prefix], keep=1, use_cache=True), "past_key_values", None)
-        layers = cache.layers if isinstance(cache, Cache) else []
-        odd = {type(layer).__name__ for layer in layers if type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer)}
-        if odd or not layers:
-            return f"its cache holds {', '.join(sorted(odd)) or type(cache).__name__}"
-        sequences = [prefix + tail for tail in tails]
-        together = self.score(sequences, length)
-        alone = [self.score([sequence], len(sequence))[0] for sequence in sequences]
+            layers = cache.layers if isinstance(cache, Cache) else []
+            odd = {type(layer).__name__ for layer in layers} - {"DynamicLayer", "DynamicSlidingWindowLayer"}
+            if odd or not layers:
+                return f"its cache holds {', '.join(sorted(odd)) or type(cache).__name__}"
+            alone = [self._score_whole(sequence) for sequence in sequences]
         tolerance = 1e-3 if self.model.dtype in (torch.float32, torch.float64) else 0.1
         differs = any(
             not math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
-            for row, other_row in zip(together, alone, strict=True)
+            for row, other_row in zip(self.score(sequences, length), alone, strict=True)
             for one, other in zip(row, other_row, strict=True)
         )
-        return "its cache changes the values" if differs else ""
+        return "a shared cache changes its values" if differs else ""
+
+
+def _find_positions(config: Any) -> float:
+    """Return how many tokens the model was made for."""
+    return getattr(config, "max_position_embeddings", None) or math.inf
+
+
+def _find_longest(config: Any) -> float:
+    """Return how long a sequence may be whose beginning is read without knowing the rest.
+
+    Some models scale the positions of all tokens by the length of the whole (`rope_type` dynamic and longrope) where
+    that is beyond a limit; beside their parameters stands the limit, or it is that of positions.
+    """
+    parameters = getattr(config, "rope_parameters", None) or {}
+    by_layer = [value for value in parameters.values() if isinstance(value, dict)]
+    limits = [
+        one.get("original_max_position_embeddings") or _find_positions(config)
+        for one in (parameters, *by_layer)
+        if one.get("rope_type") in ("dynamic", "longrope")
+    ]
+    return min([math.inf, *limits])
 
 
 def _pick(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
