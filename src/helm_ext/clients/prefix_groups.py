@@ -36,7 +36,7 @@ def group_by_prefix(sequences: Sequence[Tokens]) -> list[Group]:
     """Return the groups in which the fewest tokens are computed, in the order of their first members.
 
     Each sequence has one token or more. A calibrated row has two groups: prompts with the question and prompts without.
-    Sequences that share nothing, or no more than a token that begins every text, are computed one by one.
+    Long sequences that share nothing, or no more than a token that begins every text, are computed one by one.
     """
     groups = _divide(sequences, tuple(range(len(sequences))))[1] if sequences else []
     return sorted(groups, key=lambda group: group.members)
