@@ -116,7 +116,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
         company = _name_company(keys)
         found = [reply for reply in self.replies.get_many(keys) if reply is not None and _is_whole(reply)]
         if len(found) == len(keys) and {reply.get(TOGETHER) for reply in found} in ({company}, {None}):
-            return [_to_result(reply, True) for reply in found]
+            return _to_results(found, cached=True)
         model = self._load(members[0].request)
         try:
             made = self._compute(model, members, shared, first, company)
@@ -126,7 +126,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             hwarn(f"{len(members)} requests cannot be computed together, so each on its own: {error}")
             return [self._answer_group([member], len(member.encoded.ids))[0] for member in members]
         self.replies.put_many(zip(keys, made, strict=True))
-        return [_to_result(reply, False) for reply in made]
+        return _to_results(made, cached=False)
 
     def _compute(
         self, model: PrefixModel, members: Sequence[_Scored], shared: int, first: int, company: str | None
@@ -245,26 +245,32 @@ def _is_whole(reply: Mapping[str, Any]) -> bool:
         return False
 
 
-def _to_result(reply: Mapping[str, Any], cached: bool) -> RequestResult:
-    """Return HELM's result; as HELM's client, which truncates no echoed prompt."""
-    (completion,) = reply["completions"]
-    tokens = [
-        Token(text=text, logprob=logprob)
-        for text, logprob in zip(completion["tokens"], completion["prompt_logprobs"], strict=True)
-    ]
-    logprob: float = 0
-    for token in tokens:  # in HELM's order
-        logprob += token.logprob
-    result = NotedResult(
-        success=True,
-        cached=cached,
-        request_time=reply["request_time"],
-        request_datetime=reply.get("request_datetime"),
-        completions=[GeneratedOutput(text=completion["text"], logprob=logprob, tokens=tokens)],
-        embedding=[],
-    )
-    result.notes = {**reply.get(NOTES, {}), "usage": {"prompt_tokens": reply["input_length"], "completion_tokens": 0}}
-    return result
+def _to_results(replies: Sequence[Mapping[str, Any]], *, cached: bool) -> list[RequestResult]:
+    """Return HELM's results; as HELM's client, which truncates no echoed prompt. Equal tokens are one object."""
+    known: dict[tuple[str, float], Token] = {}
+    results: list[RequestResult] = []
+    for reply in replies:
+        (completion,) = reply["completions"]
+        tokens = []
+        logprob: float = 0
+        for pair in zip(completion["tokens"], completion["prompt_logprobs"], strict=True):
+            token = known.get(pair)
+            if token is None:
+                token = known[pair] = Token(text=pair[0], logprob=pair[1])
+            tokens.append(token)
+            logprob += pair[1]
+        result = NotedResult(
+            success=True,
+            cached=cached,
+            request_time=reply["request_time"],
+            request_datetime=reply.get("request_datetime"),
+            completions=[GeneratedOutput(text=completion["text"], logprob=logprob, tokens=tokens)],
+            embedding=[],
+        )
+        usage = {"prompt_tokens": reply["input_length"], "completion_tokens": 0}
+        result.notes = {**reply.get(NOTES, {}), "usage": usage}
+        results.append(result)
+    return results
 
 
 def _fail(message: str) -> RequestResult:

@@ -23,8 +23,8 @@ from helm_ext.clients.prefix_groups import Tokens, cut_tails
 
 __all__ = ["PrefixModel"]
 
-SOFTMAX_ROWS = 16
-"""Positions whose log-softmax is computed at once: a copy of all logits would double the memory."""
+SOFTMAX_VALUES = 2**18
+"""Logits whose log-softmax is computed at once: a copy of all of them would double the memory, and fit no cache."""
 
 PROBE_PREFIX, PROBE_TAILS = 24, (5, 2)
 """Tokens of the sequences by which a model is asked whether its cache can be shared."""
@@ -106,8 +106,11 @@ class PrefixModel:
             longest = len(batch[0]) - 1
             padded = [list(tail[:-1]) + [tail[0]] * (longest - len(tail) + 1) for tail in batch]
             logits = self._forward(padded, keep=longest, use_cache=True, past_key_values=own).logits
-            for row, tail in zip(logits, batch, strict=True):
-                found[tail] = [ahead[tail[0]], *_pick(row, tail[1:])]
+            told = [token for tail in batch for token in (*tail[1:], *tail[:1] * (longest - len(tail) + 1))]
+            picked = _pick(logits.flatten(0, 1), told)
+            for place, tail in enumerate(batch):
+                start = place * longest
+                found[tail] = [ahead[tail[0]], *picked[start : start + len(tail) - 1]]
 
     def _forward(self, rows: list[list[int]], *, keep: int, **arguments: Any) -> Any:
         """Run the model. The output's logits are those of the last `keep` positions."""
@@ -168,8 +171,9 @@ def _find_longest(config: Any) -> float:
 def _pick(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
     """Return the log-probability of each token by the logits of its own row, in the model's precision as HELM's."""
     picked: list[float] = []
-    for start in range(0, len(tokens), SOFTMAX_ROWS):
-        part = tokens[start : start + SOFTMAX_ROWS]
+    size = max(1, SOFTMAX_VALUES // logits.shape[-1])
+    for start in range(0, len(tokens), size):
+        part = tokens[start : start + size]
         rows = torch.log_softmax(logits[start : start + len(part)], dim=-1)
         index = torch.tensor(part, device=rows.device)[:, None]
         picked += rows.gather(1, index)[:, 0].tolist()
