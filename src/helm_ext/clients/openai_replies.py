@@ -162,7 +162,8 @@ def _parse_text(choice: dict[str, Any]) -> Choice:
         text=_get(choice, "text", str, "choice"),
         finish_reason=_finish_reason(choice),
         tokens=_parse_tokens(logprobs) if isinstance(logprobs, dict) else (),
-        prompt_tokens=_parse_prompt_tokens(choice.get("prompt_logprobs")),
+        # To `echo` with `logprobs`, vLLM adds these too, with the likeliest tokens beside the prompt's own.
+        prompt_tokens=() if isinstance(logprobs, dict) else _parse_prompt_tokens(choice.get("prompt_logprobs")),
     )
 
 
