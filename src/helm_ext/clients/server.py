@@ -274,7 +274,7 @@ def _find_proxy(url: str) -> str | None:
 async def _read_all(response: aiohttp.ClientResponse) -> bytes:
     """Return the body. Raises ValueError for one that is too long."""
     length = response.content_length
-    if length is not None and length <= MAX_REPLY_BYTES:
+    if length is not None and length <= MAX_REPLY_BYTES and "Content-Encoding" not in response.headers:
         return await response.read()
     parts, size = [], 0
     async for part in response.content.iter_any():

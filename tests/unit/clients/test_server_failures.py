@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import threading
 import time
 from dataclasses import replace
@@ -323,3 +325,19 @@ def test_a_connection_that_was_never_made_ends_the_run_and_one_that_breaks_does_
     assert (client.server.has_connected, client.server.has_answered) == (True, False)
     client.server.url = "http://127.0.0.1:9/v1"
     assert "(sent again 1 times)" in client.make_request(REQUEST).error
+
+
+def test_a_reply_that_is_packed_small_and_is_huge_is_not_read_to_its_end(server, config, monkeypatch):
+    monkeypatch.setattr(server_module, "MAX_REPLY_BYTES", 100_000)
+    bomb = gzip.compress(b" " * 50_000_000)
+    assert len(bomb) < 100_000
+    server.instead = lambda path, body: Odd(200, bomb, {"Content-Encoding": "gzip"})
+    failed = make(server, config, retries=0).make_request(REQUEST)
+    assert "a reply of more than 100000 bytes" in failed.error
+
+
+def test_a_reply_that_is_packed(server, config):
+    server.instead = lambda path, body: Odd(
+        200, gzip.compress(json.dumps(answer_chat(body)).encode()), {"Content-Encoding": "gzip"}
+    )
+    assert make(server, config).make_request(REQUEST).success
