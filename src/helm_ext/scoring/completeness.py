@@ -132,7 +132,7 @@ REPORT_METADATA = [
     MetricMetadata(
         name="num_failed",
         display_name="# failed",
-        description="Rows left out because the recorded request failed.",
+        description="Rows left out because their request failed.",
         lower_is_better=True,
         group="general_information",
     ),

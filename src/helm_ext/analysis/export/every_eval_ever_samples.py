@@ -23,7 +23,7 @@ Results = Sequence[tuple[JSONObject, str, str]]
 
 _LEFT_OUT = {
     "not_run": "not run: no completion is recorded",
-    "failed": "failed: the recorded request failed",
+    "failed": "failed: the request failed",
     "too_long": "left out: the question does not fit the model's context window",
     "unscored": "unscored: no score could be made of the answer",
 }

@@ -160,7 +160,7 @@ def test_rows_that_were_left_out_have_an_error_and_the_score_0(records):
               for sample in samples if "error" in sample}  # fmt: skip
     nothing = ({"score": 0.0, "is_correct": False}, {"raw": []})
     assert errors == {
-        "failed": ("failed: the recorded request failed", *nothing),
+        "failed": ("failed: the request failed", *nothing),
         "absent": ("not run: no completion is recorded", *nothing),
     }
     _, samples, _ = records["failing"]
