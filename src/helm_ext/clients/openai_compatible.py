@@ -47,6 +47,9 @@ from helm_ext.errors import DeploymentError, RunEntryError, show
 
 __all__ = ["OpenAICompatibleClient"]
 
+_HELMS_NAMES = {"n": "num_completions", "seed": "random"}
+"""What HELM's Request calls parameters that may be omitted."""
+
 IDLE_SECONDS = 600.0
 """Reasoning models think for minutes and send nothing."""
 
@@ -129,8 +132,9 @@ class OpenAICompatibleClient(Client):
                 reasons[str(error)] += 1
             if not is_scored(request):
                 for name in self.dialect.omit:
-                    value = getattr(request, "num_completions" if name == "n" else name)
-                    left_out.setdefault(name, set()).add(value)
+                    value = getattr(request, _HELMS_NAMES.get(name, name))
+                    if value is not None:
+                        left_out.setdefault(name, set()).add(value)
         deployment = requests[0].model_deployment if requests else ""
         if reasons:
             number = sum(reasons.values())
