@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.common.request import Request
 
-__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "annotate_with_notes", "notes_of"]
+__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "annotate_with_notes", "is_refused", "notes_of"]
 
 NOTES_KEY = "helm_ext"
 """Where a result's notes stand in `RequestState.annotations`."""
@@ -59,11 +59,18 @@ class NotedResult(RequestResult):
     """
 
     notes: Mapping[str, Any]
+    is_refused: bool
+    """Of a failure: the server is there and refuses this one request (too long a prompt). Others need not fail."""
 
 
 def notes_of(result: RequestResult | None) -> Mapping[str, Any]:
     """Return a result's notes; {} where it has none."""
     return getattr(result, "notes", {})
+
+
+def is_refused(result: RequestResult) -> bool:
+    """Whether a failure says nothing about other requests (`NotedResult.is_refused`)."""
+    return getattr(result, "is_refused", False)
 
 
 def annotate_with_notes(states: Sequence[RequestState]) -> None:

@@ -188,7 +188,9 @@ class OpenAICompatibleClient(Client):
         try:
             reply, result = await self.server.ask(self.path, body, read, retrying)
         except ServerError as error:
-            return _fail(str(error))
+            failed = _fail(str(error))
+            failed.is_refused = error.fault is Fault.OWN and error.status is not None
+            return failed
         reply = {**reply, "request_time": time.time() - started, "request_datetime": int(started)}
         self.cache.put_many([(self._make_key(body, request), reply)])
         self._look_at_length(result, request)
