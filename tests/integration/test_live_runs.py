@@ -154,6 +154,23 @@ def test_an_interrupted_run_loses_what_was_in_flight_and_no_more(server, tmp_pat
     assert 400 <= len(server.asked) <= 400 + 16
 
 
+def test_what_the_file_sets_reaches_the_server(server, tmp_path):
+    folder = make_folder(tmp_path, server, rows=2, send_top_k=True)
+    decoding = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": 42, "presence_penalty": 0.25}
+    head = {"adapter_spec": {
+        "max_tokens": 9, "stop_sequences": ["#"], "max_train_instances": 0, "decoding_parameters": decoding,
+    }}  # fmt: skip
+    lines = (folder / "questions.jsonl").read_text().splitlines()
+    (folder / "questions.jsonl").write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
+    run(folder)
+    for _, body in server.asked:
+        sent = {key: body[key] for key in body if key not in ("messages", "model", "n", "frequency_penalty")}
+        assert sent == {
+            "temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": 42, "presence_penalty": 0.25,
+            "max_completion_tokens": 9, "stop": ["#"],
+        }  # fmt: skip
+
+
 def test_annotations_stand_beside_the_notes(server, tmp_path):
     """Metrics see the annotations alone: some of HELM's refuse more than their own."""
     folder = make_folder(tmp_path, server)

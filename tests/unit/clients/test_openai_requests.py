@@ -163,3 +163,16 @@ def test_what_is_sent_beside_the_request_is_in_every_body():
     dialect = Dialect(model="tiny", endpoint="completions", extra_body={"min_p": 0.1})
     assert to_body(REQUEST, dialect)["min_p"] == 0.1
     assert to_body(replace(REQUEST, max_tokens=0, echo_prompt=True, num_completions=1), dialect)["min_p"] == 0.1
+
+
+@pytest.mark.parametrize(("random", "seed"), [("42", 42), ("0", 0), ("9" * 18, 10**18 - 1)])
+def test_the_seed_of_a_file_is_sent_as_it_is(random, seed):
+    assert to_body(replace(REQUEST, random=random), CHAT)["seed"] == seed
+    assert "seed" not in to_body(replace(REQUEST, random=random), replace(CHAT, omit=("seed",)))
+
+
+@pytest.mark.parametrize("random", ["trial", "-1", "٣", "9" * 5000, "1.5", ""])
+def test_a_seed_that_is_no_number_is_made_one(random):
+    found = to_body(replace(REQUEST, random=random), CHAT)["seed"]
+    assert 0 <= found < 2**31
+    assert found == to_body(replace(REQUEST, random=random), CHAT)["seed"]
