@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
+import tempfile
 import time
 from collections import Counter
+from pathlib import Path
 
 import processes
 import pytest
@@ -168,3 +171,80 @@ def test_a_node_is_removed(tmp_path, expected, monkeypatch):
     asked = calls(tmp_path)
     assert asked.keys() == PROMPTS.keys()
     assert asked.total() <= ROWS + 16
+
+
+def test_credentials_are_in_no_file(tmp_path):
+    """Neither in the run's nor in Ray's, also where a process dies and much is logged."""
+    secret = "sk-4f7b-secret"
+    rays = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))  # sockets are in it: no long path
+    try:
+        (tmp_path / "prod_env").mkdir()
+        (tmp_path / "prod_env" / "credentials.conf").write_text(f"countedApiKey: {secret}\n")
+        settings = {**LIVE, "COUNTED_ROWS": 20, "COUNTED_DEADLY": "question 3", "RAY_TMPDIR": rays}
+        output = run(tmp_path, check=False, **settings, HELM_EXT_RAY_ENV="COUNTED_KEY", COUNTED_KEY=f"{secret}-2")
+        assert secret not in output
+        logs = [path for path in rays.rglob("*") if path.is_file() and not path.is_symlink()]
+        assert any("raylet" in path.name for path in logs)
+        assert [path for path in logs if secret.encode() in path.read_bytes()] == []
+    finally:
+        shutil.rmtree(rays)
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    assert [path.name for path in files] == ["credentials.conf"]
+
+
+def memory_share(extra_bytes):
+    """Return the share of this machine's memory that is taken, with so much more."""
+    lines = (line.split() for line in open("/proc/meminfo"))
+    sizes = {line[0].rstrip(":"): int(line[1]) * 1024 for line in lines}
+    if sizes["MemAvailable"] < 4 * extra_bytes:
+        pytest.skip("too little memory is free")
+    return 1 - (sizes["MemAvailable"] - extra_bytes) / sizes["MemTotal"]
+
+
+def test_a_row_that_takes_all_memory_is_named(tmp_path):
+    """Ray's monitor ends the process that took the memory, here from 2 GB on."""
+    limits = {"RAY_memory_usage_threshold": memory_share(2e9), "RAY_memory_monitor_refresh_ms": 100}
+    settings = {**LIVE, **limits, "COUNTED_ROWS": 40}
+    output = run(tmp_path, check=False, COUNTED_GREEDY="question 17", **settings)
+    assert "1 of 40 rows have no answer: row17: each of 3 processes that asked for it alone died" in output
+    assert "low on memory" in output
+    asked = calls(tmp_path)
+    # With others or alone, as the monitor may have ended the other process first.
+    assert 4 <= asked["question 17"] <= 6
+    run(tmp_path, **settings)
+    assert calls(tmp_path) - asked == Counter({"question 17": 1})
+    assert len(json.loads(read_files(tmp_path)["scenario_state.json"])["request_states"]) == 40
+
+
+FULL = f"""
+import resource, sys
+from helm_ext.running.kept import KeptAnswers
+from helm.benchmark import run
+
+append = KeptAnswers.append
+
+def append_until_full(self, answers):
+    append(self, answers)
+    if self.path.stat().st_size > 10_000:  # Ray's own files have been opened by then, by processes of its own
+        limit = self.path.stat().st_size + 100
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+KeptAnswers.append = append_until_full
+sys.argv[:] = {ray_runs.command("s")}
+run.main()
+"""
+
+
+def test_the_disk_is_full(tmp_path, expected):
+    """This process can write no file past 10 kB, as on a disk that has no more room."""
+    done = processes.command(
+        tmp_path, processes.sys.executable, "-c", FULL, check=False, env=ray_runs.environ(tmp_path, **LIVE)
+    )
+    assert done.returncode == 1
+    assert ".answers.jsonl: answers cannot be kept: [Errno 27] File too large" in done.stdout + done.stderr
+    assert [path.name for path in run_folder(tmp_path).iterdir()] == [".answers.jsonl"]
+    kept, before = kept_prompts(tmp_path), calls(tmp_path)
+    assert 10 < len(kept) < ROWS
+    run(tmp_path, **LIVE)
+    assert calls(tmp_path) - before == Counter(dict.fromkeys(PROMPTS.keys() - kept, 1))
+    assert read_files(tmp_path) == expected

@@ -136,7 +136,10 @@ class RayExecutor(LiveExecutor):
                 asking.answered(place, result)
                 del requests[place]
             if len(requests) < len(places):
-                hlog(f"{len(places) - len(requests)} answers were kept by an earlier start of this run")
+                hlog(
+                    f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of this run; "
+                    f"to have them asked for again, remove {kept.path}"
+                )
         if not requests:
             return
         context = HelmContext.of_this_process(self.execution_spec, deployment if self.engine.settings.gpus else "")
