@@ -292,7 +292,8 @@ class RayEngine:
         self._ray_starts += 1
         self._ray.shutdown()
         if address == "local":
-            cpus = max(os.cpu_count() or 1, math.ceil(self.settings.actors * self.settings.cpus))
+            # No more than is used: Ray starts a process for each.
+            cpus = max(1, math.ceil(self.settings.actors * self.settings.cpus)) if self.settings.actors else None
             options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": STORE_BYTES}
         try:
             self._ray.init(**options)

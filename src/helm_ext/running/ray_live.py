@@ -137,7 +137,7 @@ class RayExecutor(LiveExecutor):
                 del requests[place]
             if len(requests) < len(places):
                 hlog(
-                    f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of this run; "
+                    f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of the run; "
                     f"to have them asked for again, remove {kept.path}"
                 )
         if not requests:
