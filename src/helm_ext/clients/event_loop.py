@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["run"]
+__all__ = ["run", "run_last"]
 
 T = TypeVar("T")
 
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 """By process: a forked one has no threads of its parent, and starts a loop of its own."""
+
+_threads: dict[int, int | None] = {}
 
 _starting = threading.Lock()
 
@@ -23,7 +26,9 @@ def _get_loop() -> asyncio.AbstractEventLoop:
         loop = _loops.get(os.getpid())
         if loop is None:
             loop = _loops[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="helm-ext-event-loop", daemon=True).start()
+            thread = threading.Thread(target=loop.run_forever, name="helm-ext-event-loop", daemon=True)
+            thread.start()
+            _threads[os.getpid()] = thread.ident
         return loop
 
 
@@ -47,3 +52,15 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         if future.cancel():
             ended.wait(timeout=10)
         raise
+
+
+def run_last(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Run a coroutine that tidies up: when an object goes, or the process ends. Waits a second for it at most."""
+    loop = _loops.get(os.getpid())
+    if loop is None or not loop.is_running():
+        coroutine.close()
+        return
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+    if threading.get_ident() != _threads.get(os.getpid()):
+        with contextlib.suppress(Exception):
+            future.result(timeout=1)
