@@ -7,6 +7,7 @@ import functools
 import io
 import itertools
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
     from helm.benchmark.executor import Executor
     from helm.common.request import Request, RequestResult
 
-    from helm_ext.running.executor import _Asking
+    from helm_ext.running.asking import Asking
 
 __all__ = ["RayExecutor"]
 
 BATCH_ENV = "HELM_EXT_RAY_BATCH"
+PROGRESS_ENV = "HELM_EXT_PROGRESS"
 WAVES = 4
 """Requests in a batch for each that an actor has in flight: a slow one holds the next batch up, not the actor."""
 
@@ -72,6 +74,7 @@ class LiveWorker:
     """Asks, in an actor, for a batch of answers."""
 
     def __init__(self, context: HelmContext, threads: int) -> None:
+        os.environ[PROGRESS_ENV] = "off"  # the driver shows it
         with contextlib.redirect_stdout(io.StringIO()):  # HELM prints where it looks for credentials
             self.executor = LiveExecutor(replace(context.enter(), parallelism=threads))
 
@@ -125,7 +128,7 @@ class RayExecutor(LiveExecutor):
     def _check(self, states: Sequence[RequestState], live: dict[str, list[int]]) -> None:
         """Do nothing: a client would be made here. Those of the actors look at their batches."""
 
-    def _ask_deployment(self, deployment: str, places: list[int], asking: _Asking) -> None:
+    def _ask_deployment(self, deployment: str, places: list[int], asking: Asking) -> None:
         requests = {place: asking.states[place].request for place in places}
         kept = KeptAnswers(self.folder) if self.folder is not None else None
         digests: dict[int, str] = {}
