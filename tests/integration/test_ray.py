@@ -18,6 +18,7 @@ from pathlib import Path
 import processes
 import pytest
 import ray_runs
+from openai_server import serve
 from processes import STOCK_ENTRIES, read_all, without_times
 from ray_runs import calls, children, read_files, run, run_folder, running, wait_until
 
@@ -248,3 +249,48 @@ def test_the_disk_is_full(tmp_path, expected):
     run(tmp_path, **LIVE)
     assert calls(tmp_path) - before == Counter(dict.fromkeys(PROMPTS.keys() - kept, 1))
     assert read_files(tmp_path) == expected
+
+
+def make_served_run(folder, server, rows=20):
+    """Write a run entry's data, and a deployment with a key that the server wants."""
+    lines = [{"adapter_spec": {"output_prefix": "Answer: ", "max_tokens": 5, "max_train_instances": 0}}]
+    for row in range(rows):
+        references = [{"output": {"text": "Paris"}, "tags": ["correct"]}]
+        text = {"text": f"Question {row}?"}
+        lines.append({"instance": {"id": f"r{row}", "split": "test", "input": text, "references": references}})
+    folder.mkdir()
+    (folder / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "prod_env").mkdir()
+    args = {"base_url": f"{server.url}/v1"}
+    client = {"class_name": "helm_ext.clients.OpenAICompatibleClient", "args": args}
+    deployments = {"model_deployments": [{"name": "local/tiny", "client_spec": client}]}
+    (folder / "prod_env" / "model_deployments.yaml").write_text(json.dumps(deployments))
+    (folder / "prod_env" / "credentials.conf").write_text('localApiKey: "sk-1"\n')
+
+
+def test_a_server_is_asked_as_without_ray(tmp_path):
+    """Many at once from each actor; notes, cache and rows that fail are those of the streaming runner."""
+    entry = "adapter_spec:path=questions.jsonl,model=local/tiny,missing=skip"
+    with serve() as server:
+        server.instead = lambda path, body: (
+            (400, {"error": {"message": "too long"}}) if "Question 7?" in str(body) else None
+        )
+        files, asked = {}, {}
+        for runner in ("StreamingRunner", "RayRunner"):
+            folder = tmp_path / runner
+            make_served_run(folder, server)
+            for _ in range(2):
+                processes.command(
+                    folder, "helm-run", "--suite", "s", "-m", "1000", "--run-entries", entry,
+                    "--runner-class-name", f"helm_ext.running.{runner}", env={"HELM_EXT_RAY_BATCH": "3"},
+                )  # fmt: skip
+                asked.setdefault(runner, []).append(len(server.asked))
+                server.asked.clear()
+            files[runner] = without_times(read_all(processes.only_run(folder)))
+    assert files["RayRunner"] == files["StreamingRunner"]
+    means = processes.stat_means(processes.only_run(tmp_path / "RayRunner"))
+    assert (means["num_left_out"], means["num_instances"]) == (1, 19)
+    assert asked == {
+        "StreamingRunner": [20, 1],
+        "RayRunner": [20, 1],
+    }  # the second time, all that did not fail is cached
