@@ -294,3 +294,24 @@ def test_a_server_is_asked_as_without_ray(tmp_path):
         "StreamingRunner": [20, 1],
         "RayRunner": [20, 1],
     }  # the second time, all that did not fail is cached
+
+
+@pytest.mark.parametrize("gpus", ["", "1"])
+def test_models_share_actors_unless_they_need_gpus(tmp_path, gpus):
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 2, "include_dashboard": False})
+    try:
+        settings = {**LIVE, "COUNTED_ROWS": 64, "RAY_ADDRESS": cluster.address}
+        settings |= {"HELM_EXT_RAY_ACTORS": "", "HELM_EXT_RAY_GPUS": gpus}  # as many as there is room for
+        settings["HELM_EXT_RAY_ENV"] = "COUNTED_LOG, COUNTED_SECONDS"  # the cluster is older than these
+        processes.helm_run(
+            tmp_path, "counted:model=counted/model", "counted:model=counted/other,model_deployment=counted/other", env=ray_runs.environ(tmp_path, **settings),
+            options=("--plugins", str(ray_runs.PLUGIN), "--runner-class-name", "helm_ext.running.RayRunner"),
+        )  # fmt: skip
+    finally:
+        cluster.shutdown()
+    asked, other = ray_runs.actors_of(tmp_path, "question"), ray_runs.actors_of(tmp_path, "other question")
+    assert (len(asked), len(other)) == (2, 2)
+    assert (asked & other == set()) is bool(gpus)
+    assert calls(tmp_path).total() == 2 * 64
