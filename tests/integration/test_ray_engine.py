@@ -179,3 +179,18 @@ def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(HelmExtError, match=r"pip install 'helm-ext\[ray\]'"):
         list(RayEngine(RaySettings()).map(functools.partial(ray_workers.make_lister, 9), [[1]]))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense", "127.0.0.1:99999"])
+def test_a_cluster_that_is_not_there(address):
+    code = f"""
+from helm_ext.errors import HelmExtError
+from helm_ext.running.ray_engine import RayEngine, RaySettings
+try:
+    list(RayEngine(RaySettings(address={address!r})).map(dict, [1]))
+except HelmExtError as error:
+    assert str(error).startswith("RAY_ADDRESS={address}: no Ray there, or none that can be joined: "), error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
