@@ -56,9 +56,12 @@ class CountedScenario(Scenario):
 class CountedClient(Client):
     """Answers with the prompt's number modulo 5. Times are the same every time."""
 
+    def __init__(self, label: str = "") -> None:
+        self.label = label
+
     def make_request(self, request: Request) -> RequestResult:
         prompt = request.prompt.strip()
-        line = f"{os.getpid()} {prompt}\n".encode()
+        line = f"{os.getpid()} {self.label}{prompt}\n".encode()
         log = os.open(os.environ["COUNTED_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         os.write(log, line)
         os.close(log)
@@ -100,3 +103,6 @@ def get_counted_run_spec() -> RunSpec:
 
 
 register_model_deployment(ModelDeployment(MODEL, ClientSpec(f"{__name__}.CountedClient")))
+register_model_deployment(
+    ModelDeployment("counted/other", ClientSpec(f"{__name__}.CountedClient", {"label": "other "}))
+)

@@ -81,9 +81,9 @@ def calls(folder: Path) -> Counter[str]:
     return Counter(prompt for _, prompt in _read_log(folder))
 
 
-def actors_of(folder: Path) -> set[int]:
-    """Return the processes that asked."""
-    return {int(pid) for pid, _ in _read_log(folder)}
+def actors_of(folder: Path, beginning: str = "") -> set[int]:
+    """Return the processes that asked what begins so."""
+    return {int(pid) for pid, prompt in _read_log(folder) if prompt.startswith(beginning)}
 
 
 def run_folder(folder: Path, suite: str = "s") -> Path:

@@ -48,6 +48,12 @@ def squarer(folder, **options):
     return functools.partial(ray_workers.make_squarer, str(folder), **options)
 
 
+def collect(results, into):
+    """Take what comes before an exception."""
+    for result in results:
+        into.append(result)
+
+
 def test_results_come_in_order_from_workers_that_are_made_once(tmp_path, engine):
     numbers = range(60)
     assert list(engine.map(squarer(tmp_path, seconds=0.01), numbers)) == [number**2 for number in numbers]
@@ -92,8 +98,7 @@ def test_threads_of_an_actor(tmp_path):
 def test_what_a_task_raises_is_raised_after_what_was_begun(tmp_path, engine):
     got = []
     with pytest.raises(KeyError) as raised:
-        for result in engine.map(squarer(tmp_path, seconds=0.02, raising=30), range(1_000)):
-            got.append(result)
+        collect(engine.map(squarer(tmp_path, seconds=0.02, raising=30), range(1_000)), got)
     assert got == [number**2 for number in range(30)]
     assert "in square" in str(raised.value.__cause__)  # where it was raised
     begun = {line[1] for line in notes(tmp_path) if line[0] == "begun"}
@@ -113,11 +118,9 @@ def test_a_task_that_ends_its_process_is_tried_so_often_and_the_others_once_or_t
 def test_a_task_is_split_to_find_what_ends_processes(engine):
     tasks = [list(range(start, start + 4)) for start in range(0, 20, 4)]
     got = []
+    make_worker = functools.partial(ray_workers.make_lister, 9)
     with pytest.raises(BatchLostError):
-        for part in engine.map(
-            functools.partial(ray_workers.make_lister, 9), tasks, split=lambda task: [[one] for one in task]
-        ):
-            got.append(part)
+        collect(engine.map(make_worker, tasks, split=lambda task: [[one] for one in task]), got)
     # Parts come where the whole would have come, up to the one that is given up.
     assert got == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
 
@@ -176,3 +179,18 @@ def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(HelmExtError, match=r"pip install 'helm-ext\[ray\]'"):
         list(RayEngine(RaySettings()).map(functools.partial(ray_workers.make_lister, 9), [[1]]))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense", "127.0.0.1:99999"])
+def test_a_cluster_that_is_not_there(address):
+    code = f"""
+from helm_ext.errors import HelmExtError
+from helm_ext.running.ray_engine import RayEngine, RaySettings
+try:
+    list(RayEngine(RaySettings(address={address!r})).map(dict, [1]))
+except HelmExtError as error:
+    assert str(error).startswith("RAY_ADDRESS={address}: no Ray there, or none that can be joined: "), error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -137,19 +137,11 @@ class HelmContext:
         os.environ.update(self.environ)
         # An empty text would make HELM look for a file, which here may be somebody else's.
         os.environ[CREDENTIALS_ENV] = self.credentials or "\n"
+        self._fill_registries()  # plugins may look something up
         with contextlib.redirect_stdout(io.StringIO()):
             load_entry_point_plugins()
             import_user_plugins([plugin.place() for plugin in self.plugins])
-        _fill(model_metadata_registry.ALL_MODELS_METADATA, self.metadata)
-        _fill(model_deployment_registry.ALL_MODEL_DEPLOYMENTS, self.deployments)
-        _fill(tokenizer_config_registry.ALL_TOKENIZER_CONFIGS, self.tokenizers)
-        for known, made in (
-            (model_metadata_registry.MODEL_NAME_TO_MODEL_METADATA, self.metadata),
-            (model_deployment_registry.DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT, self.deployments),
-            (tokenizer_config_registry.TOKENIZER_NAME_TO_CONFIG, self.tokenizers),
-        ):
-            known.clear()
-            known.update((one.name, one) for one in made)
+        self._fill_registries()  # what they have registered is in here once already
         spec = self.execution_spec
         if spec.local_path and not Path(spec.local_path).is_dir():
             spec = replace(
@@ -159,9 +151,28 @@ class HelmContext:
             )
         return spec
 
-
-def _fill(registry: list[Any], items: list[Any]) -> None:
-    registry[:] = items
+    def _fill_registries(self) -> None:
+        """Let HELM know the models, deployments and tokenizers of the sender, and no others."""
+        for registered, by_name, sent in (
+            (
+                model_metadata_registry.ALL_MODELS_METADATA,
+                model_metadata_registry.MODEL_NAME_TO_MODEL_METADATA,
+                self.metadata,
+            ),
+            (
+                model_deployment_registry.ALL_MODEL_DEPLOYMENTS,
+                model_deployment_registry.DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT,
+                self.deployments,
+            ),
+            (
+                tokenizer_config_registry.ALL_TOKENIZER_CONFIGS,
+                tokenizer_config_registry.TOKENIZER_NAME_TO_CONFIG,
+                self.tokenizers,
+            ),
+        ):
+            registered[:] = sent
+            by_name.clear()
+            by_name.update((one.name, one) for one in sent)
 
 
 def _read_credentials(local_path: str | None) -> str:

@@ -16,6 +16,7 @@ import os
 import pickle
 import platform
 import re
+import socket
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ from typing import Any, TypeVar
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.errors import HelmExtError
+from helm_ext.errors import HelmExtError, count
 from helm_ext.running.engines import BatchLostError, Job, Jobs, read_number
 
 __all__ = ["Done", "RayEngine", "RaySettings"]
@@ -38,6 +39,9 @@ FAILED_STARTS = 3
 
 RAY_STARTS = 5
 """So often Ray is started, or the cluster joined, by one engine."""
+
+REACH_SECONDS = 20
+"""How long a cluster may take to accept a connection."""
 
 INLINE_BYTES = 50_000
 """Ray sends arguments below 100 kB with the call; larger ones go through the object store."""
@@ -258,6 +262,7 @@ class RayEngine:
             lost = list(self._slots)
             self._start_ray()
         elif self._failed_starts >= FAILED_STARTS * max(1, len(self._slots)):
+            self._drop_actors()
             raise HelmExtError(
                 f"{self._failed_starts} Ray actors, one after another, were lost before they could do anything. The "
                 f"last one: {lost[-1].lost}"
@@ -270,7 +275,7 @@ class RayEngine:
                 if not jobs.lose(job):
                     jobs.finish(job)
                     yield Done(job.key, job.task, lost=slot.lost or "Ray died")
-        hwarn(f"{len(lost)} Ray actors were lost and are replaced: {lost[0].lost or 'Ray died'}")
+        hwarn(f"{count(len(lost), 'Ray actor')} lost and replaced: {lost[0].lost or 'Ray died'}")
 
     def _require_ray(self) -> None:
         """Join the cluster, or start a Ray of our own. Raises HelmExtError."""
@@ -292,9 +297,11 @@ class RayEngine:
         self._ray_starts += 1
         self._ray.shutdown()
         if address == "local":
-            cpus = max(os.cpu_count() or 1, math.ceil(self.settings.actors * self.settings.cpus))
+            # No more than is used: Ray starts a process for each.
+            cpus = max(1, math.ceil(self.settings.actors * self.settings.cpus)) if self.settings.actors else None
             options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": STORE_BYTES}
         try:
+            _require_reachable(address)
             self._ray.init(**options)
         except (OSError, RuntimeError, ValueError) as error:
             raise HelmExtError(f"RAY_ADDRESS={address}: no Ray there, or none that can be joined: {error}") from error
@@ -341,6 +348,13 @@ class RayEngine:
             with suppress(Exception):
                 self._ray.kill(slot.actor)
         self._slots.clear()
+
+
+def _require_reachable(address: str) -> None:
+    """Raise OSError where nobody listens: Ray tries for minutes, and then ends the process."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_SECONDS).close()
 
 
 class _Actor:

@@ -7,6 +7,7 @@ import functools
 import io
 import itertools
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
     from helm.benchmark.executor import Executor
     from helm.common.request import Request, RequestResult
 
-    from helm_ext.running.executor import Asking
+    from helm_ext.running.asking import Asking
 
 __all__ = ["RayExecutor"]
 
 BATCH_ENV = "HELM_EXT_RAY_BATCH"
+PROGRESS_ENV = "HELM_EXT_PROGRESS"
 WAVES = 4
 """Requests in a batch for each that an actor has in flight: a slow one holds the next batch up, not the actor."""
 
@@ -72,6 +74,7 @@ class LiveWorker:
     """Asks, in an actor, for a batch of answers."""
 
     def __init__(self, context: HelmContext, threads: int) -> None:
+        os.environ[PROGRESS_ENV] = "off"  # the driver shows it
         with contextlib.redirect_stdout(io.StringIO()):  # HELM prints where it looks for credentials
             self.executor = LiveExecutor(replace(context.enter(), parallelism=threads))
 
@@ -136,7 +139,10 @@ class RayExecutor(LiveExecutor):
                 asking.answered(place, result)
                 del requests[place]
             if len(requests) < len(places):
-                hlog(f"{len(places) - len(requests)} answers were kept by an earlier start of this run")
+                hlog(
+                    f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of the run; "
+                    f"to have them asked for again, remove {kept.path}"
+                )
         if not requests:
             return
         context = HelmContext.of_this_process(self.execution_spec, deployment if self.engine.settings.gpus else "")
