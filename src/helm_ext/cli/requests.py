@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
+from helm_ext.clients.estimate import format_cost
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
 if TYPE_CHECKING:
@@ -281,11 +282,6 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
         most = cost.cost(estimate.prompt_tokens, estimate.completion_tokens)
         least = cost.cost(estimate.prompt_tokens, 0)
         typer.echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
-
-
-def format_cost(cost: float) -> str:
-    """Write an amount of money: two places from 1 on, else two digits."""
-    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
 
 
 # Results in

@@ -13,7 +13,7 @@ from helm_ext.errors import RunEntryError
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["Estimate", "Prices"]
+__all__ = ["Estimate", "Prices", "format_cost"]
 
 BYTES_PER_TOKEN = 4
 """Where no tokenizer is known: about what English has, and Chinese (three bytes a character) has not much less."""
@@ -25,6 +25,8 @@ class Prices:
 
     prompt: float
     completion: float
+    cached: float | None = None
+    """Prompt tokens that the provider had kept from an earlier request; None: as the others."""
 
     @classmethod
     def parse(cls, text: str) -> Prices:
@@ -39,9 +41,11 @@ class Prices:
             )
         return cls(*numbers)
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return what so many tokens cost."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+    def cost(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """Return what so many tokens cost. The prompt's hold the cached ones, as in OpenAI's `usage`."""
+        kept = self.prompt if self.cached is None else self.cached
+        fresh = prompt_tokens - cached_tokens
+        return (fresh * self.prompt + cached_tokens * kept + completion_tokens * self.completion) / 1_000_000
 
 
 @dataclass
@@ -64,3 +68,8 @@ class Estimate:
         if self.count_tokens is not None:
             return self.count_tokens(text)
         return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
+
+def format_cost(cost: float) -> str:
+    """Write an amount of money: two places from 1 on, else two digits."""
+    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
