@@ -46,9 +46,14 @@ def test_the_first_and_the_last_line_are_always_there():
 
 def test_the_last_line_is_there_when_a_run_fails():
     stream = io.StringIO()
-    with pytest.raises(KeyError), Progress(4, stream=stream) as progress:
-        progress.done(failed=1)
-        raise KeyError
+
+    def fail():
+        with Progress(4, stream=stream) as progress:
+            progress.done(failed=1)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert stream.getvalue().splitlines()[-1].startswith("1 of 4 rows, 1 failed, ")
 
 
