@@ -32,6 +32,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -321,6 +322,7 @@ def serve(server: Server | None = None, port: int = 0) -> Iterator[Server]:
     server = server or Server()
     server.stopping.clear()
     loop = asyncio.new_event_loop()
+    loop.set_default_executor(ThreadPoolExecutor(256))  # for `instead`
     thread = threading.Thread(target=loop.run_forever, name="openai_server", daemon=True)
     thread.start()
     runner = asyncio.run_coroutine_threadsafe(start(server, port), loop).result(30)

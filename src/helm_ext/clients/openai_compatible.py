@@ -10,50 +10,54 @@ In `prod_env/model_deployments.yaml`:
             base_url: http://localhost:8000/v1
             endpoint: chat
             openai_model_name: my-org/my-model
+
+docs/reference/client.md describes the arguments, and what becomes of errors.
 """
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
-from collections.abc import Sequence
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from http.client import HTTPException
 from typing import Any
+from urllib.parse import urlsplit
 
-from helm.clients.client import CachingClient
+from helm.clients.client import CachingClient, Client
 from helm.common.cache import CacheConfig
-from helm.common.request import ErrorFlags, Request, RequestResult, wrap_request_time
+from helm.common.hierarchical_logger import hwarn
+from helm.common.request import ErrorFlags, Request, RequestResult
 
-from helm_ext.clients.openai_replies import ReplyError, parse_reply, to_result
-from helm_ext.clients.openai_requests import PATHS, Dialect, Endpoint, UnsendableError, to_body
-from helm_ext.errors import DatasetError, RunEntryError, show
-from helm_ext.files import parse_json
+from helm_ext.clients import event_loop
+from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.openai_replies import AnsweredResult, ReplyError, parse_reply, to_result
+from helm_ext.clients.openai_requests import (
+    PATHS,
+    Dialect,
+    Endpoint,
+    MaxTokensField,
+    UnsendableError,
+    is_scored,
+    to_body,
+)
+from helm_ext.clients.server import Attempts, Fault, Server, ServerError
+from helm_ext.errors import DeploymentError, RunEntryError, show
 
-__all__ = ["OpenAICompatibleClient", "ServerError"]
+__all__ = ["OpenAICompatibleClient"]
 
-TIMEOUT = 600.0
-"""Seconds in which nothing comes before a request is given up."""
-
-PASSING_STATUSES = frozenset({408, 409, 425, 429})
-"""Statuses that say "later", beside all from 500 on. HELM repeats such a request, and no other."""
+IDLE_SECONDS = 600.0
+"""Reasoning models think for minutes and send nothing."""
 
 
-class ServerError(Exception):
-    """The server was not reached, or refused. `is_passing` says whether the same request may succeed later."""
-
-    def __init__(self, message: str, *, is_passing: bool) -> None:
-        super().__init__(message)
-        self.is_passing = is_passing
-
-
-class OpenAICompatibleClient(CachingClient):
+class OpenAICompatibleClient(Client):
     """Asks a server's chat or completions endpoint. The class path is public API.
 
     Every parameter of a request is sent; what cannot be sent is an error (`openai_requests`). A reply is read before it
-    is put into HELM's cache (`openai_replies`), so that no broken one is kept. Finish reasons are kept, and what the
-    server counted is in the result's `usage`.
+    is put into HELM's cache (`openai_replies`), so that no broken one is kept, and one that an earlier version kept is
+    asked for again. Finish reasons are kept. What the server counted, the seed and the model's dated name are in the
+    result's `notes`, which the executor of this package writes into the run's files.
     """
 
     def __init__(
@@ -67,105 +71,178 @@ class OpenAICompatibleClient(CachingClient):
         send_top_k: bool = False,
         seed: int | None = None,
         extra_token: bool = False,
-        timeout: float = TIMEOUT,
+        prompt_logprobs: bool = False,
+        max_tokens_field: MaxTokensField | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        api_key_env: str | None = None,
+        timeout: float = IDLE_SECONDS,
+        retries: int = Attempts.again,
+        retry_seconds: float = Attempts.seconds,
     ) -> None:
         """Take the arguments of `client_spec.args`; those of the request's body are described in `Dialect`.
 
-        `base_url`: up to and with `/v1`. `api_key`: HELM takes it from its credentials. `openai_model_name`: the
-        model's name for the server; without it, the part of HELM's name after the first `/`, as for HELM's own
-        clients. `timeout`: seconds. Raises RunEntryError.
+        `base_url`: up to and with `/v1`. `api_key`: HELM takes it from its credentials. `api_key_env`: the environment
+        variable that holds it. `openai_model_name`: the model's name for the server; without it, the part of HELM's
+        name after the first `/`, as for HELM's own clients. `timeout`: seconds in which nothing comes before a request
+        is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
-        super().__init__(cache_config=cache_config)
         if not base_url or not base_url.startswith(("http://", "https://")):
             raise RunEntryError(
                 f"base_url={show(base_url)}: expected the server's address\n  hint: base_url: http://localhost:8000/v1"
             )
-        self.url = base_url.rstrip("/") + PATHS.get(endpoint, "")
-        self.api_key = api_key
-        self.openai_model_name = openai_model_name
-        self.timeout = timeout
+        if "@" in urlsplit(base_url).netloc:
+            raise RunEntryError("base_url holds a password\n  hint: api_key in credentials.conf, or api_key_env")
+        if timeout <= 0 or retries < 0 or retry_seconds < 0:
+            raise RunEntryError(f"timeout={timeout}, retries={retries}, retry_seconds={retry_seconds}: too small")
         omitted = (omit,) if isinstance(omit, str) else tuple(omit)
         self.dialect = Dialect(
-            model="", endpoint=endpoint, omit=omitted, send_top_k=send_top_k, seed=seed, extra_token=extra_token
+            model="",
+            endpoint=endpoint,
+            omit=omitted,
+            send_top_k=send_top_k,
+            seed=seed,
+            extra_token=extra_token,
+            prompt_logprobs=prompt_logprobs,
+            max_tokens_field=max_tokens_field,
+            extra_body=dict(extra_body or {}),
         )
+        self.openai_model_name = openai_model_name
+        self.path = PATHS[endpoint]
+        self.server = Server(
+            base_url.rstrip("/"),
+            _read_key(api_key_env) if api_key_env else api_key,
+            idle_seconds=timeout,
+            attempts=Attempts(again=retries, seconds=retry_seconds),
+        )
+        self.cache = RequestCache.of(cache_config)
+        self._has_warned_of_length = False
+
+    def check_requests(self, requests: Sequence[Request]) -> None:
+        """Raise UnsendableError, once, for what of these requests cannot be sent; warn of what `omit` leaves out."""
+        reasons: Counter[str] = Counter()
+        left_out: dict[str, set[Any]] = {}
+        for request in requests:
+            try:
+                to_body(request, self._dialect_for(request))
+            except UnsendableError as error:
+                reasons[str(error)] += 1
+            if not is_scored(request):
+                for name in self.dialect.omit:
+                    value = getattr(request, "num_completions" if name == "n" else name)
+                    left_out.setdefault(name, set()).add(value)
+        deployment = requests[0].model_deployment if requests else ""
+        if reasons:
+            number = sum(reasons.values())
+            said = "\n".join(f"  {count} requests: {reason}" for reason, count in reasons.most_common(10))
+            raise UnsendableError(f"{deployment}: {number} of {len(requests)} requests cannot be sent\n{said}")
+        for name, values in left_out.items():
+            shown = ", ".join(map(str, sorted(values)[:5]))
+            hwarn(f"{deployment}: {name} ({shown}) is not sent, as the deployment says (omit): the server's own counts")
 
     def make_request(self, request: Request) -> RequestResult:
-        """Return the server's answer, or what went wrong; HELM repeats what may pass."""
+        """Return the server's answer, or what went wrong after all attempts: HELM need not repeat it."""
+        [kept] = self.find_kept([request])
+        if kept is not None:
+            return kept
+        try:
+            result = event_loop.run(self.send(request, lambda _: None))
+        except DeploymentError as error:
+            return _fail(str(error))
+        self.cache.flush()
+        return result
+
+    def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
+        """Return the answers that are in the cache: `clients.asking.AsyncClient`."""
+        found: list[RequestResult | None] = [None] * len(requests)
+        bodies: dict[int, dict[str, Any]] = {}
+        for place, request in enumerate(requests):
+            with suppress(UnsendableError):  # `send` says so
+                bodies[place] = to_body(request, self._dialect_for(request))
+        keys = [self._make_key(body, requests[place]) for place, body in bodies.items()]
+        for (place, body), kept in zip(bodies.items(), self.cache.get_many(keys), strict=True):
+            if kept is not None:
+                with suppress(ReplyError):  # kept by somebody who did not look at it: to be asked for again
+                    found[place] = self._finish(self._read(kept, requests[place]), kept, body, cached=True)
+        return found
+
+    async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
+        """Return the server's answer, or what went wrong after all attempts: `clients.asking.AsyncClient`."""
         try:
             body = to_body(request, self._dialect_for(request))
         except UnsendableError as error:
-            return _fail(str(error), is_passing=False)
+            return _fail(str(error))
+        started = time.time()
 
-        def ask() -> dict[str, Any]:
-            reply = post_json(self.url, body, api_key=self.api_key, timeout=self.timeout)
-            self._read(reply, request)  # a reply that cannot be read must not come into the cache
-            return dict(reply)
+        def read(reply: Any) -> tuple[Any, AnsweredResult]:
+            try:
+                return reply, self._read(reply, request)
+            except ReplyError as error:
+                message = f"{self.server.url}{self.path}: the reply is of no use: {error}"
+                raise ServerError(message, Fault.GARBLED) from error
 
         try:
-            reply, cached = self.cache.get(self.make_cache_key(body, request), wrap_request_time(ask))
-            result = self._read(reply, request)
+            reply, result = await self.server.ask(self.path, body, read, retrying)
         except ServerError as error:
-            return _fail(f"{self.url}: {error}", is_passing=error.is_passing)
-        except ReplyError as error:
-            return _fail(f"{self.url}: the reply is of no use: {error}", is_passing=True)
-        result.cached = cached
-        result.request_time = reply["request_time"]
-        result.request_datetime = reply.get("request_datetime")
-        return result
+            return _fail(str(error))
+        reply = {**reply, "request_time": time.time() - started, "request_datetime": int(started)}
+        self.cache.put_many([(self._make_key(body, request), reply)])
+        self._look_at_length(result, request)
+        return self._finish(result, reply, body, cached=False)
+
+    def _make_key(self, body: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+        """Return the key in HELM's cache: what was asked, and where. Servers of one name may hold other models."""
+        return CachingClient.make_cache_key({**body, "url": self.server.url + self.path}, request)
 
     def _dialect_for(self, request: Request) -> Dialect:
-        return replace(self.dialect, model=self.openai_model_name or request.model_engine)
+        model = self.openai_model_name or request.model_engine
+        dialect = self.dialect
+        if dialect.model != model:
+            self.dialect = dialect = replace(dialect, model=model)
+        return dialect
 
-    def _read(self, reply: Any, request: Request) -> Any:
+    def _read(self, reply: Any, request: Request) -> AnsweredResult:
         parsed = parse_reply(
             reply, self.dialect.endpoint, number=request.num_completions, echo=bool(request.echo_prompt)
         )
         return to_result(parsed, request, extra_token=self.dialect.extra_token)
 
+    def _finish(
+        self, result: AnsweredResult, reply: Mapping[str, Any], body: Mapping[str, Any], *, cached: bool
+    ) -> AnsweredResult:
+        result.cached = cached
+        result.request_time = reply.get("request_time")
+        result.request_datetime = reply.get("request_datetime")
+        if "seed" in body:
+            result.notes = {**result.notes, "seed": body["seed"]}
+        return result
 
-def _fail(message: str, *, is_passing: bool) -> RequestResult:
+    def _look_at_length(self, result: AnsweredResult, request: Request) -> None:
+        """Warn, once, of a server that does not know the field with the limit of tokens."""
+        counted = result.usage.get("completion_tokens")
+        most = request.max_tokens * request.num_completions
+        if self._has_warned_of_length or is_scored(request) or not isinstance(counted, int) or counted <= most:
+            return
+        self._has_warned_of_length = True
+        hwarn(
+            f"{request.model_deployment}: {counted} tokens came where {most} were asked for at most: the server does "
+            f"not heed {self.dialect.limit_field}\n  hint: max_tokens_field: max_tokens in the deployment"
+        )
+
+
+def _read_key(variable: str) -> str:
+    """Return the key that an environment variable holds. Raises RunEntryError."""
+    key = os.environ.get(variable)
+    if not key:
+        raise RunEntryError(f"api_key_env={variable}: no such environment variable, or an empty one")
+    return key
+
+
+def _fail(message: str) -> RequestResult:
     return RequestResult(
         success=False,
         cached=False,
         error=message,
         completions=[],
         embedding=[],
-        error_flags=ErrorFlags(is_retriable=is_passing, is_fatal=True),
+        error_flags=ErrorFlags(is_retriable=False, is_fatal=True),
     )
-
-
-def post_json(url: str, body: Any, *, api_key: str | None = None, timeout: float = TIMEOUT) -> Any:
-    """Send a body and return the JSON that comes back. Raises ServerError."""
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    if api_key:
-        headers["Authorization"] = f"Bearer {api_key}"
-    asked = urllib.request.Request(url, json.dumps(body).encode("ascii"), headers, method="POST")  # noqa: S310 - http(s), see __init__
-    try:
-        with urllib.request.urlopen(asked, timeout=timeout) as response:  # noqa: S310
-            data = response.read()
-    except urllib.error.HTTPError as error:
-        is_passing = error.code >= 500 or error.code in PASSING_STATUSES
-        raise ServerError(f"status {error.code}: {_explain(error)}", is_passing=is_passing) from error
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        raise ServerError(f"no answer: {reason}", is_passing=True) from error
-    try:
-        return parse_json(data, url)
-    except DatasetError as error:
-        raise ServerError(
-            f"the reply is not JSON: {show(data[:100].decode(errors='replace'))}", is_passing=True
-        ) from error
-
-
-def _explain(error: urllib.error.HTTPError) -> str:
-    """Return what the server says is wrong: OpenAI's `error.message`, else the beginning of its text."""
-    try:
-        text = error.read().decode(errors="replace")
-    except OSError:
-        return str(error.reason)
-    try:
-        said = json.loads(text)
-    except ValueError:
-        return show(text)
-    inner = said.get("error", said) if isinstance(said, dict) else said
-    return str(inner["message"])[:500] if isinstance(inner, dict) and "message" in inner else show(inner)

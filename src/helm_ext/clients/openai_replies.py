@@ -44,6 +44,8 @@ class Choice:
     finish_reason: str | None
     tokens: tuple[ReplyToken, ...] = ()
     thinking: str | None = None
+    prompt_tokens: tuple[ReplyToken, ...] = ()
+    """Where they are told apart from the text's (vLLM's `prompt_logprobs`)."""
     is_refusal: bool = False
     """The text stands in `refusal`, and `content` is null."""
 
@@ -64,10 +66,15 @@ class Reply:
 
 @dataclass
 class AnsweredResult(RequestResult):
-    """HELM's RequestResult with what the server counted. `usage` is no dataclass field: HELM's files hold none."""
+    """HELM's RequestResult with what the server says of the answer: `clients.asking.NotedResult`."""
 
     def __post_init__(self) -> None:
-        self.usage: Mapping[str, Any] = {}
+        self.notes: Mapping[str, Any] = {}
+
+    @property
+    def usage(self) -> Mapping[str, Any]:
+        """Tokens as the server counted them."""
+        return self.notes.get("usage", {})
 
 
 def parse_reply(body: Any, endpoint: Endpoint, *, number: int = 1, echo: bool = False) -> Reply:
@@ -86,7 +93,7 @@ def parse_reply(body: Any, endpoint: Endpoint, *, number: int = 1, echo: bool = 
     ordered = [choice for _, choice in sorted(zip(indices, choices, strict=True), key=lambda pair: pair[0])]
     parse = _parse_message if endpoint == "chat" else _parse_text
     parsed = tuple(parse(choice) for choice in ordered)
-    if echo and not all(choice.tokens for choice in parsed):
+    if echo and not all(choice.tokens or choice.prompt_tokens for choice in parsed):
         raise ReplyError("no log-probabilities of the prompt, which were asked for")
     usage, created = body.get("usage"), body.get("created")
     return Reply(
@@ -118,25 +125,32 @@ def _finish_reason(choice: Mapping[str, Any]) -> str | None:
 
 
 def _parse_message(choice: dict[str, Any]) -> Choice:
-    """Read a choice of the chat endpoint. A content of null is an empty answer, unless the model refused in words."""
+    """Read a choice of the chat endpoint.
+
+    A content of null is an empty answer where something says why: the model refused in words, thought until the limit
+    of tokens, called a tool, or a filter took the text. Without that, the server has failed.
+    """
     message = _get(choice, "message", dict, "choice")
     content, refusal = message.get("content"), _optional_text(message, "refusal")
     if isinstance(content, list):
         content = "".join(_get(part, "text", str, "content") for part in content)
     if content is not None and not isinstance(content, str):
         raise ReplyError(f"message.content: expected a string, got {show(content)}")
+    thinking, reason = _optional_text(message, "reasoning_content", "reasoning"), _finish_reason(choice)
+    if content is None and refusal is None and thinking is None and reason in (None, "stop"):
+        raise ReplyError("message.content is null, and nothing says why")
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     if tokens is not None and not isinstance(tokens, list):
         raise ReplyError(f"logprobs.content: expected a list, got {show(tokens)}")
     return Choice(
         text=content or refusal or "",
-        finish_reason=_finish_reason(choice),
+        finish_reason=reason,
         tokens=tuple(
             ReplyToken(_get(token, "token", str, "logprobs"), _to_number(token.get("logprob"), place), None)
             for place, token in enumerate(tokens or ())
         ),
-        thinking=_optional_text(message, "reasoning_content", "reasoning"),
+        thinking=thinking,
         is_refusal=not content and refusal is not None,
     )
 
@@ -148,7 +162,30 @@ def _parse_text(choice: dict[str, Any]) -> Choice:
         text=_get(choice, "text", str, "choice"),
         finish_reason=_finish_reason(choice),
         tokens=_parse_tokens(logprobs) if isinstance(logprobs, dict) else (),
+        prompt_tokens=_parse_prompt_tokens(choice.get("prompt_logprobs")),
     )
+
+
+def _parse_prompt_tokens(found: Any) -> tuple[ReplyToken, ...]:
+    """Read vLLM's `prompt_logprobs`: null for the first token, then {id: {logprob, rank, decoded_token}} of each.
+
+    With several of a place it does not say which is the prompt's own; with 0 asked for, there is one.
+    """
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise ReplyError(f"prompt_logprobs: expected a list, got {show(found)}")
+    tokens = []
+    for place, entry in enumerate(found):
+        if entry is None and place == 0:
+            tokens.append(ReplyToken("", None, None))  # its text is not told; nothing predicts it
+            continue
+        if not isinstance(entry, dict) or len(entry) != 1:
+            raise ReplyError(f"prompt_logprobs: token {place + 1}: expected one entry, got {show(entry)}")
+        [token] = entry.values()
+        text = _get(token, "decoded_token", str, f"prompt_logprobs: token {place + 1}")
+        tokens.append(ReplyToken(text, _to_number(token.get("logprob"), place), None))
+    return tuple(tokens)
 
 
 def _parse_tokens(logprobs: dict[str, Any]) -> tuple[ReplyToken, ...]:
@@ -189,8 +226,32 @@ def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> A
     else:
         completions = [_to_generated(choice, request) for choice in reply.choices]
     result = AnsweredResult(success=True, embedding=[], completions=completions, cached=False)
-    result.usage = reply.usage
+    result.notes = _make_notes(reply)
     return result
+
+
+def _make_notes(reply: Reply) -> dict[str, Any]:
+    """Return what is worth keeping of a reply beside its answers: numbers of tokens, and the model's name."""
+    notes: dict[str, Any] = {}
+    if usage := _numbers(reply.usage):
+        notes["usage"] = usage
+    details = usage.get("completion_tokens_details", {})
+    if "reasoning_tokens" in details:
+        notes["reasoning_tokens"] = details["reasoning_tokens"]
+    if reply.model:
+        notes["answered_by"] = reply.model
+    return notes
+
+
+def _numbers(counted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the whole numbers of `usage`, those one level deeper too; servers add all kinds of things."""
+    numbers: dict[str, Any] = {}
+    for name, value in counted.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            numbers[name] = value
+        elif isinstance(value, dict) and (inner := {k: v for k, v in value.items() if type(v) is int}):
+            numbers[name] = inner
+    return numbers
 
 
 def _to_generated(choice: Choice, request: Request) -> GeneratedOutput:
@@ -216,6 +277,12 @@ def _to_generated(choice: Choice, request: Request) -> GeneratedOutput:
 def _to_scored(choice: Choice, reply: Reply, request: Request, extra_token: bool) -> GeneratedOutput:
     """Return the prompt with its tokens, without what the server generated beyond it."""
     prompt, tokens = request.prompt, choice.tokens
+    if choice.prompt_tokens:
+        first, *others = choice.prompt_tokens
+        spelled = "".join(token.text for token in others)
+        if first.logprob is None and prompt.endswith(spelled):
+            first = ReplyToken(prompt[: len(prompt) - len(spelled)], None, 0)
+        return _make_output(prompt, (first, *others), choice.finish_reason, None)
     if extra_token:
         # Servers put the token that ends a text into the list and not into the text, so the text does not tell.
         counted = reply.usage.get("completion_tokens")

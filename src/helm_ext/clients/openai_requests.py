@@ -8,8 +8,8 @@ completions); HELM's own conversion: helm/clients/openai_client.py.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean
@@ -17,10 +17,22 @@ from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["ENDPOINTS", "OMITTABLE", "PATHS", "Dialect", "Endpoint", "UnsendableError", "is_scored", "to_body"]
+__all__ = [
+    "ENDPOINTS",
+    "OMITTABLE",
+    "PATHS",
+    "Dialect",
+    "Endpoint",
+    "MaxTokensField",
+    "UnsendableError",
+    "is_scored",
+    "to_body",
+]
 
 Endpoint = Literal["chat", "completions"]
 ENDPOINTS: tuple[Endpoint, ...] = get_args(Endpoint)
+
+MaxTokensField = Literal["max_tokens", "max_completion_tokens"]
 
 PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "completions": "/completions"}
 """Where an endpoint is, below the `/v1` of a server's address."""
@@ -30,6 +42,18 @@ OMITTABLE = ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty
 
 MAX_STOPS = 4
 """OpenAI's API takes "up to 4 sequences"."""
+
+_OWN_FIELDS = {
+    **dict.fromkeys(("messages", "prompt", "echo", "logprobs", "prompt_logprobs"), "leave it out"),
+    **dict.fromkeys(("temperature", "top_p", "n", "stop"), "set it in the run entry or the file"),
+    **dict.fromkeys(("presence_penalty", "frequency_penalty", "max_tokens"), "set it in the run entry or the file"),
+    "max_completion_tokens": "set max_tokens in the run entry or the file",
+    "top_k": "set it in the file, and send_top_k: true here",
+    "model": "openai_model_name",
+    "seed": "the argument seed",
+    "stream": "answers come whole",
+}
+"""Fields of a body that are not for `extra_body`, and where they are set."""
 
 UNSET_TOP_K = 1
 """Default of `Request.top_k_per_token`. HELM's adapters never set it, so it says nothing about sampling."""
@@ -53,8 +77,26 @@ class Dialect:
     seed: int | None = None
     extra_token: bool = False
     """Ask for one token where HELM asks for none, which some servers refuse; the reply's token is cut off."""
+    prompt_logprobs: bool = False
+    """Ask for the prompt's log-probabilities by vLLM's `prompt_logprobs`, not by `echo` and `logprobs`."""
+    max_tokens_field: MaxTokensField | None = None
+    """How the limit of tokens is called; by default `max_completion_tokens` for chat, as OpenAI's API has it now."""
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """What is sent with every request beside it: `min_p`, `reasoning_effort`, ... Part of the cache's key."""
+
+    @property
+    def limit_field(self) -> MaxTokensField:
+        """What the limit of tokens is called."""
+        return self.max_tokens_field or ("max_completion_tokens" if self.endpoint == "chat" else "max_tokens")
 
     def __post_init__(self) -> None:
+        if self.max_tokens_field not in (None, *get_args(MaxTokensField)):
+            raise RunEntryError(f"max_tokens_field={self.max_tokens_field}: {' or '.join(get_args(MaxTokensField))}")
+        if self.prompt_logprobs and (self.endpoint == "chat" or self.extra_token):
+            raise RunEntryError("prompt_logprobs: for the endpoint completions, and without extra_token")
+        for name in self.extra_body:
+            if name in _OWN_FIELDS:
+                raise RunEntryError(f"extra_body: {name}: the run says this itself\n  hint: {_OWN_FIELDS[name]}")
         if self.endpoint not in ENDPOINTS:
             raise RunEntryError(f"endpoint={self.endpoint}: expected {' or '.join(ENDPOINTS)}")
         for name in self.omit:
@@ -71,14 +113,14 @@ def is_scored(request: Request) -> bool:
 def to_body(request: Request, dialect: Dialect) -> dict[str, Any]:
     """Return the body of the request. Raises UnsendableError."""
     _require_text(request)
-    body: dict[str, Any] = {"model": dialect.model}
+    body: dict[str, Any] = {"model": dialect.model, **dialect.extra_body}
     if dialect.endpoint == "chat":
         body["messages"] = _to_messages(request)
     else:
         body["prompt"] = _to_prompt(request)
     if is_scored(request):
         return {**body, **_scoring_fields(request, dialect)}
-    body["max_completion_tokens" if dialect.endpoint == "chat" else "max_tokens"] = _to_max_tokens(request)
+    body[dialect.limit_field] = _to_max_tokens(request)
     body |= _sampling_fields(request, dialect)
     if stops := _to_stops(request.stop_sequences):
         body["stop"] = stops
@@ -129,6 +171,8 @@ def _scoring_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
     """Return what asks for the log-probabilities of the prompt's tokens; nothing is sampled."""
     if request.num_completions != 1:
         raise UnsendableError(f"num_completions={request.num_completions}: a prompt is scored once")
+    if dialect.prompt_logprobs:  # 0: of the prompt's own tokens, and no others beside them
+        return {"max_tokens": 1, "prompt_logprobs": 0, "temperature": 0}
     return {"max_tokens": int(dialect.extra_token), "echo": True, "logprobs": 1, "temperature": 0}
 
 

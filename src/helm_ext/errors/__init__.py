@@ -9,6 +9,7 @@
     │   ├── DatasetChangedError     other bytes than the ones that the run was planned with
     │   └── TransformError          a user's transform script failed or returned the wrong thing
     ├── HubError                the dataset hub refused
+    ├── DeploymentError         a model cannot be asked at all: address, name or key
     ├── RecordedError           recorded completions are missing, or were asked for where there are none
     └── RunEntryError           (also a ValueError) the arguments of a run entry make no sense
 
@@ -31,6 +32,7 @@ from helm_ext.errors.model import (
     DatasetNotFoundError,
     DatasetSchemaError,
     DatasetSyntaxError,
+    DeploymentError,
     HelmExtError,
     HubError,
     Location,
@@ -53,6 +55,7 @@ __all__ = [
     "DatasetNotFoundError",
     "DatasetSchemaError",
     "DatasetSyntaxError",
+    "DeploymentError",
     "HelmExtError",
     "HubError",
     "Location",

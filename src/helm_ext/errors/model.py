@@ -15,6 +15,7 @@ __all__ = [
     "DatasetNotFoundError",
     "DatasetSchemaError",
     "DatasetSyntaxError",
+    "DeploymentError",
     "HelmExtError",
     "HubError",
     "Location",
@@ -140,6 +141,10 @@ class HubError(HelmExtError):
 
 class RecordedError(HelmExtError, ValueError):
     """Recorded completions are missing, failed, or were asked for where a file has none."""
+
+
+class DeploymentError(HelmExtError):
+    """A model cannot be asked at all: its address, its name or the key is wrong, or nobody answers."""
 
 
 class RunEntryError(HelmExtError, ValueError):

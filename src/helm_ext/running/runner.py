@@ -30,6 +30,7 @@ from helm.benchmark import runner as helm_runner
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.data_preprocessor import DataPreprocessor
+from helm.benchmark.executor import Executor
 from helm.benchmark.metrics.dry_run_metrics import DryRunMetric
 from helm.benchmark.metrics.metric import MetricInterface, PerInstanceStats, create_metric
 from helm.benchmark.metrics.metric_service import MetricService
@@ -54,6 +55,8 @@ from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import consume, dumps, write_array, write_object
 from helm_ext.fast.serialise_stats import StatRenderer
 from helm_ext.files.staged import staged
+from helm_ext.running.executor import LiveExecutor
+from helm_ext.running.failed_rows import skips_failed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +84,12 @@ class CountingMetricService(MetricService):
 
 class StreamingRunner(Runner):
     """HELM's Runner: same arguments, same files, less time and memory. See the module's docstring."""
+
+    executor: Executor
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.executor = LiveExecutor.in_place_of(self.executor)
 
     def run_one(self, run_spec: RunSpec) -> None:
         """Restate `Runner.run_one`."""
@@ -157,13 +166,15 @@ class StreamingRunner(Runner):
     def _execute(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
         """Execute, annotate."""
         if self.dry_run or not recorded.hand_back(states):
+            if isinstance(self.executor, LiveExecutor):
+                self.executor.skips_failed = skips_failed(run_spec)
             states = self.executor.execute(self._make_state(run_spec, states)).request_states
         # HELM's annotators ask models; ours compute.
         ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
         if ours and not self.dry_run:
             self._annotate(run_spec.annotators or (), states)
         scenario_state = self._make_state(run_spec, states)
-        return scenario_state if ours else self.annotator_executor.execute(scenario_state)
+        return scenario_state if ours else keep_notes(states, self.annotator_executor.execute(scenario_state))
 
     def _make_state(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
         return ScenarioState(run_spec.adapter_spec, states, run_spec.annotators)
@@ -174,7 +185,8 @@ class StreamingRunner(Runner):
         if annotators:
             with garbage.paused():
                 for state in states:
-                    vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
+                    made = {one.name: one.annotate(state) for one in annotators}
+                    vars(state)["annotations"] = {**state.annotations, **made} if state.annotations else made
 
     def _measure(
         self, run_spec: RunSpec, scenario_state: ScenarioState, token_counts: TokenCounts
@@ -198,6 +210,14 @@ class StreamingRunner(Runner):
                 hwarn(f"duplicate metric name {metric_name}")
         hlog(f"Generated {len(stats)} stats.")
         return stats, per_instance_stats
+
+
+def keep_notes(states: Sequence[RequestState], annotated: ScenarioState) -> ScenarioState:
+    """Put back the notes of the clients, in place of which HELM's annotators put their own annotations."""
+    for before, after in zip(states, annotated.request_states, strict=True):
+        if before.annotations and after is not before:
+            vars(after)["annotations"] = {**before.annotations, **(after.annotations or {})}
+    return annotated
 
 
 def write_run(

@@ -9,7 +9,8 @@ from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import Request
 from openai_server import answer_chat, serve
 
-from helm_ext.clients import OpenAICompatibleClient
+from helm_ext.clients import OpenAICompatibleClient, openai_compatible
+from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.errors import RunEntryError
 
 REQUEST = Request(model="acme/tiny", model_deployment="here/tiny", prompt="Capital of France?", max_tokens=5)
@@ -52,12 +53,89 @@ def test_the_models_name_and_what_is_sent_are_the_deployments(server):
     assert "top_p" not in body
 
 
-def test_the_key_goes_into_the_header_and_nowhere_else(server):
+def test_the_key_goes_into_the_header_and_nowhere_else(server, tmp_path):
     for key in ("secret", None):
-        client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", api_key=key)
+        config = SqliteCacheConfig(str(tmp_path / f"{key}.sqlite"))
+        client = OpenAICompatibleClient(config, base_url=f"{server.url}/v1", api_key=key)
         assert "secret" not in repr(client.make_request(REQUEST))
     assert server.keys == ["Bearer secret", None]
     assert "secret" not in str(server.asked)
+    assert b"secret" not in (tmp_path / "secret.sqlite").read_bytes()
+
+
+def test_the_key_may_stand_in_an_environment_variable(server, monkeypatch):
+    monkeypatch.setenv("OUR_KEY", "hush")
+    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", api_key_env="OUR_KEY")
+    assert client.make_request(REQUEST).success
+    assert server.keys == ["Bearer hush"]
+    with pytest.raises(RunEntryError, match="api_key_env=NO_KEY: no such environment variable"):
+        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://x/v1", api_key_env="NO_KEY")
+
+
+def test_a_password_in_the_address_is_refused():
+    with pytest.raises(RunEntryError, match="password") as caught:
+        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://me:hush@x/v1")
+    assert "hush" not in str(caught.value)
+
+
+def test_what_a_server_answers_is_not_taken_for_what_another_one_does(server, tmp_path):
+    """llama.cpp serves any model under any name; HELM's own clients would hand back the first server's answer."""
+    config = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
+    with serve() as other:
+        for one in (server, other):
+            assert not OpenAICompatibleClient(config, base_url=f"{one.url}/v1").make_request(REQUEST).cached
+        assert len(other.asked) == 1
+
+
+def test_notes_say_what_the_server_counted_and_the_seed(server):
+    usage = {
+        "prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3, "x": "y"},
+        "cost": "much", "is_free": True,
+    }  # fmt: skip
+    server.instead = lambda path, body: (200, {**answer_chat(body), "usage": usage})
+    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", seed=7)
+    assert client.make_request(REQUEST).notes == {
+        "usage": {"prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3}},
+        "reasoning_tokens": 3,
+        "answered_by": "tiny-2026-01-01",
+        "seed": 7,
+    }
+
+
+def test_what_is_sent_beside_the_request(server):
+    client = OpenAICompatibleClient(
+        BlackHoleCacheConfig(), base_url=f"{server.url}/v1", extra_body={"reasoning_effort": "low"},
+        max_tokens_field="max_tokens",
+    )  # fmt: skip
+    assert client.make_request(REQUEST).success
+    [(_, body)] = server.asked
+    assert (body["reasoning_effort"], body["max_tokens"]) == ("low", 5)
+    assert "max_completion_tokens" not in body
+
+
+@pytest.mark.parametrize("name", ["temperature", "model", "stop", "seed", "top_k", "stream"])
+def test_what_the_run_says_itself_is_not_for_extra_body(name):
+    with pytest.raises(RunEntryError, match=f"extra_body: {name}"):
+        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://x/v1", extra_body={name: 1})
+
+
+def test_a_server_that_does_not_heed_the_limit_of_tokens_is_told_of_once(server, client, monkeypatch):
+    said = []
+    monkeypatch.setattr(openai_compatible, "hwarn", said.append)
+    server.instead = lambda path, body: (200, {**answer_chat(body), "usage": {"completion_tokens": 500}})
+    for number in range(3):
+        assert client.make_request(replace(REQUEST, random=str(number))).success
+    assert len(said) == 1
+    assert "500 tokens came where 5 were asked for at most: the server does not heed max_completion_tokens" in said[0]
+
+
+def test_what_the_deployment_leaves_out_is_told_of_once(server, monkeypatch):
+    said = []
+    monkeypatch.setattr(openai_compatible, "hwarn", said.append)
+    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", omit="temperature")
+    client.check_requests([REQUEST, replace(REQUEST, temperature=0.0)])
+    [warning] = said
+    assert "temperature (0.0, 1.0) is not sent" in warning
 
 
 def test_an_answer_is_kept_in_helms_cache(server, tmp_path):
@@ -68,46 +146,9 @@ def test_an_answer_is_kept_in_helms_cache(server, tmp_path):
     )
     assert [first.cached, second.cached, other.cached] == [False, True, False]
     assert first.completions == second.completions
-    assert first.usage == second.usage
+    assert first.notes == second.notes != {}
     assert first.request_datetime == second.request_datetime
     assert len(server.asked) == 2
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [{"choices": []}, {"choices": [{"index": 0, "message": {"content": 7}}]}, b"not JSON", [], {"error": "busy"}, None],
-)
-def test_a_reply_of_no_use_is_a_failure_and_not_kept(server, tmp_path, reply):
-    client = OpenAICompatibleClient(SqliteCacheConfig(str(tmp_path / "cache.sqlite")), base_url=f"{server.url}/v1")
-    server.instead = lambda path, body: (200, reply)
-    failed = client.make_request(REQUEST)
-    assert not failed.success
-    assert failed.completions == []
-    assert failed.error_flags.is_retriable
-    server.instead = lambda path, body: None
-    answered = client.make_request(REQUEST)
-    assert answered.success
-    assert not answered.cached
-
-
-@pytest.mark.parametrize(
-    ("status", "is_passing"),
-    [(400, False), (401, False), (404, False), (422, False), (408, True), (429, True), (500, True), (503, True)],
-)
-def test_helm_repeats_what_may_pass_and_nothing_else(server, client, status, is_passing):
-    server.instead = lambda path, body: (status, {"error": {"message": "the model said no", "code": None}})
-    result = client.make_request(REQUEST)
-    assert not result.success
-    assert result.error == f"{server.url}/v1/chat/completions: status {status}: the model said no"
-    assert result.error_flags.is_retriable is is_passing
-    assert result.error_flags.is_fatal
-
-
-def test_a_server_that_is_not_there(server):
-    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://127.0.0.1:9/v1")
-    result = client.make_request(REQUEST)
-    assert "no answer: " in result.error
-    assert result.error_flags.is_retriable
 
 
 def test_what_cannot_be_sent_is_not_sent_and_not_repeated(server, client):
@@ -116,6 +157,16 @@ def test_what_cannot_be_sent_is_not_sent_and_not_repeated(server, client):
     assert not result.error_flags.is_retriable
     assert "echo_prompt" in result.error
     assert server.asked == []
+
+
+def test_what_cannot_be_sent_is_told_of_once_before_anything_is_sent(client):
+    odd = [replace(REQUEST, top_k_per_token=9), replace(REQUEST, top_k_per_token=9), replace(REQUEST, embedding=True)]
+    with pytest.raises(UnsendableError) as caught:
+        client.check_requests([REQUEST, *odd])
+    said = str(caught.value)
+    assert said.startswith("here/tiny: 3 of 4 requests cannot be sent\n  2 requests: top_k=9 at temperature 1:")
+    assert "1 requests: embedding" in said
+    client.check_requests([REQUEST])
 
 
 @pytest.mark.parametrize("url", [None, "", "localhost:8000/v1", "file:///etc/passwd"])

@@ -1,0 +1,65 @@
+"""What a client can do beyond HELM's `make_request`, and what it can say beyond HELM's RequestResult.
+
+`helm_ext.running.executor` asks for these two by their methods, so that a client of any package may have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from helm.common.request import RequestResult
+
+if TYPE_CHECKING:
+    from helm.common.request import Request
+
+__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "notes_of"]
+
+NOTES_KEY = "helm_ext"
+"""Where a result's notes stand in `RequestState.annotations`."""
+
+
+@runtime_checkable
+class ListClient(Protocol):
+    """A client that takes the requests of a row (of one instance and training trial) together.
+
+    It is called from as many threads as `--num-threads` says; one that can do one thing at a time holds a lock. It
+    makes its own attempts: no row is asked twice. An exception, or a result without success, is a failure of the row.
+    """
+
+    def make_requests(self, requests: Sequence[Request]) -> list[RequestResult]:
+        """Return the results in the order of the requests. Raises DeploymentError where no other row can succeed."""
+
+
+@runtime_checkable
+class AsyncClient(Protocol):
+    """A client that waits for many answers at once, on the event loop of `helm_ext.clients.event_loop`."""
+
+    def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
+        """Return the answers that are in the cache, None where there is none. Called before the others are sent."""
+
+    async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
+        """Return the answer to a request that `find_kept` did not find, after the client's own attempts.
+
+        `retrying` is called with 1 when the request begins to wait for another attempt, and with -1 when it no longer
+        does. Raises DeploymentError where no other request can succeed either.
+        """
+
+
+# A client may also have `check_requests(requests: Sequence[Request]) -> None`. It is called with all requests of a run
+# before the first is sent, and raises HelmExtError, once, for whatever of them it cannot send.
+
+
+class NotedResult(RequestResult):
+    """HELM's RequestResult with what the answer says of itself. `notes` is no dataclass field: HELM's files hold none.
+
+    The executor puts the notes into `RequestState.annotations["helm_ext"]`: JSON, such as `usage` (OpenAI's names:
+    `prompt_tokens`, `completion_tokens`), `seed`, `device`.
+    """
+
+    notes: Mapping[str, Any]
+
+
+def notes_of(result: RequestResult) -> Mapping[str, Any]:
+    """Return a result's notes; {} where it has none."""
+    return getattr(result, "notes", {})

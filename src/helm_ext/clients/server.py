@@ -1,0 +1,313 @@
+"""A server that is asked over HTTP: many requests at once, attempts that end, and what its errors mean.
+
+aiohttp, because its cost per request does not grow with the number of requests in flight; see docs/reference/client.md
+for how httpx, on which OpenAI's package stands, was measured and what it does instead. It is imported when the first
+request is sent: recorded runs need none of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import random
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from helm_ext.clients import event_loop
+from helm_ext.errors import DatasetError, DeploymentError, show
+from helm_ext.files import parse_json
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["Attempts", "Fault", "Server", "ServerError"]
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 4.0
+"""How long a name is looked up and a connection is made. Short: a wrong address is to be told at once."""
+
+FIRST_DELAY = 1.0
+"""Seconds before the second attempt; twice as many before each further one. Half of it, at random, is left out."""
+
+LONGEST_DELAY = 8.0
+
+MAX_REPLY_BYTES = 1 << 28
+"""A larger reply is not read to its end."""
+
+SHOWN = 500
+"""Characters of what a server says that are shown."""
+
+
+class Fault(Enum):
+    """What an error says about the next request."""
+
+    PASSING = "the same request may succeed later"
+    BUSY = "the same request will succeed later, says the server"
+    GARBLED = "a reply came that cannot be read; another one may be better"
+    OWN = "this request fails, another one need not"
+    ALL = "no request can succeed"
+
+
+_PASSING_STATUSES = frozenset({408, 409, 425, 429})
+"""Beside all from 500 on."""
+
+_STATUSES_OF_ALL = frozenset({401, 402, 404, 405})
+"""The key, what has been paid, the address or the model's name."""
+
+_CODES_OF_ALL = frozenset({"insufficient_quota", "billing_hard_limit_reached", "account_deactivated"})
+"""OpenAI's codes of a 429 that does not pass."""
+
+
+class ServerError(Exception):
+    """A request was not answered. `retry_after`: seconds that the server asks to wait."""
+
+    def __init__(
+        self, message: str, fault: Fault, *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.status = status
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """How often a request is sent again."""
+
+    again: int = 5
+    """After errors that may pass. Where the server says when to come again, time alone decides."""
+    again_garbled: int = 2
+    """After replies that cannot be read."""
+    seconds: float = 60.0
+    """After its first error, a request waits for so long in all, and no attempt begins later."""
+
+
+class Server:
+    """One address, asked from the event loop of `clients.event_loop`."""
+
+    def __init__(self, url: str, api_key: str | None, *, idle_seconds: float, attempts: Attempts) -> None:
+        """`idle_seconds`: when a server that sends nothing is given up. Such a request is not sent again."""
+        self.url = url
+        self.idle_seconds = idle_seconds
+        self.attempts = attempts
+        self.has_answered = False
+        self._api_key = api_key
+        self._session: aiohttp.ClientSession | None = None
+        self._resume_at = 0.0
+
+    async def ask(self, path: str, body: Any, read: Callable[[Any], T], retrying: Callable[[int], None]) -> T:
+        """Send a body, again where that may help, and return what `read` makes of the reply.
+
+        `read` raises ServerError for a reply that is of no use. Raises ServerError, and DeploymentError where no
+        request can succeed. `retrying`: see `clients.asking.AsyncClient`.
+        """
+        data = json.dumps(body).encode("ascii")
+        failed_at: float | None = None
+        sent: dict[Fault, int] = {}
+        while True:
+            if (pause := self._resume_at - time.monotonic()) > 0:
+                await asyncio.sleep(pause * (1 + random.random() / 10))  # noqa: S311 - not all at one moment
+            try:
+                made = read(await self._post(path, data))
+            except ServerError as error:
+                if error.fault is Fault.ALL:
+                    raise DeploymentError(self._hide(str(error))) from error
+                sent[error.fault] = sent.get(error.fault, 0) + 1
+                now = time.monotonic()
+                failed_at = now if failed_at is None else failed_at
+                delay = self._delay(error, sent)
+                if delay is None or now + delay - failed_at > self.attempts.seconds:
+                    again = sum(sent.values()) - 1
+                    tail = f" (sent again {again} times)" if again else ""
+                    raise ServerError(self._hide(f"{error}{tail}"), error.fault, status=error.status) from error
+                if error.fault is Fault.BUSY:
+                    self._resume_at = max(self._resume_at, now + delay)
+                retrying(1)
+                try:
+                    await asyncio.sleep(delay)
+                finally:
+                    retrying(-1)
+            else:
+                self.has_answered = True
+                return made
+
+    def _delay(self, error: ServerError, sent: Mapping[Fault, int]) -> float | None:
+        """Return how long to wait before the next attempt; None where there is to be none."""
+        if error.fault is Fault.BUSY and error.retry_after is not None:
+            # A server that is wrong about the time again and again is asked ever more rarely.
+            least = min(FIRST_DELAY * 2.0 ** (sent[error.fault] - 3), LONGEST_DELAY)
+            return max(error.retry_after, least) + random.random() / 2  # noqa: S311
+        most = {Fault.PASSING: self.attempts.again, Fault.GARBLED: self.attempts.again_garbled}.get(error.fault, 0)
+        number = sent[error.fault]
+        if number > most:
+            return None
+        return FIRST_DELAY * 2.0 ** (number - 1) * (1 - random.random() / 2)  # noqa: S311
+
+    async def _post(self, path: str, data: bytes) -> Any:
+        """Send once and return the JSON that comes back. Raises ServerError."""
+        import aiohttp
+
+        url = self.url + path
+        try:
+            async with self._get_session().post(url, data=data, allow_redirects=False) as response:
+                text = await _read_all(response)
+                if response.status != 200:
+                    raise await self._explain(path, response.status, response.headers, text, data)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            fault = Fault.PASSING if self.has_answered else Fault.ALL
+            hint = "" if self.has_answered else "\n  hint: is the server running, and is its address (base_url) right?"
+            raise ServerError(f"nobody answers at {url}: {_reason(error)}{hint}", fault) from error
+        except aiohttp.InvalidURL as error:
+            raise ServerError(f"{url}: no address", Fault.ALL) from error
+        except asyncio.TimeoutError as error:
+            message = f"{url}: nothing came for {self.idle_seconds:g} s"
+            raise ServerError(message, Fault.OWN) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise ServerError(f"{url}: the connection broke: {_reason(error)}", Fault.PASSING) from error
+        try:
+            return parse_json(text, url)
+        except DatasetError as error:
+            said = show(text[:100].decode(errors="replace"))
+            raise ServerError(f"{url}: the reply is not JSON: {said}", Fault.GARBLED) from error
+
+    def _get_session(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self._session is None or self._session.closed:
+            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            if self._api_key:
+                headers["Authorization"] = f"Bearer {self._api_key}"
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=self.idle_seconds),
+                proxy=_find_proxy(self.url),
+            )
+            weakref.finalize(self, _close, self._session)
+        return self._session
+
+    async def _explain(
+        self, path: str, status: int, headers: Mapping[str, str], text: bytes, data: bytes
+    ) -> ServerError:
+        """Return what a reply that is no success means."""
+        url, (said, code) = self.url + path, _what_it_says(text)
+        message = f"{url}: status {status}: {said}"
+        if code in _CODES_OF_ALL:
+            return ServerError(message, Fault.ALL, status=status)
+        if status >= 500 or status in _PASSING_STATUSES:
+            wait = _retry_after(headers)
+            return ServerError(message, Fault.PASSING if wait is None else Fault.BUSY, status=status, retry_after=wait)
+        is_early = not self.has_answered
+        if status in (401, 403) and (status in _STATUSES_OF_ALL or is_early):
+            which = "the key that it was sent" if self._api_key else "requests without a key"
+            hint = "api_key in credentials.conf, or the deployment's api_key_env"
+            return ServerError(
+                f"{url}: the server refuses {which} (status {status}): {said}\n  hint: {hint}", Fault.ALL, status=status
+            )
+        if 300 <= status < 400:
+            target = show(str(headers.get("Location", "")))
+            return ServerError(f"{url}: the server sends on to {target}; base_url is another", Fault.ALL, status=status)
+        if status == 404 or (is_early and status in (400, 422) and "model" in said.lower()):
+            model = str(json.loads(data).get("model"))
+            known = await self._models()
+            if known and model not in known:
+                names = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+                return ServerError(
+                    f"{url}: the server does not know the model {model!r} (status {status}): {said}\n"
+                    f"  hint: openai_model_name in the deployment; it knows {names}",
+                    Fault.ALL,
+                    status=status,
+                )
+            if status == 404:
+                hint = f"base_url, which ends with /v1 for most servers, or the model's name {model!r}"
+                return ServerError(
+                    f"{message}\n  hint: the address or the model is wrong: {hint}", Fault.ALL, status=status
+                )
+        return ServerError(message, Fault.ALL if status in _STATUSES_OF_ALL else Fault.OWN, status=status)
+
+    async def _models(self) -> list[str]:
+        """Return the names of the models that the server lists, [] where it lists none."""
+        try:
+            listed = await asyncio.wait_for(self._get("/models"), CONNECT_SECONDS)
+        except Exception:  # noqa: BLE001 - it is for a hint alone
+            return []
+        models = listed.get("data") if isinstance(listed, dict) else None
+        return [str(model["id"]) for model in models or () if isinstance(model, dict) and "id" in model]
+
+    async def _get(self, path: str) -> Any:
+        async with self._get_session().get(self.url + path, allow_redirects=False) as response:
+            return parse_json(await _read_all(response), self.url) if response.status == 200 else {}
+
+    def _hide(self, message: str) -> str:
+        """Return a message without the key: servers repeat what they were sent."""
+        return message.replace(self._api_key, "***") if self._api_key else message
+
+
+def _close(session: aiohttp.ClientSession) -> None:
+    event_loop.run_last(session.close())
+
+
+def _find_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for an address. aiohttp would look for each request, in a thread."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
+
+
+async def _read_all(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body. Raises ValueError for one that is too long."""
+    length = response.content_length
+    if length is not None and length <= MAX_REPLY_BYTES:
+        return await response.read()
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > MAX_REPLY_BYTES:
+            raise ValueError(f"a reply of more than {MAX_REPLY_BYTES} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _reason(error: BaseException) -> str:
+    found = getattr(error, "os_error", None) or error
+    return getattr(found, "strerror", None) or str(found) or type(found).__name__
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait: a number, a date, or OpenAI's milliseconds."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        value = headers.get("Retry-After")
+        if value is None:
+            return None
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number
+
+
+def _what_it_says(text: bytes) -> tuple[str, str]:
+    """Return what a server says is wrong (OpenAI's `error.message`, else the beginning of its text), and its code."""
+    decoded = text.decode(errors="replace")
+    try:
+        said = json.loads(decoded)
+    except (ValueError, RecursionError):
+        return show(decoded), ""
+    inner = said.get("error", said) if isinstance(said, dict) else said
+    if isinstance(inner, dict) and "message" in inner:
+        return str(inner["message"])[:SHOWN], str(inner.get("code") or inner.get("type") or "")
+    return show(inner), ""

@@ -1,0 +1,323 @@
+"""HELM's Executor for live models: requests by row or many at once, and rows that fail do not take the others along.
+
+How a client is asked:
+
+- one that waits for many answers at once (`clients.asking.AsyncClient`; ours): `--num-threads` requests in flight, from
+  one event loop;
+- one that takes a row's requests together (`ListClient`): by the row, from `--num-threads` threads;
+- any other, and HELM's remote service: as HELM's Executor does, by the request, from `--num-threads` threads.
+
+A run goes on when a row fails. At the end, the failed rows are left out and counted (`missing=skip`), or the run stops
+and names them; the other answers are in the cache by then. It stops early where going on is of no use: the client says
+so (DeploymentError), or nothing but failures came for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.executor import ExecutionSpec, Executor, ExecutorError
+from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
+from helm.common.local_context import LocalContext
+from helm.common.request import GeneratedOutput, RequestResult
+
+from helm_ext.clients import event_loop
+from helm_ext.clients.asking import NOTES_KEY, AsyncClient, ListClient, notes_of
+from helm_ext.errors import DeploymentError
+from helm_ext.evalset.copying import copy_with
+from helm_ext.running.failed_rows import Asked, settle
+from helm_ext.running.progress import LimitReached, Progress
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.common.request import Request
+
+__all__ = ["LiveExecutor"]
+
+FEWEST_FAILURES = 10
+"""So many rows at least fail one after another, and none between them is answered, before a run is given up."""
+
+
+_LOOKED_UP = 500
+"""Requests that are looked up in a cache together."""
+
+
+class LiveExecutor(Executor):
+    """HELM's Executor, with its constructor and its results. See the module's docstring."""
+
+    def __init__(
+        self,
+        execution_spec: ExecutionSpec,
+        *,
+        skips_failed: bool = False,
+        make_progress: Callable[[int], Progress] = Progress,
+    ) -> None:
+        """`skips_failed`: leave out rows that fail (see `failed_rows.skips_failed`). `make_progress`: from rows."""
+        super().__init__(execution_spec)
+        self.skips_failed = skips_failed
+        self.make_progress = make_progress
+
+    @classmethod
+    def in_place_of(cls, executor: Executor) -> LiveExecutor:
+        """Return one with the specification and the context of another, which need not be made twice."""
+        made = cls.__new__(cls)
+        made.execution_spec, made.context = executor.execution_spec, executor.context
+        made.skips_failed, made.make_progress = False, Progress
+        return made
+
+    def execute(self, scenario_state: ScenarioState) -> ScenarioState:
+        """Return the state with results, in the order in which it was given.
+
+        Raises RowsFailedError for rows that fail and are not left out, DeploymentError where the model cannot be asked,
+        LimitReached, and HelmExtError for requests that cannot be sent.
+        """
+        if self.execution_spec.dry_run:
+            hlog("Skipped execution.")
+            return scenario_state
+        asked = self.ask(scenario_state.request_states)
+        states = settle(asked, skips_failed=self.skips_failed)
+        hlog(f"Processed {len(states)} requests")
+        return ScenarioState(
+            adapter_spec=scenario_state.adapter_spec,
+            request_states=states,
+            annotator_specs=scenario_state.annotator_specs,
+        )
+
+    def ask(self, states: Sequence[RequestState]) -> Asked:
+        """Return the states with their results, and why some have none. `settle` decides what becomes of those.
+
+        For callers that ask in parts: `settle(Asked.joined(parts))` is what `execute` does.
+        """
+        rows = _to_rows(states)
+        live: dict[str, list[int]] = {}
+        for place, state in enumerate(states):
+            if getattr(state.request, "result", None) is None:  # else recorded, or left out
+                live.setdefault(state.request.model_deployment, []).append(place)
+        self._check(states, live)
+        with (
+            htrack_block(f"Asking for {len(states)} answers, {self.execution_spec.parallelism} at a time"),
+            self.make_progress(len(rows)) as progress,
+        ):
+            asking = _Asking(states, rows, progress, max(FEWEST_FAILURES, self.execution_spec.parallelism))
+            for place, state in enumerate(states):
+                if (result := getattr(state.request, "result", None)) is not None:
+                    asking.answered(place, result)
+            for deployment, places in live.items():
+                self._ask_deployment(deployment, places, asking)
+        return asking.finish()
+
+    def _get_client(self, deployment: str) -> Any:
+        """Return the client of a deployment; None where HELM's service asks."""
+        return self.context.client._get_client(deployment) if isinstance(self.context, LocalContext) else None  # noqa: SLF001
+
+    def _check(self, states: Sequence[RequestState], live: dict[str, list[int]]) -> None:
+        """Let clients look at all requests before the first is sent."""
+        for deployment, places in live.items():
+            check = getattr(self._get_client(deployment), "check_requests", None)
+            if check is not None:
+                check([states[place].request for place in places])
+
+    def _ask_deployment(self, deployment: str, places: list[int], asking: _Asking) -> None:
+        client = self._get_client(deployment)
+        if isinstance(client, AsyncClient):
+            places = _without_kept(client, places, asking)
+            event_loop.run(_ask_async(client, places, asking, self.execution_spec.parallelism))
+            return
+        units: Iterable[list[int]] = [[place] for place in places]
+        make: Callable[[list[Request]], list[RequestResult]] = self._make_one
+        if isinstance(client, ListClient):
+            chosen = frozenset(places)
+            units = [[place for place in row if place in chosen] for row in asking.rows]
+            make = client.make_requests
+        units = [unit for unit in units if unit]
+
+        def ask_unit(unit: list[int]) -> None:
+            if asking.is_stopped:
+                return
+            try:
+                results = make([asking.states[place].request for place in unit])
+                if len(results) != len(unit):
+                    raise ExecutorError(f"{len(results)} results of {len(unit)} requests")  # noqa: TRY301
+            except DeploymentError as error:
+                asking.stop(error)
+            except Exception as error:  # noqa: BLE001 - a client may raise anything, and the other rows go on
+                for place in unit:
+                    asking.failed(place, str(error) or type(error).__name__)
+            else:
+                for place, result in zip(unit, results, strict=True):
+                    asking.take(place, result)
+
+        if self.execution_spec.parallelism == 1:
+            for unit in units:
+                ask_unit(unit)
+            return
+        with ThreadPoolExecutor(max_workers=self.execution_spec.parallelism) as pool:
+            try:
+                list(pool.map(ask_unit, units))
+            except BaseException:  # Ctrl-C: those that wait are not asked
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _make_one(self, requests: list[Request]) -> list[RequestResult]:
+        return [self.context.make_request(request) for request in requests]
+
+
+def _without_kept(client: AsyncClient, places: list[int], asking: _Asking) -> list[int]:
+    """Take the answers that are in the client's cache; return the places of the others."""
+    others = []
+    for start in range(0, len(places), _LOOKED_UP):
+        part = places[start : start + _LOOKED_UP]
+        for place, kept in zip(part, client.find_kept([asking.states[p].request for p in part]), strict=True):
+            if kept is None:
+                others.append(place)
+            else:
+                asking.take(place, kept)
+    return others
+
+
+async def _ask_async(client: AsyncClient, places: list[int], asking: _Asking, in_flight: int) -> None:
+    """Ask for the answers in their order, so many at a time."""
+    waiting = iter(places)
+
+    async def work() -> None:
+        for place in waiting:
+            if asking.is_stopped:
+                return
+            try:
+                result = await client.send(asking.states[place].request, asking.progress.retrying)
+            except DeploymentError as error:
+                asking.stop(error)
+            except Exception as error:  # noqa: BLE001 - as for other clients
+                asking.failed(place, str(error) or type(error).__name__)
+            else:
+                asking.take(place, result)
+
+    workers = [asyncio.ensure_future(work()) for _ in range(min(in_flight, len(places)))]
+    try:
+        while workers:
+            done, pending = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+            for worker in done:
+                worker.result()
+            workers = list(pending)
+            if isinstance(asking.stopped_by, DeploymentError):
+                break  # the others wait for what does not come
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+class _Asking:
+    """The states of a run while they are answered. Its methods may be called by any thread."""
+
+    def __init__(
+        self, states: Sequence[RequestState], rows: list[list[int]], progress: Progress, patience: int
+    ) -> None:
+        self.states = list(states)
+        self.rows = rows
+        self.progress = progress
+        self.patience = patience
+        self.failures: dict[int, str] = {}
+        self.stopped_by: Exception | None = None
+        self.failures_in_a_row = 0
+        self._row_of = {place: number for number, row in enumerate(rows) for place in row}
+        self._open = [len(row) for row in rows]
+        self._tallies: dict[int, dict[str, int]] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.stopped_by is not None
+
+    def stop(self, error: Exception) -> None:
+        """Send no more requests, and raise this at the end. The first one counts."""
+        with self._lock:
+            self.stopped_by = self.stopped_by or error
+
+    def take(self, place: int, result: RequestResult) -> None:
+        """Take what a client returned: an answer, or why there is none. As HELM's `Executor.process`."""
+        if not result.success:
+            if result.error_flags is None or result.error_flags.is_fatal is None or result.error_flags.is_fatal:
+                self.failed(place, str(result.error))
+                return
+            hwarn(f"Non-fatal error treated as empty completion: {result.error}")
+            result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
+        self.answered(place, result)
+
+    def answered(self, place: int, result: RequestResult) -> None:
+        """Take an answer."""
+        state, notes = self.states[place], notes_of(result)
+        changes: dict[str, Any] = {"result": result}
+        if notes:
+            changes["annotations"] = {**(state.annotations or {}), NOTES_KEY: dict(notes)}
+        usage = notes.get("usage", {})
+        with self._lock:
+            self.states[place] = copy_with(state, **changes)
+            if not result.cached:
+                self.failures_in_a_row = 0
+            self._count(
+                place,
+                cached=int(result.cached),
+                tokens_in=0 if result.cached else _whole(usage.get("prompt_tokens")),
+                tokens_out=0 if result.cached else _whole(usage.get("completion_tokens")),
+            )
+
+    def failed(self, place: int, reason: str) -> None:
+        """Take note of a request without an answer."""
+        with self._lock:
+            self.failures[place] = reason
+            self.failures_in_a_row += 1
+            if self.failures_in_a_row >= self.patience:
+                self.stop(
+                    DeploymentError(
+                        f"{self.states[place].request.model_deployment}: {self.failures_in_a_row} requests failed one "
+                        f"after another, the last one with: {reason}\n"
+                        "  hint: what was answered is in the cache, unless that is disabled; start the run again when "
+                        "the model answers"
+                    )
+                )
+            self._count(place, failed=1)
+
+    def _count(self, place: int, **numbers: int) -> None:
+        """Report a row when its last request is answered."""
+        number = self._row_of[place]
+        tally = self._tallies.setdefault(number, {"cached": 0, "failed": 0, "tokens_in": 0, "tokens_out": 0})
+        for name, value in numbers.items():
+            tally[name] += value
+        self._open[number] -= 1
+        if self._open[number]:
+            return
+        del self._tallies[number]
+        try:
+            self.progress.done(
+                rows=1,
+                cached=int(tally["cached"] == len(self.rows[number])),
+                failed=int(tally["failed"] > 0),
+                tokens_in=tally["tokens_in"],
+                tokens_out=tally["tokens_out"],
+            )
+        except LimitReached as limit:
+            self.stop(limit)
+
+    def finish(self) -> Asked:
+        """Return what came of it. Raises what stopped it."""
+        if self.stopped_by is not None:
+            raise self.stopped_by
+        return Asked(self.states, self.failures)
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _to_rows(states: Sequence[RequestState]) -> list[list[int]]:
+    """Return the places of the states of each instance and training trial, in the order in which they come."""
+    rows: dict[tuple[int, int], list[int]] = {}
+    for place, state in enumerate(states):
+        rows.setdefault((state.train_trial_index, id(state.instance)), []).append(place)
+    return list(rows.values())

@@ -1,0 +1,217 @@
+"""Replies in HELM's files: what one of the two writes the other finds, also while both have the file open."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from helm.common.cache import BlackHoleCacheConfig, Cache, SqliteCacheConfig, cache_stats
+from sqlitedict import SqliteDict
+
+from helm_ext.clients import cache as cache_module
+from helm_ext.clients.cache import CHUNK, RequestCache
+from helm_ext.errors import HelmExtError
+
+
+@pytest.fixture
+def config(tmp_path):
+    return SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
+
+
+def count(config):
+    with SqliteDict(config.path) as stored:
+        return len(stored)
+
+
+def test_what_is_put_is_found(config):
+    cache = RequestCache.of(config)
+    assert cache.get_many([{"a": 1}, {"b": 2}]) == [None, None]
+    cache.put_many([({"b": 2, "a": 1}, {"reply": "é"})])
+    assert cache.get_many([{"a": 1, "b": 2}, {"a": 1}, {"b": 2, "a": 1}]) == [{"reply": "é"}, None, {"reply": "é"}]
+    cache.flush()
+    assert cache.get_many([{"a": 1, "b": 2}]) == [{"reply": "é"}]
+    assert cache.get_many([]) == []
+
+
+def test_helm_finds_ours_and_we_find_helms_while_both_are_open(config):
+    ours = RequestCache.of(config)
+    ours.put_many([({"q": "ours"}, {"reply": 1})])
+    ours.flush()
+    helms = Cache(config)
+    assert helms.get({"q": "ours"}, lambda: pytest.fail("asked again")) == ({"reply": 1}, True)
+    assert helms.get({"q": "helms"}, lambda: {"reply": 2}) == ({"reply": 2}, False)
+    assert ours.get_many([{"q": "helms"}]) == [{"reply": 2}]
+    ours.put_many([({"q": "helms"}, {"reply": 3})])
+    ours.flush()
+    assert helms.get({"q": "helms"}, dict)[0] == {"reply": 3}
+
+
+def test_there_is_one_for_a_file(config, tmp_path):
+    (tmp_path / "sub").mkdir()
+    other = SqliteCacheConfig(str(tmp_path / "sub" / ".." / "cache.sqlite"))
+    assert RequestCache.of(config) is RequestCache.of(other)
+    assert RequestCache.of(config) is not RequestCache.of(SqliteCacheConfig(str(tmp_path / "other.sqlite")))
+
+
+@pytest.mark.parametrize("config", [BlackHoleCacheConfig(), None])
+def test_without_a_cache_nothing_is_found(config):
+    cache = RequestCache.of(config)
+    cache.put_many([({"a": 1}, {"reply": 1})])
+    cache.flush()
+    assert cache.get_many([{"a": 1}]) == [None]
+
+
+def test_a_cache_in_memory():
+    cache = RequestCache.of(SqliteCacheConfig(":memory:"))
+    cache.put_many([({"a": 1}, {"reply": 1})])
+    cache.flush()
+    assert cache.get_many([{"a": 1}]) == [{"reply": 1}]
+
+
+def test_a_full_chunk_is_written_at_once_and_the_rest_soon(config):
+    cache = RequestCache.of(config)
+    cache.put_many([({"n": number}, {"reply": number}) for number in range(CHUNK - 1)])
+    assert count(config) == 0
+    cache.put_many([({"n": CHUNK}, {"reply": 0})])
+    assert count(config) == CHUNK
+    cache.put_many([({"n": "last"}, {"reply": 0})])
+    for _ in range(100):
+        if count(config) == CHUNK + 1:
+            return
+        time.sleep(0.1)
+    pytest.fail("the last reply was not written in 10 s")
+
+
+def test_more_keys_than_a_query_takes(config):
+    cache = RequestCache.of(config)
+    keys = [{"n": number} for number in range(2500)]
+    cache.put_many((key, {"reply": key["n"]}) for key in keys[::2])
+    assert [found and found["reply"] for found in cache.get_many(keys)] == [
+        number if number % 2 == 0 else None for number in range(2500)
+    ]
+
+
+def test_many_threads(config):
+    cache = RequestCache.of(config)
+
+    def work(name):
+        for number in range(300):
+            cache.put_many([({"t": name, "n": number}, {"reply": number})])
+            assert cache.get_many([{"t": name, "n": number}]) == [{"reply": number}]
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cache.flush()
+    assert count(config) == 2400
+
+
+def _fill(path, name):
+    cache = RequestCache.of(SqliteCacheConfig(path))
+    for number in range(500):
+        cache.put_many([({"p": name, "n": number}, {"reply": number})])
+    cache.flush()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_several_processes_write_one_file(config, method):
+    RequestCache.of(config)  # open here already
+    context = multiprocessing.get_context(method)
+    processes = [context.Process(target=_fill, args=(config.path, name)) for name in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert count(config) == 1500
+
+
+def test_a_killed_process_loses_a_chunk_at_most(config):
+    program = """
+import sys
+from helm.common.cache import SqliteCacheConfig
+from helm_ext.clients.cache import RequestCache
+cache = RequestCache.of(SqliteCacheConfig(sys.argv[1]))
+number = 0
+while True:
+    cache.put_many([({"n": number}, {"reply": "x" * 100})])
+    number += 1
+    print(number, flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program, config.path], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if line.strip().isdigit() and int(line) >= 1234:
+            break
+    os.kill(process.pid, signal.SIGKILL)
+    put = max([1234, *(int(line) for line in process.stdout if line.strip().isdigit())])
+    process.wait()
+    assert put - CHUNK <= count(config) <= put + 1
+
+
+def test_a_process_that_ends_loses_nothing(config):
+    program = """
+import sys
+from helm.common.cache import SqliteCacheConfig
+from helm_ext.clients.cache import RequestCache
+RequestCache.of(SqliteCacheConfig(sys.argv[1])).put_many([({"n": 1}, {"reply": 1})])
+"""
+    subprocess.run([sys.executable, "-c", program, config.path], check=True, capture_output=True)
+    assert count(config) == 1
+
+
+def test_a_broken_or_hostile_entry_is_none(config, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "run"),)
+
+    cache = RequestCache.of(config)
+    values = [b"", b"\x80", b"\xff" * 50, pickle.dumps([1]), pickle.dumps({}), pickle.dumps({"a": Evil()})]
+    for number, value in enumerate(values):
+        cache.connection.execute('INSERT INTO "unnamed" VALUES (?, ?)', (f'{{"n": {number}}}', value))
+    assert cache.get_many([{"n": number} for number in range(len(values))]) == [None] * len(values)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_that_cannot_be_opened(tmp_path):
+    with pytest.raises(HelmExtError, match="the cache cannot be opened"):
+        RequestCache.of(SqliteCacheConfig(str(tmp_path / "no" / "such" / "folder.sqlite")))
+    (tmp_path / "text.sqlite").write_text("not a database, but long enough to look at" * 20)
+    with pytest.raises(HelmExtError, match="the cache cannot be opened"):
+        RequestCache.of(SqliteCacheConfig(str(tmp_path / "text.sqlite")))
+
+
+def test_a_file_that_cannot_be_written_is_told_of_once_and_nothing_is_lost_meanwhile(config, monkeypatch):
+    said = []
+    monkeypatch.setattr(cache_module, "hwarn", said.append)
+    monkeypatch.setattr(cache_module, "LOCK_SECONDS", 0.1)
+    cache = RequestCache.of(config)
+    other = sqlite3.connect(config.path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    for number in range(3 * CHUNK):
+        cache.put_many([({"n": number}, {"reply": number})])
+    assert len(said) == 1
+    assert "replies cannot be written" in said[0]
+    other.execute("ROLLBACK")
+    cache.flush()
+    assert count(config) == 3 * CHUNK
+
+
+def test_helm_counts_queries_and_computes(config):
+    cache = RequestCache.of(config)
+    before = cache_stats.num_queries[config.path], cache_stats.num_computes[config.path]
+    cache.get_many([{"n": 1}, {"n": 2}])
+    cache.put_many([({"n": 1}, {"reply": 1})])
+    assert (cache_stats.num_queries[config.path] - before[0], cache_stats.num_computes[config.path] - before[1]) == (
+        2,
+        1,
+    )
