@@ -171,9 +171,11 @@ def folder(tmp_path_factory, server):
 )
 def test_the_files_are_those_of_a_live_run(folder, server, model, endpoint, entries):
     suite = f"live-{endpoint}"
+    runner = ("--runner-class-name", "helm_ext.running.StreamingRunner")  # `requests in` notes what was counted too
     helm_run(
-        folder, *entries, suite=suite, options=("--models-to-run", model, "--plugins", "tale_plugin"), env=here(folder)
-    )
+        folder, *entries, suite=suite, options=("--models-to-run", model, "--plugins", "tale_plugin", *runner),
+        env=here(folder),
+    )  # fmt: skip
     before = len(server.asked)
     requests_out(folder, *entries, model=model, endpoint=endpoint, out=endpoint, options=("--per-shard", "40"))
     assert len(server.asked) == before

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from helm.common.request import RequestResult
 
 if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
     from helm.common.request import Request
 
-__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "notes_of"]
+__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "annotate_with_notes", "notes_of"]
 
 NOTES_KEY = "helm_ext"
 """Where a result's notes stand in `RequestState.annotations`."""
@@ -53,13 +54,24 @@ class AsyncClient(Protocol):
 class NotedResult(RequestResult):
     """HELM's RequestResult with what the answer says of itself. `notes` is no dataclass field: HELM's files hold none.
 
-    The executor puts the notes into `RequestState.annotations["helm_ext"]`: JSON, such as `usage` (OpenAI's names:
+    The runner puts the notes into `RequestState.annotations["helm_ext"]`: JSON, such as `usage` (OpenAI's names:
     `prompt_tokens`, `completion_tokens`), `seed`, `device`.
     """
 
     notes: Mapping[str, Any]
 
 
-def notes_of(result: RequestResult) -> Mapping[str, Any]:
+def notes_of(result: RequestResult | None) -> Mapping[str, Any]:
     """Return a result's notes; {} where it has none."""
     return getattr(result, "notes", {})
+
+
+def annotate_with_notes(states: Sequence[RequestState]) -> None:
+    """Put the results' notes into the states' annotations, in place: before a run is written, after it is measured.
+
+    HELM's annotators put their annotations in place of all others, and metrics such as its SafetyScoreMetric refuse
+    states with more than one.
+    """
+    for state in states:
+        if notes := notes_of(state.result):
+            vars(state)["annotations"] = {**(state.annotations or {}), NOTES_KEY: dict(notes)}

@@ -65,7 +65,7 @@ class OpenAICompatibleClient(Client):
         cache_config: CacheConfig,
         base_url: str | None = None,
         api_key: str | None = None,
-        endpoint: Endpoint = "chat",
+        endpoint: Endpoint | None = None,
         openai_model_name: str | None = None,
         omit: str | Sequence[str] = (),
         send_top_k: bool = False,
@@ -81,11 +81,12 @@ class OpenAICompatibleClient(Client):
     ) -> None:
         """Take the arguments of `client_spec.args`; those of the request's body are described in `Dialect`.
 
-        `base_url`: up to and with `/v1`. `api_key`: HELM takes it from its credentials. `api_key_env`: the environment
-        variable that holds it. `openai_model_name`: the model's name for the server; without it, the part of HELM's
-        name after the first `/`, as for HELM's own clients. `timeout`: seconds in which nothing comes before a request
-        is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
+        `endpoint`: by default `chat`. `base_url`: up to and with `/v1`. `api_key`: HELM takes it from its credentials.
+        `api_key_env`: the environment variable that holds it. `openai_model_name`: the model's name for the server;
+        without it, the part of HELM's name after the first `/`, as for HELM's own clients. `timeout`: seconds in which
+        nothing comes before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
+        endpoint = endpoint or "chat"  # HELM hands over its credentials' `localEndpoint`, which there seldom is
         if not base_url or not base_url.startswith(("http://", "https://")):
             raise RunEntryError(
                 f"base_url={show(base_url)}: expected the server's address\n  hint: base_url: http://localhost:8000/v1"

@@ -10,6 +10,9 @@ How a client is asked:
 A run goes on when a row fails. At the end, the failed rows are left out and counted (`missing=skip`), or the run stops
 and names them; the other answers are in the cache by then. It stops early where going on is of no use: the client says
 so (DeploymentError), or nothing but failures came for a while.
+
+What a client notes of an answer stays with the result (`clients.asking.NotedResult`), and the runner writes it into
+`RequestState.annotations` when the metrics are done: some of HELM's refuse annotations that they do not know.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from helm.common.local_context import LocalContext
 from helm.common.request import GeneratedOutput, RequestResult
 
 from helm_ext.clients import event_loop
-from helm_ext.clients.asking import NOTES_KEY, AsyncClient, ListClient, notes_of
+from helm_ext.clients.asking import AsyncClient, ListClient, notes_of
 from helm_ext.errors import DeploymentError
 from helm_ext.evalset.copying import copy_with
 from helm_ext.running.failed_rows import Asked, settle
@@ -251,13 +254,9 @@ class _Asking:
 
     def answered(self, place: int, result: RequestResult) -> None:
         """Take an answer."""
-        state, notes = self.states[place], notes_of(result)
-        changes: dict[str, Any] = {"result": result}
-        if notes:
-            changes["annotations"] = {**(state.annotations or {}), NOTES_KEY: dict(notes)}
-        usage = notes.get("usage", {})
+        usage = notes_of(result).get("usage", {})
         with self._lock:
-            self.states[place] = copy_with(state, **changes)
+            self.states[place] = copy_with(self.states[place], result=result)
             if not result.cached:
                 self.failures_in_a_row = 0
             self._count(

@@ -85,7 +85,7 @@ def settle(asked: Asked, *, skips_failed: bool) -> list[RequestState]:
 
 def _leave_out(state: RequestState) -> RequestState:
     left_out = leave_out(state, "failed")
-    return copy_with(left_out, result=left_out.request.result, annotations=None)
+    return copy_with(left_out, result=left_out.request.result)
 
 
 def _row_of(state: RequestState) -> object:

@@ -49,6 +49,7 @@ from helm.common.general import ensure_directory_exists
 from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 
 from helm_ext.adaptation import recorded
+from helm_ext.clients.asking import annotate_with_notes
 from helm_ext.evalset import garbage
 from helm_ext.evalset.unread import read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
@@ -113,6 +114,7 @@ class StreamingRunner(Runner):
             if self.skip_instances:
                 hlog("skip_instances was True. Skipping writing results out.")
                 return
+            annotate_with_notes(scenario_state.request_states)
             write_run(
                 Path(run_path), run_spec, scenario, scenario_state, stats=stats, per_instance_stats=per_instance_stats
             )
@@ -174,7 +176,7 @@ class StreamingRunner(Runner):
         if ours and not self.dry_run:
             self._annotate(run_spec.annotators or (), states)
         scenario_state = self._make_state(run_spec, states)
-        return scenario_state if ours else keep_notes(states, self.annotator_executor.execute(scenario_state))
+        return scenario_state if ours else self.annotator_executor.execute(scenario_state)
 
     def _make_state(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
         return ScenarioState(run_spec.adapter_spec, states, run_spec.annotators)
@@ -185,8 +187,7 @@ class StreamingRunner(Runner):
         if annotators:
             with garbage.paused():
                 for state in states:
-                    made = {one.name: one.annotate(state) for one in annotators}
-                    vars(state)["annotations"] = {**state.annotations, **made} if state.annotations else made
+                    vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
 
     def _measure(
         self, run_spec: RunSpec, scenario_state: ScenarioState, token_counts: TokenCounts
@@ -210,14 +211,6 @@ class StreamingRunner(Runner):
                 hwarn(f"duplicate metric name {metric_name}")
         hlog(f"Generated {len(stats)} stats.")
         return stats, per_instance_stats
-
-
-def keep_notes(states: Sequence[RequestState], annotated: ScenarioState) -> ScenarioState:
-    """Put back the notes of the clients, in place of which HELM's annotators put their own annotations."""
-    for before, after in zip(states, annotated.request_states, strict=True):
-        if before.annotations and after is not before:
-            vars(after)["annotations"] = {**before.annotations, **(after.annotations or {})}
-    return annotated
 
 
 def write_run(

@@ -23,6 +23,7 @@ from openai_server import Odd, serve
 from helm_ext.adaptation.wrap import leave_out
 from helm_ext.clients import OpenAICompatibleClient
 from helm_ext.clients import server as server_module
+from helm_ext.clients.asking import annotate_with_notes
 from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.errors import DeploymentError
 from helm_ext.running.executor import FEWEST_FAILURES, LiveExecutor
@@ -342,6 +343,7 @@ def test_notes_stand_in_the_annotations_and_tokens_are_counted(server, tmp_path)
     for cached in (0, 6):
         executor = make_executor(tmp_path, make_client(server, config, seed=3), make_progress=Recording)
         done = execute(executor, make_states(6, options=2))
+        annotate_with_notes(done)
         for state in done:
             notes = state.annotations["helm_ext"]
             assert notes["usage"]["completion_tokens"] == 3

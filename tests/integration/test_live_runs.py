@@ -1,0 +1,160 @@
+"""helm-run with the streaming runner against a server on this machine: failures, kills, credentials, reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from openai_server import Odd, serve
+from processes import BIN, OFFLINE, command, load, only_run, run_folders, stat_means
+
+from helm_ext.clients.cache import CHUNK
+
+pytestmark = pytest.mark.slow
+
+RUNNER = ("--runner-class-name", "helm_ext.running.StreamingRunner")
+SECRET = "sk-hush-0123456789"
+ENTRY = "adapter_spec:path=questions.jsonl,model=local/tiny"
+
+
+@pytest.fixture
+def server():
+    with serve() as running:
+        yield running
+
+
+def make_folder(folder: Path, server, rows: int = 20, **args) -> Path:
+    head = {"adapter_spec": {"output_prefix": "Answer: ", "max_tokens": 5, "max_train_instances": 0}}
+    lines = [
+        {"instance": {"id": f"r{row}", "split": "test", "input": {"text": f"Question {row}?"}, "references": [
+            {"output": {"text": "Paris"}, "tags": ["correct"]}]}}
+        for row in range(rows)
+    ]  # fmt: skip
+    (folder / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *lines]))
+    (folder / "prod_env").mkdir(exist_ok=True)
+    args = {"base_url": f"{server.url}/v1", **args}
+    deployment = {
+        "name": "local/tiny",
+        "client_spec": {"class_name": "helm_ext.clients.OpenAICompatibleClient", "args": args},
+    }
+    (folder / "prod_env" / "model_deployments.yaml").write_text(json.dumps({"model_deployments": [deployment]}))
+    (folder / "prod_env" / "credentials.conf").write_text(f'localApiKey: "{SECRET}"\n')
+    return folder
+
+
+def row_of(body) -> int:
+    return int(re.search(r"Question (\d+)\?", body["messages"][0]["content"])[1])
+
+
+def run(folder: Path, entry: str = ENTRY, *, check: bool = True, options: tuple[str, ...] = ("-n", "8")):
+    return command(
+        folder, "helm-run", "--suite", "s", "-m", "100000", *RUNNER, *options, "--run-entries", entry, check=check
+    )
+
+
+def test_rows_that_fail_stop_the_run_or_are_left_out_and_nothing_is_asked_twice(server, tmp_path):
+    folder = make_folder(tmp_path, server)
+    server.instead = lambda path, body: (400, {"error": {"message": "too long"}}) if row_of(body) in (3, 7) else None
+    done = run(folder, check=False)
+    assert done.returncode != 0
+    assert "2 of 20 rows have no answer: r3, r7: " in done.stdout + done.stderr
+    assert "too long" in done.stdout + done.stderr
+    assert not run_folders(folder)
+    assert len(server.asked) == 20
+    run(folder, f"{ENTRY},missing=skip")
+    assert len(server.asked) == 22
+    means = stat_means(only_run(folder))
+    assert (means["num_left_out"], means["num_failed"], means["num_instances"]) == (2, 2, 18)
+    server.instead = lambda path, body: None
+    shutil.rmtree(folder / "benchmark_output")
+    run(folder)
+    assert len(server.asked) == 24
+    means = stat_means(only_run(folder))
+    assert (means["num_left_out"], means["num_instances"]) == (0, 20)
+
+
+def test_credentials_are_nowhere_but_in_their_file(server, tmp_path):
+    folder = make_folder(tmp_path, server)
+    server.instead = lambda path, body: (
+        (400, {"error": {"message": f"Incorrect key {server.keys[-1]}"}}) if row_of(body) == 3 else None
+    )
+    texts = []
+    for entry in (ENTRY, f"{ENTRY},missing=skip"):
+        done = run(folder, entry, check=False)
+        texts.append(done.stdout + done.stderr)
+    assert set(server.keys) == {f"Bearer {SECRET}"}
+    assert only_run(folder)
+    assert "Incorrect key Bearer ***" in texts[0]
+    found = [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert found == [folder / "prod_env" / "credentials.conf"]
+    assert SECRET not in "".join(texts)
+
+
+def test_notes_stand_in_the_runs_files_and_everything_reads_them(server, tmp_path):
+    folder = make_folder(tmp_path, server, seed=5)
+    run(folder)
+    states = load(only_run(folder) / "scenario_state.json")["request_states"]
+    for state in states:
+        notes = state["annotations"]["helm_ext"]
+        assert (notes["seed"], notes["usage"]["completion_tokens"]) == (5, 3)
+        assert state["result"]["completions"][0]["finish_reason"]["reason"] in ("stop", "length")
+    for summarizer in ((), ("--summarizer-class-name", "helm_ext.running.StreamingSummarizer")):
+        command(folder, "helm-summarize", "--suite", "s", "--auto-generate-schema", *summarizer)
+        shown = load(only_run(folder) / "display_predictions.json")
+        assert shown[0]["annotations"]["helm_ext"]["seed"] == 5
+    done = command(
+        folder, "helm-ext", "score", str(only_run(folder) / "scenario_state.json"), "--model", "tiny", "--json"
+    )
+    assert json.loads(done.stdout)
+
+
+def test_a_killed_run_asks_again_for_what_was_in_flight_and_one_chunk_at_most(server, tmp_path):
+    folder = make_folder(tmp_path, server, rows=600)
+    server.instead = lambda path, body: time.sleep(0.02)
+    arguments = ("--suite", "s", "-m", "100000", *RUNNER, "-n", "16", "--run-entries", ENTRY)
+    process = subprocess.Popen(
+        [str(BIN / "helm-run"), *arguments], cwd=folder, env={**os.environ, **OFFLINE},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while len(server.asked) < 350:
+        assert process.poll() is None
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(0.5)  # the server still takes note of what was on its way
+    assert len(server.asked) < 600
+    run(folder)
+    assert 600 <= len(server.asked) <= 600 + 16 + CHUNK
+    assert stat_means(only_run(folder))["num_instances"] == 600
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ((401, {"error": {"message": "no"}}), "the server refuses the key that it was sent"),
+        ((404, {"error": {"message": "The model `tiny` does not exist"}}), "does not know the model 'tiny'"),
+    ],
+)
+def test_a_wrong_key_or_model_is_told_of_at_once(server, tmp_path, odd, said):
+    folder = make_folder(tmp_path, server, rows=300)
+    server.models = ["large"]
+    server.instead = lambda path, body: odd
+    done = run(folder, f"{ENTRY},missing=skip", check=False)
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+    assert len(server.asked) <= 8
+
+
+def test_a_hang_costs_its_idle_time_and_the_others_finish(server, tmp_path):
+    folder = make_folder(tmp_path, server, timeout=1)
+    server.instead = lambda path, body: Odd(seconds=60) if row_of(body) == 0 else None
+    run(folder, f"{ENTRY},missing=skip")
+    assert len(server.asked) == 20
+    assert stat_means(only_run(folder))["num_failed"] == 1
