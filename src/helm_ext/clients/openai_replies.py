@@ -158,11 +158,13 @@ def _parse_message(choice: dict[str, Any]) -> Choice:
 def _parse_text(choice: dict[str, Any]) -> Choice:
     """Read a choice of the completions endpoint."""
     logprobs = choice.get("logprobs")
+    tokens = _parse_tokens(logprobs) if isinstance(logprobs, dict) else ()
     return Choice(
         text=_get(choice, "text", str, "choice"),
         finish_reason=_finish_reason(choice),
-        tokens=_parse_tokens(logprobs) if isinstance(logprobs, dict) else (),
-        prompt_tokens=_parse_prompt_tokens(choice.get("prompt_logprobs")),
+        tokens=tokens,
+        # Asked for `echo` and `logprobs`, vLLM says both, and here also what it holds for likelier.
+        prompt_tokens=() if tokens else _parse_prompt_tokens(choice.get("prompt_logprobs")),
     )
 
 
