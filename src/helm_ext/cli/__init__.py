@@ -14,6 +14,7 @@ from helm_ext.cli.compare import compare, plan
 from helm_ext.cli.convert import convert
 from helm_ext.cli.export import export
 from helm_ext.cli.hub import hub_app
+from helm_ext.cli.model import model_app
 from helm_ext.cli.preview import preview
 from helm_ext.cli.report import report
 from helm_ext.cli.requests import requests_app
@@ -62,6 +63,7 @@ app.command()(schema)
 app.command("schema-path")(schema_path)
 app.add_typer(hub_app, name="hub")
 app.add_typer(requests_app, name="requests")
+app.add_typer(model_app, name="model")
 
 
 def main() -> None:
