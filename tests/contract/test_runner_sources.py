@@ -11,6 +11,7 @@ import inspect
 import textwrap
 
 import pytest
+from helm.benchmark.executor import Executor
 from helm.benchmark.metrics import (
     basic_metrics,
     efficiency_metrics,
@@ -21,12 +22,19 @@ from helm.benchmark.metrics import (
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.presentation import run_display, summarize
 from helm.benchmark.runner import Runner
-from helm.common import general
+from helm.clients.auto_client import AutoClient
+from helm.common import general, key_value_store
 
 from helm_ext.fast.fast_scores import SCORE_NAMES
 
 RESTATED = {
     Runner.run_one: "627a074917e8e860",
+    Executor.execute: "a267156e6ac2b868",
+    Executor.process: "30fa70d818b00b04",
+    AutoClient._get_client: "e5fb3966e9aae457",
+    key_value_store.request_to_key: "a8777cafb41edd59",
+    key_value_store.SqliteKeyValueStore.get: "7189100be8b5b365",
+    key_value_store.SqliteKeyValueStore.put: "042b603173a8665c",
     basic_metrics.compute_request_state_metrics: "b54f21835b91b83b",
     basic_metrics._compute_finish_reason_metrics: "89595830bdad7164",
     basic_metrics._compute_truncation_metrics: "8d2e1330c0f5d93f",

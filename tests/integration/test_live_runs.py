@@ -117,7 +117,7 @@ def test_notes_stand_in_the_runs_files_and_everything_reads_them(server, tmp_pat
 
 def test_a_killed_run_asks_again_for_what_was_in_flight_and_one_chunk_at_most(server, tmp_path):
     folder = make_folder(tmp_path, server, rows=600)
-    server.instead = lambda path, body: time.sleep(0.02)
+    server.seconds = 0.02
     arguments = ("--suite", "s", "-m", "100000", *RUNNER, "-n", "16", "--run-entries", ENTRY)
     process = subprocess.Popen(
         [str(BIN / "helm-run"), *arguments], cwd=folder, env={**os.environ, **OFFLINE},

@@ -48,7 +48,7 @@ LOOKED_UP = 500
 class RequestCache(ABC):
     """Replies by request. Every method may be called by any thread; other processes may use the same file."""
 
-    _open: ClassVar[dict[object, RequestCache]] = {}
+    _open: ClassVar[dict[tuple[object, int], RequestCache]] = {}
     _opening: ClassVar[threading.Lock] = threading.Lock()
 
     @staticmethod
@@ -58,7 +58,7 @@ class RequestCache(ABC):
         Raises HelmExtError for a file that sqlite cannot open.
         """
         if isinstance(config, SqliteCacheConfig) and config.path != ":memory:":
-            key: object = (os.path.realpath(config.path), os.getpid())
+            key: tuple[object, int] = (os.path.realpath(config.path), os.getpid())
         else:
             key = (config, os.getpid())
         with RequestCache._opening:
@@ -66,6 +66,13 @@ class RequestCache(ABC):
                 made = _FileCache(config) if isinstance(config, SqliteCacheConfig) else _StoreCache(config)
                 RequestCache._open[key] = made
             return RequestCache._open[key]
+
+    @staticmethod
+    def flush_all() -> None:
+        """Return when everything is written, of all caches of this process."""
+        for (_, process), cache in list(RequestCache._open.items()):
+            if process == os.getpid():
+                cache.flush()
 
     @abstractmethod
     def get_many(self, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:

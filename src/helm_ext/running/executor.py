@@ -17,24 +17,22 @@ What a client notes of an answer stays with the result (`clients.asking.NotedRes
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.executor import ExecutionSpec, Executor, ExecutorError
-from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
+from helm.common.hierarchical_logger import hlog, htrack_block
 from helm.common.local_context import LocalContext
-from helm.common.request import GeneratedOutput, RequestResult
+from helm.common.request import RequestResult
 
-from helm_ext.clients import event_loop
-from helm_ext.clients.asking import AsyncClient, ListClient, notes_of
+from helm_ext.clients.asking import AsyncClient, ListClient
+from helm_ext.clients.cache import RequestCache
 from helm_ext.errors import DeploymentError
-from helm_ext.evalset.copying import copy_with
+from helm_ext.running.asking import Asking
 from helm_ext.running.failed_rows import Asked, settle
-from helm_ext.running.progress import LimitReached, Progress
+from helm_ext.running.progress import Progress
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -44,7 +42,6 @@ __all__ = ["LiveExecutor"]
 
 FEWEST_FAILURES = 10
 """So many rows at least fail one after another, and none between them is answered, before a run is given up."""
-
 
 _LOOKED_UP = 500
 """Requests that are looked up in a cache together."""
@@ -106,12 +103,15 @@ class LiveExecutor(Executor):
             htrack_block(f"Asking for {len(states)} answers, {self.execution_spec.parallelism} at a time"),
             self.make_progress(len(rows)) as progress,
         ):
-            asking = _Asking(states, rows, progress, max(FEWEST_FAILURES, self.execution_spec.parallelism))
+            asking = Asking(states, rows, progress, max(FEWEST_FAILURES, self.execution_spec.parallelism))
             for place, state in enumerate(states):
                 if (result := getattr(state.request, "result", None)) is not None:
                     asking.answered(place, result)
-            for deployment, places in live.items():
-                self._ask_deployment(deployment, places, asking)
+            try:
+                for deployment, places in live.items():
+                    self._ask_deployment(deployment, places, asking)
+            finally:
+                RequestCache.flush_all()
         return asking.finish()
 
     def _get_client(self, deployment: str) -> Any:
@@ -125,11 +125,13 @@ class LiveExecutor(Executor):
             if check is not None:
                 check([states[place].request for place in places])
 
-    def _ask_deployment(self, deployment: str, places: list[int], asking: _Asking) -> None:
+    def _ask_deployment(self, deployment: str, places: list[int], asking: Asking) -> None:
         client = self._get_client(deployment)
         if isinstance(client, AsyncClient):
             places = _without_kept(client, places, asking)
-            event_loop.run(_ask_async(client, places, asking, self.execution_spec.parallelism))
+            from helm_ext.running.in_flight import ask_at_once  # asyncio takes time that recorded runs can spare
+
+            ask_at_once(client, places, asking, self.execution_spec.parallelism)
             return
         units: Iterable[list[int]] = [[place] for place in places]
         make: Callable[[list[Request]], list[RequestResult]] = self._make_one
@@ -170,7 +172,7 @@ class LiveExecutor(Executor):
         return [self.context.make_request(request) for request in requests]
 
 
-def _without_kept(client: AsyncClient, places: list[int], asking: _Asking) -> list[int]:
+def _without_kept(client: AsyncClient, places: list[int], asking: Asking) -> list[int]:
     """Take the answers that are in the client's cache; return the places of the others."""
     others = []
     for start in range(0, len(places), _LOOKED_UP):
@@ -181,137 +183,6 @@ def _without_kept(client: AsyncClient, places: list[int], asking: _Asking) -> li
             else:
                 asking.take(place, kept)
     return others
-
-
-async def _ask_async(client: AsyncClient, places: list[int], asking: _Asking, in_flight: int) -> None:
-    """Ask for the answers in their order, so many at a time."""
-    waiting = iter(places)
-
-    async def work() -> None:
-        for place in waiting:
-            if asking.is_stopped:
-                return
-            try:
-                result = await client.send(asking.states[place].request, asking.progress.retrying)
-            except DeploymentError as error:
-                asking.stop(error)
-            except Exception as error:  # noqa: BLE001 - as for other clients
-                asking.failed(place, str(error) or type(error).__name__)
-            else:
-                asking.take(place, result)
-
-    workers = [asyncio.ensure_future(work()) for _ in range(min(in_flight, len(places)))]
-    try:
-        while workers:
-            done, pending = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
-            for worker in done:
-                worker.result()
-            workers = list(pending)
-            if isinstance(asking.stopped_by, DeploymentError):
-                break  # the others wait for what does not come
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-
-
-class _Asking:
-    """The states of a run while they are answered. Its methods may be called by any thread."""
-
-    def __init__(
-        self, states: Sequence[RequestState], rows: list[list[int]], progress: Progress, patience: int
-    ) -> None:
-        self.states = list(states)
-        self.rows = rows
-        self.progress = progress
-        self.patience = patience
-        self.failures: dict[int, str] = {}
-        self.stopped_by: Exception | None = None
-        self.failures_in_a_row = 0
-        self._row_of = {place: number for number, row in enumerate(rows) for place in row}
-        self._open = [len(row) for row in rows]
-        self._tallies: dict[int, dict[str, int]] = {}
-        self._lock = threading.RLock()
-
-    @property
-    def is_stopped(self) -> bool:
-        return self.stopped_by is not None
-
-    def stop(self, error: Exception) -> None:
-        """Send no more requests, and raise this at the end. The first one counts."""
-        with self._lock:
-            self.stopped_by = self.stopped_by or error
-
-    def take(self, place: int, result: RequestResult) -> None:
-        """Take what a client returned: an answer, or why there is none. As HELM's `Executor.process`."""
-        if not result.success:
-            if result.error_flags is None or result.error_flags.is_fatal is None or result.error_flags.is_fatal:
-                self.failed(place, str(result.error))
-                return
-            hwarn(f"Non-fatal error treated as empty completion: {result.error}")
-            result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
-        self.answered(place, result)
-
-    def answered(self, place: int, result: RequestResult) -> None:
-        """Take an answer."""
-        usage = notes_of(result).get("usage", {})
-        with self._lock:
-            self.states[place] = copy_with(self.states[place], result=result)
-            if not result.cached:
-                self.failures_in_a_row = 0
-            self._count(
-                place,
-                cached=int(result.cached),
-                tokens_in=0 if result.cached else _whole(usage.get("prompt_tokens")),
-                tokens_out=0 if result.cached else _whole(usage.get("completion_tokens")),
-            )
-
-    def failed(self, place: int, reason: str) -> None:
-        """Take note of a request without an answer."""
-        with self._lock:
-            self.failures[place] = reason
-            self.failures_in_a_row += 1
-            if self.failures_in_a_row >= self.patience:
-                self.stop(
-                    DeploymentError(
-                        f"{self.states[place].request.model_deployment}: {self.failures_in_a_row} requests failed one "
-                        f"after another, the last one with: {reason}\n"
-                        "  hint: what was answered is in the cache, unless that is disabled; start the run again when "
-                        "the model answers"
-                    )
-                )
-            self._count(place, failed=1)
-
-    def _count(self, place: int, **numbers: int) -> None:
-        """Report a row when its last request is answered."""
-        number = self._row_of[place]
-        tally = self._tallies.setdefault(number, {"cached": 0, "failed": 0, "tokens_in": 0, "tokens_out": 0})
-        for name, value in numbers.items():
-            tally[name] += value
-        self._open[number] -= 1
-        if self._open[number]:
-            return
-        del self._tallies[number]
-        try:
-            self.progress.done(
-                rows=1,
-                cached=int(tally["cached"] == len(self.rows[number])),
-                failed=int(tally["failed"] > 0),
-                tokens_in=tally["tokens_in"],
-                tokens_out=tally["tokens_out"],
-            )
-        except LimitReached as limit:
-            self.stop(limit)
-
-    def finish(self) -> Asked:
-        """Return what came of it. Raises what stopped it."""
-        if self.stopped_by is not None:
-            raise self.stopped_by
-        return Asked(self.states, self.failures)
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _to_rows(states: Sequence[RequestState]) -> list[list[int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -315,21 +313,10 @@ def make_client(server, config=None, **args):
 
 
 def test_as_many_requests_are_in_flight_as_threads_are_asked_for(server, tmp_path):
-    now = most = 0
-    lock = threading.Lock()
-
-    def look(path, body):
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        time.sleep(0.05)
-        with lock:
-            now -= 1
-
-    server.instead = look
+    server.seconds = 0.05
     done = execute(make_executor(tmp_path, make_client(server), parallelism=7), make_states(40))
-    assert most == 7
+    assert server.most_in_flight == 7
+    server.seconds = 0
     assert len(server.asked) == 40
     assert all(state.result.success for state in done)
     alone = make_client(server)
@@ -420,7 +407,7 @@ def test_a_limit_ends_a_run_of_many_at_once_and_what_is_in_flight_is_kept(server
             self.most = 10
 
     config = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
-    server.instead = lambda path, body: time.sleep(0.02)
+    server.seconds = 0.02
     with pytest.raises(LimitReached):
         execute(
             make_executor(tmp_path, make_client(server, config), parallelism=5, make_progress=Limited), make_states(100)

@@ -1,0 +1,120 @@
+"""The states of a live run while they are answered: results, failures, progress, and when to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from helm.common.hierarchical_logger import hwarn
+from helm.common.request import GeneratedOutput, RequestResult
+
+from helm_ext.clients.asking import notes_of
+from helm_ext.errors import DeploymentError
+from helm_ext.evalset.copying import copy_with
+from helm_ext.running.failed_rows import Asked
+from helm_ext.running.progress import LimitReached, Progress
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+
+__all__ = ["Asking"]
+
+
+class Asking:
+    """The states of a run while they are answered. Its methods may be called by any thread."""
+
+    def __init__(
+        self, states: Sequence[RequestState], rows: list[list[int]], progress: Progress, patience: int
+    ) -> None:
+        self.states = list(states)
+        self.rows = rows
+        self.progress = progress
+        self.patience = patience
+        self.failures: dict[int, str] = {}
+        self.stopped_by: Exception | None = None
+        self.failures_in_a_row = 0
+        self._row_of = {place: number for number, row in enumerate(rows) for place in row}
+        self._open = [len(row) for row in rows]
+        self._tallies: dict[int, dict[str, int]] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.stopped_by is not None
+
+    def stop(self, error: Exception) -> None:
+        """Send no more requests, and raise this at the end. The first one counts."""
+        with self._lock:
+            self.stopped_by = self.stopped_by or error
+
+    def take(self, place: int, result: RequestResult) -> None:
+        """Take what a client returned: an answer, or why there is none. As HELM's `Executor.process`."""
+        if not result.success:
+            if result.error_flags is None or result.error_flags.is_fatal is None or result.error_flags.is_fatal:
+                self.failed(place, str(result.error))
+                return
+            hwarn(f"Non-fatal error treated as empty completion: {result.error}")
+            result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
+        self.answered(place, result)
+
+    def answered(self, place: int, result: RequestResult) -> None:
+        """Take an answer."""
+        usage = notes_of(result).get("usage", {})
+        with self._lock:
+            self.states[place] = copy_with(self.states[place], result=result)
+            if not result.cached:
+                self.failures_in_a_row = 0
+            self._count(
+                place,
+                cached=int(result.cached),
+                tokens_in=0 if result.cached else _whole(usage.get("prompt_tokens")),
+                tokens_out=0 if result.cached else _whole(usage.get("completion_tokens")),
+            )
+
+    def failed(self, place: int, reason: str) -> None:
+        """Take note of a request without an answer."""
+        with self._lock:
+            self.failures[place] = reason
+            self.failures_in_a_row += 1
+            if self.failures_in_a_row >= self.patience:
+                self.stop(
+                    DeploymentError(
+                        f"{self.states[place].request.model_deployment}: {self.failures_in_a_row} requests failed one "
+                        f"after another, the last one with: {reason}\n"
+                        "  hint: what was answered is in the cache, unless that is disabled; start the run again when "
+                        "the model answers"
+                    )
+                )
+            self._count(place, failed=1)
+
+    def _count(self, place: int, **numbers: int) -> None:
+        """Report a row when its last request is answered."""
+        number = self._row_of[place]
+        tally = self._tallies.setdefault(number, {"cached": 0, "failed": 0, "tokens_in": 0, "tokens_out": 0})
+        for name, value in numbers.items():
+            tally[name] += value
+        self._open[number] -= 1
+        if self._open[number]:
+            return
+        del self._tallies[number]
+        try:
+            self.progress.done(
+                rows=1,
+                cached=int(tally["cached"] == len(self.rows[number])),
+                failed=int(tally["failed"] > 0),
+                tokens_in=tally["tokens_in"],
+                tokens_out=tally["tokens_out"],
+            )
+        except LimitReached as limit:
+            self.stop(limit)
+
+    def finish(self) -> Asked:
+        """Return what came of it. Raises what stopped it."""
+        if self.stopped_by is not None:
+            raise self.stopped_by
+        return Asked(self.states, self.failures)
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
