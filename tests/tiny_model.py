@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -57,7 +58,18 @@ def offline_environment(**extra: str) -> dict[str, str]:
     }
 
 
-def model_files(prod_env: Path, folder: Path, name: str = "tiny/gpt2", **client_args: object) -> Path:
+def hide_broken_torchvision() -> None:
+    """Let this process load models of transformers too, as `offline_environment` lets others."""
+    runpy.run_path(str(Path(__file__).resolve().parent / "without_torchvision" / "sitecustomize.py"))
+
+
+def model_files(
+    prod_env: Path,
+    folder: Path,
+    name: str = "tiny/gpt2",
+    client: str = "helm.clients.huggingface_client.HuggingFaceClient",
+    **client_args: object,
+) -> Path:
     """Write what HELM needs to know the model `name` to the folder `prod_env`; return `prod_env`.
 
     `helm-summarize` finds the model there too, so that it does not ask the Hugging Face hub.
@@ -73,7 +85,7 @@ def model_files(prod_env: Path, folder: Path, name: str = "tiny/gpt2", **client_
                 tokenizer_name: {name}
                 max_sequence_length: 256
                 client_spec:
-                  class_name: helm.clients.huggingface_client.HuggingFaceClient
+                  class_name: {client}
                   args:
                     pretrained_model_name_or_path: {folder}
                     device: cpu{{arguments}}

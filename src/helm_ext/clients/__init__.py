@@ -1,26 +1,32 @@
-"""Live models behind an address that speaks OpenAI's protocol, and the same requests carried there as files.
+"""Live models: behind an address that speaks OpenAI's protocol, in files of requests carried there, in this process.
 
 openai_requests, openai_replies   HELM's Request to the body of an HTTP request, the body of a reply to a RequestResult
 openai_compatible                 HELM's Client on these two
 manifest, shards                  requests written as files of OpenAI's Batch API, and what each is the request of
 outputs, answers                  files of results read and joined with the requests
 answered                          HELM's Executor that hands these results back
+huggingface                       HELM's Client for a model of transformers, the options of a row asked together
+prompt_tokens, prefix_groups      tokens of prompts; which of them begin alike
+shared_prefix                     the model, on what these share
+cache                             HELM's cache of requests and replies
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from helm_ext.clients.huggingface import SharedPrefixHuggingFaceClient
     from helm_ext.clients.openai_compatible import OpenAICompatibleClient
 
-__all__ = ["OpenAICompatibleClient"]
+__all__ = ["OpenAICompatibleClient", "SharedPrefixHuggingFaceClient"]
+
+_MODULES = {"OpenAICompatibleClient": "openai_compatible", "SharedPrefixHuggingFaceClient": "huggingface"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the client when it is asked for: it imports HELM's."""
-    if name != "OpenAICompatibleClient":
+    """Import a client when it is asked for: it imports HELM's, and with it what HELM's needs, such as torch."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from helm_ext.clients.openai_compatible import OpenAICompatibleClient
-
-    return OpenAICompatibleClient
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

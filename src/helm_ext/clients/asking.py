@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from helm.common.request import RequestResult
+from helm.common.request import Request, RequestResult
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
-    from helm.common.request import Request
 
-__all__ = ["NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "annotate_with_notes", "notes_of"]
+__all__ = [
+    "NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "OptionRequest", "annotate_with_notes", "notes_of",
+    "option_of",
+]  # fmt: skip
 
 NOTES_KEY = "helm_ext"
 """Where a result's notes stand in `RequestState.annotations`."""
@@ -75,3 +77,21 @@ def annotate_with_notes(states: Sequence[RequestState]) -> None:
     for state in states:
         if notes := notes_of(state.result):
             vars(state)["annotations"] = {**(state.annotations or {}), NOTES_KEY: dict(notes)}
+
+
+class OptionRequest(Request):
+    """HELM's Request that knows which option of its row its prompt ends with. `option` is no dataclass field."""
+
+    option: str
+
+    @classmethod
+    def of(cls, request: Request, option: str) -> OptionRequest:
+        """Return the same request with its option."""
+        made = cls()
+        made.__dict__.update(request.__dict__, option=option)
+        return made
+
+
+def option_of(request: Request) -> str | None:
+    """Return the text of the option that a prompt ends with; None where nobody has said it."""
+    return getattr(request, "option", None)

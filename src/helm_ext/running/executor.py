@@ -27,7 +27,7 @@ from helm.common.hierarchical_logger import hlog, htrack_block
 from helm.common.local_context import LocalContext
 from helm.common.request import RequestResult
 
-from helm_ext.clients.asking import AsyncClient, ListClient
+from helm_ext.clients.asking import AsyncClient, ListClient, OptionRequest
 from helm_ext.clients.cache import RequestCache
 from helm_ext.errors import DeploymentError
 from helm_ext.running.asking import Asking
@@ -134,18 +134,19 @@ class LiveExecutor(Executor):
             ask_at_once(client, places, asking, self.execution_spec.parallelism)
             return
         units: Iterable[list[int]] = [[place] for place in places]
+        to_request: Callable[[RequestState], Request] = _request_of
         make: Callable[[list[Request]], list[RequestResult]] = self._make_one
         if isinstance(client, ListClient):
             chosen = frozenset(places)
             units = [[place for place in row if place in chosen] for row in asking.rows]
-            make = client.make_requests
+            make, to_request = client.make_requests, _request_with_option
         units = [unit for unit in units if unit]
 
         def ask_unit(unit: list[int]) -> None:
             if asking.is_stopped:
                 return
             try:
-                results = make([asking.states[place].request for place in unit])
+                results = make([to_request(asking.states[place]) for place in unit])
                 if len(results) != len(unit):
                     raise ExecutorError(f"{len(results)} results of {len(unit)} requests")  # noqa: TRY301
             except DeploymentError as error:
@@ -183,6 +184,17 @@ def _without_kept(client: AsyncClient, places: list[int], asking: Asking) -> lis
             else:
                 asking.take(place, kept)
     return others
+
+
+def _request_of(state: RequestState) -> Request:
+    return state.request
+
+
+def _request_with_option(state: RequestState) -> Request:
+    """Return the request, and with it the option of the row that its prompt ends with."""
+    if state.reference_index is None:
+        return state.request
+    return OptionRequest.of(state.request, state.instance.references[state.reference_index].output.text)
 
 
 def _to_rows(states: Sequence[RequestState]) -> list[list[int]]:

@@ -1,0 +1,285 @@
+"""HELM's client for a model of transformers in this process, which computes what the requests of a row share once.
+
+In `prod_env/model_deployments.yaml`, with the arguments of HELM's HuggingFaceClient:
+
+    model_deployments:
+      - name: local/my-model
+        tokenizer_name: local/my-model
+        client_spec:
+          class_name: helm_ext.clients.SharedPrefixHuggingFaceClient
+          args:
+            pretrained_model_name_or_path: ./my-model
+
+HELM's runner asks for one request after the other, and then nothing is shared; `helm_ext.running.StreamingRunner` asks
+by the row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from helm.clients.huggingface_client import HuggingFaceClient, HuggingFaceServerFactory
+from helm.common.cache import CacheConfig
+from helm.common.hierarchical_logger import hlog, hwarn
+from helm.common.key_value_store import request_to_key
+from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestResult, Token
+from helm.tokenizers.tokenizer import Tokenizer
+
+from helm_ext.clients.asking import NotedResult, option_of
+from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.prefix_groups import group_by_prefix
+from helm_ext.clients.prompt_tokens import EncodedPrompt, PromptTokens
+from helm_ext.clients.shared_prefix import PrefixModel
+from helm_ext.errors import DeploymentError
+
+__all__ = ["SharedPrefixHuggingFaceClient"]
+
+TOGETHER = "together"
+"""Key of a cached reply: which requests it was computed with. Replies of other companies differ in their last bits."""
+
+NOTES = "notes"
+"""Key of a cached reply: what the run's files say about it."""
+
+
+class SharedPrefixHuggingFaceClient(HuggingFaceClient):
+    """Scores the options of a row together. Everything else is HELM's. The class path is public API.
+
+    Requests, results, the tokens in them and the cache's keys are those of HELM's HuggingFaceClient. Log-probabilities
+    differ from HELM's in the last bits of the model's precision, and are the same in each run: the requests of a group
+    that begins alike come from the cache when all of them were computed together, and are all computed again when not.
+    """
+
+    def __init__(
+        self, cache_config: CacheConfig, tokenizer: Tokenizer, *, prompt_logprobs: bool = True, **kwargs: Any
+    ) -> None:
+        """Take the arguments of `client_spec.args`: HELM's, of which most go to `from_pretrained`, and one more.
+
+        `prompt_logprobs`: false leaves out the values of tokens that all options of a row begin with, which the files
+        then hold as 0.0: sums over the whole prompt are then not the prompt's. Only for requests that the runner says
+        an option of; the option's tokens, and what HELM takes for them, keep their values.
+        """
+        super().__init__(cache_config, tokenizer, **kwargs)
+        self.prompt_logprobs = prompt_logprobs
+        self.replies = RequestCache.of(cache_config)
+        self.cache = _OneByOne(self.replies)
+        self.prompt_tokens = PromptTokens(self._wrapped_tokenizer)
+        self._model: PrefixModel | None = None
+        self._lock = threading.Lock()
+
+    def make_request(self, request: Request) -> RequestResult:
+        """Return the result of one request, as HELM's client."""
+        if not _is_scored(request):
+            return super().make_request(request)
+        try:
+            return self.make_requests([request])[0]
+        except DeploymentError as error:  # HELM would try again, for minutes
+            return _fail(str(error))
+
+    def make_requests(self, requests: Sequence[Request]) -> list[RequestResult]:
+        """Return the results of the requests of a row, in their order.
+
+        Raises DeploymentError if the model cannot be loaded.
+        """
+        results: dict[int, RequestResult] = {}
+        scored: list[_Scored] = []
+        for place, request in enumerate(requests):
+            if not _is_scored(request):
+                results[place] = super().make_request(request)
+                continue
+            prompt = self.get_prompt(request)
+            encoded = self.prompt_tokens.encode(prompt, None if self.prompt_logprobs else option_of(request))
+            if not encoded.ids:  # HELM's own error
+                results[place] = super().make_request(request)
+                continue
+            scored.append(_Scored(place, request, self._make_key(request, prompt), encoded))
+        groups = group_by_prefix([one.encoded.ids for one in scored])
+        for group in groups:
+            members = [scored[member] for member in group.members]
+            first = 1
+            if len(groups) == 1 < len(members):  # what all options of the row begin with cancels between them
+                first = min(group.shared, *(member.encoded.first_of_option for member in members))
+            made = self._answer_group(members, group.shared, first)
+            results.update((member.place, result) for member, result in zip(members, made, strict=True))
+        return [results[place] for place in range(len(requests))]
+
+    def _answer_group(self, members: Sequence[_Scored], shared: int, first: int = 1) -> list[RequestResult]:
+        """Return the results of requests that begin with the same `shared` tokens, from the cache or from the model.
+
+        `first`: the first token whose value is asked for.
+        """
+        keys = [dict(member.key) if first == 1 else {**member.key, "logprobs_from": first} for member in members]
+        company = _name_company(keys)
+        found = [reply for reply in self.replies.get_many(keys) if reply is not None and _is_whole(reply)]
+        if len(found) == len(keys) and {reply.get(TOGETHER) for reply in found} in ({company}, {None}):
+            return _to_results(found, cached=True)
+        model = self._load(members[0].request)
+        try:
+            made = self._compute(model, members, shared, first, company)
+        except Exception as error:  # noqa: BLE001 - the model may raise anything, such as for a prompt that is too long
+            if len(members) == 1:
+                return [_fail(f"HuggingFace error: {error}")]
+            hwarn(f"{len(members)} requests cannot be computed together, so each on its own: {error}")
+            return [self._answer_group([member], len(member.encoded.ids))[0] for member in members]
+        self.replies.put_many(zip(keys, made, strict=True))
+        return _to_results(made, cached=False)
+
+    def _compute(
+        self, model: PrefixModel, members: Sequence[_Scored], shared: int, first: int, company: str | None
+    ) -> list[dict[str, Any]]:
+        """Return replies as HELM's HuggingFaceServer makes them. Each has its part of the time that all took."""
+        started = time.time()
+        sequences = [member.encoded.ids for member in members]
+        values = model.score(sequences, shared, first)
+        texts = self.prompt_tokens.decode(sequences)
+        is_shared = len(members) > 1 and model.shares(sequences)
+        notes = {
+            "device": str(model.model.device),
+            "dtype": str(model.model.dtype),
+            "computed_together": len(members) if is_shared else 1,
+            "shared_tokens": shared if is_shared else 0,
+            "prompt_logprobs": "all" if first == 1 else f"0.0 for the first {first} tokens, which all options share",
+        }
+        took = (time.time() - started) / len(members)
+        return [
+            {
+                "completions": [{"text": text, "tokens": tokens, "logprobs": [], "prompt_logprobs": logprobs}],
+                "input_length": len(member.encoded.ids),
+                "request_time": took,
+                "request_datetime": int(started),
+                NOTES: notes,
+                **({TOGETHER: company} if company else {}),
+            }
+            for member, (text, tokens), logprobs in zip(members, texts, values, strict=True)
+        ]
+
+    def _make_key(self, request: Request, prompt: str) -> Mapping[str, Any]:
+        """Return what HELM's client keeps the reply under."""
+        raw = {
+            "engine": request.model_engine,
+            "prompt": prompt,
+            "temperature": 1e-7 if request.temperature == 0 else request.temperature,
+            "num_return_sequences": request.num_completions,
+            "max_new_tokens": request.max_tokens,
+            "top_p": request.top_p,
+            "echo_prompt": request.echo_prompt,
+            "top_k_per_token": request.top_k_per_token,
+            "stop_sequences": request.stop_sequences,
+        }
+        key: Mapping[str, Any] = self.make_cache_key(raw, request)
+        return key
+
+    def _load(self, request: Request) -> PrefixModel:
+        """Return the model: HELM's, which is loaded once a process. Raises DeploymentError."""
+        with self._lock:
+            if self._model is None:
+                name = self._pretrained_model_name_or_path or request.model
+                try:
+                    server = HuggingFaceServerFactory.get_server(
+                        helm_model_name=request.model,
+                        pretrained_model_name_or_path=name,
+                        wrapped_tokenizer=self._wrapped_tokenizer,
+                        **self._kwargs,
+                    )
+                except Exception as error:
+                    raise DeploymentError(f"{request.model}: {name} cannot be loaded: {error}") from error
+                self._model = PrefixModel(server.model, 0 if server.device is None else server.device)
+                if self._model.obstacle:
+                    hwarn(f"{request.model}: every request is computed on its own: {self._model.obstacle}")
+                hlog(f"{request.model}: {server.model.dtype} on {server.model.device}")
+            return self._model
+
+
+class _Scored:
+    """A request whose prompt's log-probabilities are asked for."""
+
+    def __init__(self, place: int, request: Request, key: Mapping[str, Any], encoded: EncodedPrompt) -> None:
+        self.place = place
+        self.request = request
+        self.key = key
+        self.encoded = encoded
+
+
+class _OneByOne:
+    """What HELM's client asks of HELM's Cache, on a cache that stays open."""
+
+    def __init__(self, replies: RequestCache) -> None:
+        self.replies = replies
+
+    def get(self, request: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+        """Return the reply, and whether it was there."""
+        (found,) = self.replies.get_many([request])
+        if found is not None:
+            return found, True
+        made = compute()
+        self.replies.put_many([(request, made)])
+        return made, False
+
+
+def _is_scored(request: Request) -> bool:
+    """Whether log-probabilities are asked for and nothing is generated, as HELM's HuggingFaceServer decides it."""
+    return bool(
+        request.echo_prompt and request.max_tokens == 0 and request.num_completions == 1 and not request.embedding
+    )
+
+
+def _name_company(keys: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return a name of requests that are computed together; None for one alone, whose reply is as HELM's."""
+    if len(keys) == 1:
+        return None
+    text = json.dumps([request_to_key(key) for key in keys])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _is_whole(reply: Mapping[str, Any]) -> bool:
+    """Whether a reply from the cache has what a result is made of."""
+    try:
+        (completion,) = reply["completions"]
+        length = len(completion["prompt_logprobs"])
+        return bool(length == len(completion["tokens"]) == reply["input_length"] and "request_time" in reply)
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _to_results(replies: Sequence[Mapping[str, Any]], *, cached: bool) -> list[RequestResult]:
+    """Return HELM's results; as HELM's client, which truncates no echoed prompt. Equal tokens are one object."""
+    known: dict[tuple[str, float], Token] = {}
+    results: list[RequestResult] = []
+    for reply in replies:
+        (completion,) = reply["completions"]
+        tokens = []
+        logprob: float = 0
+        for pair in zip(completion["tokens"], completion["prompt_logprobs"], strict=True):
+            token = known.get(pair)
+            if token is None:
+                token = known[pair] = Token(text=pair[0], logprob=pair[1])
+            tokens.append(token)
+            logprob += pair[1]
+        result = NotedResult(
+            success=True,
+            cached=cached,
+            request_time=reply["request_time"],
+            request_datetime=reply.get("request_datetime"),
+            completions=[GeneratedOutput(text=completion["text"], logprob=logprob, tokens=tokens)],
+            embedding=[],
+        )
+        usage = {"prompt_tokens": reply["input_length"], "completion_tokens": 0}
+        result.notes = {**reply.get(NOTES, {}), "usage": usage}
+        results.append(result)
+    return results
+
+
+def _fail(message: str) -> RequestResult:
+    """Return a failure that does not pass: asked again, the model would say the same."""
+    return RequestResult(
+        success=False,
+        cached=False,
+        error=message,
+        completions=[],
+        embedding=[],
+        error_flags=ErrorFlags(is_retriable=False, is_fatal=True),
+    )

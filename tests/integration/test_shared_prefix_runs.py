@@ -1,0 +1,221 @@
+"""helm-run with the client that computes a row's options together, beside HELM's client and HELM's runner."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import processes
+import pytest
+import tiny_model
+import ultraeval_checkout
+
+pytestmark = pytest.mark.slow
+
+MODEL = "tiny/gpt2"
+OURS = "helm_ext.clients.SharedPrefixHuggingFaceClient"
+STREAMING = ("--runner-class-name", "helm_ext.running.StreamingRunner")
+SUBJECTS = ("The kettle", "A sleepy dog", "Mira", "今天的小猫", "Tom's bicycle", "The café owner")
+VERBS = ("is warm", "is warm and runs", "runs to the library", "在屋里", "keeps 3 apples", "waits")
+ENTRIES = (
+    f"ultraeval:dataset=sums,root=checkout,method=ppl,model={MODEL}",
+    f"ultraeval:dataset=sums,root=checkout,method=ppl,metric=ppl_norm,limit=30,model={MODEL}",
+    f"adapter_spec:path=original.jsonl,model={MODEL}",
+    f"adapter_spec:path=calibrated.jsonl,model={MODEL}",
+)
+WAYS = {
+    "helm": ({}, ()),
+    "ours": ({"client": OURS}, STREAMING),
+    "left_out": ({"client": OURS, "prompt_logprobs": False}, STREAMING),
+}
+TIMES = ("request_time", "request_datetime", "cached")
+RUNTIMES = ("inference_runtime", "inference_denoised_runtime")
+
+
+def make_rows(count):
+    rng = random.Random(5)
+    rows = []
+    for number in range(count):
+        options = rng.sample(VERBS, rng.choice((2, 3, 4)))
+        right = rng.randrange(len(options))
+        question = f"{rng.choice(SUBJECTS)} ({number})"
+        worth = {option: float(place == right) for place, option in enumerate(options)}
+        rows.append({"question": question, "target_scores": worth, "answer": "x"})
+    return rows
+
+
+def write_choices(path, method, rows):
+    spec = {"method": method, "input_prefix": "Question: ", "output_prefix": "Answer: ", "max_train_instances": 2}
+    lines = [{"adapter_spec": spec}]
+    for number, row in enumerate(rows):
+        references = [
+            {"output": {"text": option}, "tags": ["correct"] if worth else []}
+            for option, worth in row["target_scores"].items()
+        ]
+        split = "train" if number < 5 else "test"
+        instance = {"id": f"id{number}", "split": split, "input": {"text": row["question"]}, "references": references}
+        lines.append({"instance": instance})
+    ultraeval_checkout.write_rows(path, lines)
+
+
+def prepare(folder, model, rows, **arguments):
+    folder.mkdir()
+    tiny_model.model_files(folder / "prod_env", model, MODEL, **arguments)
+    root = ultraeval_checkout.make_checkout(folder / "checkout")
+    ultraeval_checkout.write_rows(root / "datasets" / "sums" / "data" / "sums.jsonl", rows)
+    for method in ("original", "calibrated"):
+        write_choices(folder / f"{method}.jsonl", f"multiple_choice_separate_{method}", rows)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny_model.build_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, model):
+    """{way: {name of the run: its folder}}"""
+    found = {}
+    for way, (arguments, options) in WAYS.items():
+        folder = tmp_path_factory.mktemp("runs") / way
+        prepare(folder, model, make_rows(40), **arguments)
+        processes.helm_run(folder, *ENTRIES, options=options, env=tiny_model.offline_environment())
+        found[way] = processes.run_folders(folder)
+        assert len(found[way]) == len(ENTRIES)
+    return found
+
+
+def read_states(run, without=("annotations",)):
+    states = processes.load(run / "scenario_state.json")
+    for state in states["request_states"]:
+        for name in without:
+            state.pop(name, None)
+        for name in TIMES:
+            state["result"].pop(name, None)
+    return states
+
+
+def near(found, expected, where=""):
+    """Equal, numbers but for the last digits."""
+    if isinstance(expected, float) and isinstance(found, (int, float)):
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-4), where
+        return
+    assert type(found) is type(expected), where
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys(), where
+        for key, value in expected.items():
+            near(found[key], value, f"{where}.{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), where
+        for place, value in enumerate(expected):
+            near(found[place], value, f"{where}[{place}]")
+    else:
+        assert found == expected, where
+
+
+def stats_by_name(stats):
+    return {json.dumps(stat["name"], sort_keys=True): stat for stat in stats if stat["name"]["name"] not in RUNTIMES}
+
+
+def stats_of_rows(run):
+    return {
+        (row["instance_id"], row["train_trial_index"], place): stats_by_name(row["stats"])
+        for place, row in enumerate(processes.load(run / "per_instance_stats.json"))
+    }
+
+
+def test_files_are_those_of_helms_client_and_runner(runs):
+    for name, run in runs["helm"].items():
+        ours = runs["ours"][name]
+        for file in ("run_spec.json", "scenario.json"):
+            assert processes.load(ours / file) == processes.load(run / file)
+        near(read_states(ours), read_states(run), name)
+        near(stats_by_name(processes.load(ours / "stats.json")), stats_by_name(processes.load(run / "stats.json")))
+        assert sorted(map(str, stats_of_rows(ours).values())) != []
+        near(list(stats_of_rows(ours).values()), list(stats_of_rows(run).values()), name)
+
+
+def test_no_stat_changes_where_the_prompts_own_values_are_left_out(runs):
+    for name, run in runs["helm"].items():
+        some = runs["left_out"][name]
+        near(stats_by_name(processes.load(some / "stats.json")), stats_by_name(processes.load(run / "stats.json")))
+        near(list(stats_of_rows(some).values()), list(stats_of_rows(run).values()), name)
+
+
+def test_the_files_say_how_each_was_computed(runs):
+    for way in ("ours", "left_out"):
+        for name, run in runs[way].items():
+            said = [state["annotations"]["helm_ext"] for state in read_states(run, without=())["request_states"]]
+            assert {(one["device"], one["dtype"]) for one in said} == {("cpu", "torch.float32")}
+            assert all(one["computed_together"] > 1 and one["shared_tokens"] > 5 for one in said) or "calib" in name
+            left_out = [one["prompt_logprobs"] != "all" for one in said]
+            assert all(left_out) if way == "left_out" and "calib" not in name else not any(left_out)
+    zeros = 0
+    for state in read_states(next(run for name, run in runs["left_out"].items() if "original" in name))[
+        "request_states"
+    ]:
+        zeros += sum(token["logprob"] == 0 for token in state["result"]["completions"][0]["tokens"][1:])
+    assert zeros > 1000
+
+
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
+    entry = f"ultraeval:dataset=sums,root=checkout,method=ppl,model={MODEL}"
+    rows = make_rows(600)
+    for name in ("whole", "killed"):
+        prepare(tmp_path / name, model, rows, client=OURS)
+    environment = {**tiny_model.offline_environment(), **processes.OFFLINE}
+
+    def run(name):
+        command = [processes.BIN / "helm-run", "--suite", "s", "-m", "100000", "-n", "1", *STREAMING]
+        with (tmp_path / name / "log.txt").open("a") as log:
+            return subprocess.Popen(
+                [*command, "--run-entries", entry], cwd=tmp_path / name, env=environment, stdout=log, stderr=log
+            )
+
+    assert run("whole").wait(240) == 0
+    started = run("killed")
+    cache = tmp_path / "killed" / "prod_env" / "cache" / "tiny.sqlite"
+    try:
+        while started.poll() is None and count_likelihoods(cache) < 200:
+            time.sleep(0.01)
+        assert started.poll() is None, "it ended before it was killed"
+    finally:
+        os.kill(started.pid, signal.SIGKILL)
+        started.wait()
+    assert not processes.run_folders(tmp_path / "killed")
+    kept = count_likelihoods(cache)
+    assert run("killed").wait(240) == 0
+    states = {
+        name: processes.load(processes.only_run(tmp_path / name) / "scenario_state.json")
+        for name in ("whole", "killed")
+    }
+    cached = sum(state["result"]["cached"] for state in states["killed"]["request_states"])
+    assert 0 < cached <= kept < len(states["killed"]["request_states"])
+    for found in states.values():
+        for state in found["request_states"]:
+            for name in TIMES:
+                state["result"].pop(name)
+    assert states["killed"] == states["whole"]
+    stats = [
+        stats_by_name(processes.load(processes.only_run(tmp_path / name) / "stats.json"))
+        for name in ("whole", "killed")
+    ]
+    assert stats[0] == stats[1]
+
+
+def count_likelihoods(path):
+    """Return how many replies with log-probabilities of a prompt a cache holds; the tokenizer has a file of its own."""
+    if not path.exists():
+        return 0
+    connection = sqlite3.connect(path, timeout=30)
+    try:
+        return connection.execute("SELECT count(*) FROM unnamed WHERE key LIKE '%echo_prompt%'").fetchone()[0]
+    except sqlite3.OperationalError:  # not made yet
+        return 0
+    finally:
+        connection.close()

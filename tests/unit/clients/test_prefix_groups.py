@@ -1,0 +1,71 @@
+"""Which sequences are computed together."""
+
+import random
+
+import pytest
+
+from helm_ext.clients.prefix_groups import BATCH_TAILS, BATCH_TOKENS, Group, cut_tails, group_by_prefix
+
+PROMPT = list(range(100, 160))
+
+
+def test_options_of_one_prompt_are_one_group():
+    sequences = [[*PROMPT, 1, 2], [*PROMPT, 3], [*PROMPT, 1, 4]]
+    assert group_by_prefix(sequences) == [Group((0, 1, 2), 60)]
+
+
+def test_an_empty_option_ends_with_the_prompt():
+    assert group_by_prefix([PROMPT, [*PROMPT, 5]]) == [Group((0, 1), 60)]
+
+
+def test_equal_sequences_share_all_of_themselves():
+    assert group_by_prefix([PROMPT, PROMPT]) == [Group((0, 1), 60)]
+    assert group_by_prefix([[7], [7]]) == [Group((0, 1), 1)]
+
+
+def test_a_single_sequence_and_none():
+    assert group_by_prefix([PROMPT]) == [Group((0,), 60)]
+    assert group_by_prefix([]) == []
+
+
+def test_a_calibrated_row_has_two_groups():
+    """The options after the question, and after "Answer:", in the order in which HELM asks."""
+    short = [7, 8, 9]
+    sequences = [[*PROMPT, 1], [*short, 1], [*PROMPT, 2], [*short, 2]]
+    assert group_by_prefix(sequences) == [Group((0, 2), 60), Group((1, 3), 3)]
+    begun = [[0, *sequence] for sequence in sequences]  # a token that begins every text
+    assert group_by_prefix(begun) == [Group((0, 2), 61), Group((1, 3), 4)]
+
+
+def test_what_shares_nothing_is_computed_one_by_one():
+    sequences = [[number, *PROMPT] for number in range(4)]
+    assert group_by_prefix(sequences) == [Group((number,), 61) for number in range(4)]
+    begun = [[0, number, *PROMPT * 4] for number in range(4)]
+    assert group_by_prefix(begun) == [Group((number,), 242) for number in range(4)]
+
+
+def test_every_member_is_in_one_group_and_begins_with_what_is_shared():
+    rng = random.Random(1)
+    for _ in range(300):
+        sequences = [[rng.randrange(3) for _ in range(rng.randint(1, 60))] for _ in range(rng.randint(1, 9))]
+        if rng.random() < 0.5:
+            sequences = [PROMPT[: rng.randint(0, 60)] + sequence for sequence in sequences]
+        groups = group_by_prefix(sequences)
+        assert sorted(member for group in groups for member in group.members) == list(range(len(sequences)))
+        for group in groups:
+            assert group.shared >= 1
+            assert len({tuple(sequences[member][: group.shared]) for member in group.members}) == 1
+            assert all(len(sequences[member]) >= group.shared for member in group.members)
+
+
+@pytest.mark.parametrize("shared", [10, 1_000, 5_000])
+def test_batches_hold_each_tail_once_and_are_bounded(shared):
+    rng = random.Random(2)
+    tails = {tuple(rng.randrange(9) for _ in range(rng.randint(0, 300))) for _ in range(80)}
+    batches = list(cut_tails(tails, shared))
+    assert sorted(tail for batch in batches for tail in batch) == sorted(tail for tail in tails if len(tail) > 1)
+    for batch in batches:
+        longest = len(batch[0])
+        assert longest == max(map(len, batch))
+        assert len(batch) == 1 or len(batch) * longest <= BATCH_TAILS
+        assert len(batch) == 1 or len(batch) * (shared + longest) <= BATCH_TOKENS
