@@ -174,6 +174,14 @@ def test_all_that_is_said_of_the_client_reaches_it(folder, server):
     assert not Path("prod_env/model_metadata.yaml").exists()  # HELM's own is there
 
 
+def test_what_helm_says_of_a_model_stays(folder, server):
+    from helm.benchmark.config_registry import register_builtin_configs_from_helm_package
+
+    register_builtin_configs_from_helm_package()
+    run("add", "openai/gpt2", "--url", f"{server.url}/v1")
+    assert not Path("prod_env/model_metadata.yaml").exists()
+
+
 def test_a_server_that_is_not_there_yet(folder):
     shown = run("add", "local/later", "--url", "http://127.0.0.1:9/v1")
     assert "lists no models" in shown
@@ -203,7 +211,7 @@ def test_a_wrong_name_is_told_of_before_it_is_written(folder, server):
         (("local/x", "--url", "http://127.0.0.1:9/v1", "--tokenizer", "simple/tokenizer1"), "hint: --max-length"),
         (("local/x", "--url", "http://127.0.0.1:9/v1", "--tokenizer", "./none"), "no tokenizer can be loaded"),
         (("local/x", "--url", "http://127.0.0.1:9/v1", "--model", "a/b"), "HELM knows no such model"),
-        (("openai/gpt2", "--url", "http://127.0.0.1:9/v1"), "HELM has a deployment of this name"),
+        (("huggingface/gpt2", "--url", "http://127.0.0.1:9/v1"), "HELM has a deployment of this name"),
         (("local/x", "--path", "y", "--seed", "1"), "--seed: is for a server"),
     ],
 )
@@ -258,5 +266,3 @@ def test_other_clients_are_tried_too(folder):
     )
     assert "its client cannot be made" in refusal("test", "local/none")
     assert "a text" in invoke("test", "local/simple").output
-
-

@@ -17,6 +17,7 @@ from rich.table import Table
 from helm_ext.cli.model_options import (
     choose_name,
     find_tokenizer,
+    is_known_model,
     list_models,
     make_client,
     require_absent,
@@ -106,6 +107,7 @@ def add(
         start_helm(local_path, verbose=False)
         require_free(models, name, replace=replace)
         known_model = require_model(model)
+        is_helms = model is not None or is_known_model(models, name)
     if url is not None:
         args: dict[str, Any] = {
             "base_url": url.rstrip("/"),
@@ -132,7 +134,7 @@ def add(
     found, length = find_tokenizer(tokenizer, max_length, window_of(listed, args.get("openai_model_name")))
     own = found.to_entry(name) if found is not None else None
     made: dict[str, dict[str, Any]] = {} if own is None else {entries.TOKENIZERS: own}
-    if model is None:
+    if not is_helms:
         made[entries.METADATA] = entries.make_metadata(name, display_name=display_name, has_logprobs=has_logprobs)
     made[entries.DEPLOYMENTS] = entries.make_deployment(
         name,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "choose_name",
     "find_tokenizer",
+    "is_known_model",
     "list_models",
     "make_client",
     "require_absent",
@@ -56,6 +57,15 @@ def require_model(model: str | None) -> str | None:
     return model
 
 
+def is_known_model(models: LocalModels, name: str) -> bool:
+    """Whether HELM, or another of its plugins, says what this model is. Its tags may change what is sent."""
+    from helm.benchmark.model_deployment_registry import DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT
+    from helm.benchmark.model_metadata_registry import MODEL_NAME_TO_MODEL_METADATA
+
+    is_ours = any(entry["name"] == name for entry in [*models.lists["models"].entries, *models.deployments])
+    return name in MODEL_NAME_TO_MODEL_METADATA and not is_ours and name not in DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT
+
+
 def require_variable(name: str | None) -> str | None:
     """Return the name of an environment variable. Raises RunEntryError, which does not show what may be a key."""
     if name is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
@@ -64,7 +74,7 @@ def require_variable(name: str | None) -> str | None:
 
 
 def require_absent(given: Mapping[str, Any], what_for: str) -> None:
-    if names := [name for name, value in given.items() if value not in (None, [], False)]:
+    if names := [name for name, value in given.items() if value is not None and value is not False and value != []]:
         raise RunEntryError(f"{names[0]}: is for {what_for}")
 
 

@@ -119,7 +119,7 @@ def make_deployment(
         entry["model_name"] = model_name
     if tokenizer_name is not None:
         entry |= {"tokenizer_name": tokenizer_name, "max_sequence_length": max_length}
-    kept = {key: value for key, value in args.items() if value not in (None, [], False)}
+    kept = {key: value for key, value in args.items() if value is not None and value is not False and value != []}
     return {**entry, "client_spec": {"class_name": class_name, "args": kept}}
 
 
