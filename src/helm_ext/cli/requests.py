@@ -276,8 +276,7 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
     typer.echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
     if plan.omit:
         typer.echo(f"not sent: {', '.join(plan.omit)}")
-    how = "" if estimate.count_tokens is not None else " (estimated: 4 bytes a token, for no tokenizer is named)"
-    typer.echo(f"tokens: {estimate.prompt_tokens:,} in{how}, at most {estimate.completion_tokens:,} out")
+    typer.echo(str(estimate))
     if cost is not None:
         most = cost.cost(estimate.prompt_tokens, estimate.completion_tokens)
         least = cost.cost(estimate.prompt_tokens, 0)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Asking"]
 
+_COUNTED = ("cached", "failed", "tokens_in", "tokens_out", "tokens_cached")
+
 
 class Asking:
     """The states of a run while they are answered. Its methods may be called by any thread."""
@@ -56,11 +58,19 @@ class Asking:
                 return
             hwarn(f"Non-fatal error treated as empty completion: {result.error}")
             result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
+        budget = self.progress.budget
+        if budget is not None and budget.is_limited and not result.cached and "usage" not in notes_of(result):
+            self.stop(
+                LimitReached(
+                    f"{self.states[place].request.model_deployment} does not count tokens: no limit can be kept"
+                )
+            )
         self.answered(place, result)
 
     def answered(self, place: int, result: RequestResult) -> None:
         """Take an answer."""
-        usage = notes_of(result).get("usage", {})
+        usage = {} if result.cached else notes_of(result).get("usage", {})
+        details = usage.get("prompt_tokens_details")
         with self._lock:
             self.states[place] = copy_with(self.states[place], result=result)
             if not result.cached:
@@ -68,8 +78,9 @@ class Asking:
             self._count(
                 place,
                 cached=int(result.cached),
-                tokens_in=0 if result.cached else _whole(usage.get("prompt_tokens")),
-                tokens_out=0 if result.cached else _whole(usage.get("completion_tokens")),
+                tokens_in=_whole(usage.get("prompt_tokens")),
+                tokens_out=_whole(usage.get("completion_tokens")),
+                tokens_cached=_whole(details.get("cached_tokens")) if isinstance(details, dict) else 0,
             )
 
     def failed(self, place: int, reason: str) -> None:
@@ -91,7 +102,7 @@ class Asking:
     def _count(self, place: int, **numbers: int) -> None:
         """Report a row when its last request is answered."""
         number = self._row_of[place]
-        tally = self._tallies.setdefault(number, {"cached": 0, "failed": 0, "tokens_in": 0, "tokens_out": 0})
+        tally = self._tallies.setdefault(number, dict.fromkeys(_COUNTED, 0))
         for name, value in numbers.items():
             tally[name] += value
         self._open[number] -= 1
@@ -105,6 +116,7 @@ class Asking:
                 failed=int(tally["failed"] > 0),
                 tokens_in=tally["tokens_in"],
                 tokens_out=tally["tokens_out"],
+                tokens_cached=tally["tokens_cached"],
             )
         except LimitReached as limit:
             self.stop(limit)

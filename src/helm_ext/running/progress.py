@@ -61,6 +61,11 @@ class Budget:
     spent_cost: float = 0.0
     spent_tokens: int = 0
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit, so that tokens must be counted."""
+        return self.cost is not None or self.tokens is not None
+
     def spend(self, cost: float, tokens: int) -> None:
         """Count what was spent."""
         self.spent_cost += cost

@@ -89,8 +89,8 @@ class Recording(Progress):
 
     made = None
 
-    def __init__(self, total_rows):
-        super().__init__(total_rows)
+    def __init__(self, total_rows, **options):
+        super().__init__(total_rows, **options)
         self.rows = self.cached = self.failed = self.tokens_in = self.tokens_out = self.calls = 0
         self.waiting = self.waited = 0
         self.most = 10**9
@@ -286,8 +286,8 @@ def test_failures_with_answers_between_them_do_not_end_a_run(tmp_path):
 
 def test_a_limit_ends_a_run_cleanly(tmp_path):
     class Limited(Recording):
-        def __init__(self, total_rows):
-            super().__init__(total_rows)
+        def __init__(self, total_rows, **options):
+            super().__init__(total_rows, **options)
             self.most = 5
 
     client = OneByOne()
@@ -402,8 +402,8 @@ def test_what_cannot_be_sent_is_told_of_before_anything_is_sent(server, tmp_path
 
 def test_a_limit_ends_a_run_of_many_at_once_and_what_is_in_flight_is_kept(server, tmp_path):
     class Limited(Recording):
-        def __init__(self, total_rows):
-            super().__init__(total_rows)
+        def __init__(self, total_rows, **options):
+            super().__init__(total_rows, **options)
             self.most = 10
 
     config = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
