@@ -58,7 +58,8 @@ def test_the_log_says_what_is_asked_what_it_costs_and_how_far_it_is(folder, serv
     lines = [line for line in done.stderr.splitlines() if " of 60 rows" in line]
     assert lines[0] == f"0 of {ROWS} rows, cost 0"
     assert re.fullmatch(
-        rf"60 of 60 rows, [\d,.]+/s, {tokens_in:,} tokens in, {tokens_out} out, cost {re.escape(cost)}, in \d+ s", lines[-1]
+        rf"60 of 60 rows, [\d,.]+/s, {tokens_in:,} tokens in, {tokens_out} out, cost {re.escape(cost)}, in \d+ s",
+        lines[-1],
     )
     again = run(folder)
     assert len(server.asked) == ROWS

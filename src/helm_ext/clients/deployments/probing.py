@@ -143,10 +143,9 @@ class _Asking:
 
     async def look_at_stop(self) -> Finding:
         """Whether a text ends before some letters out of its middle."""
-        text = self._text
-        if len(text) < 6:
-            return Finding("stop", Outcome.UNCLEAR, f"the answer is too short: {show(text)}")
-        stop = text[len(text) // 2 :][:3]
+        stop = _choose_stop(self._text)
+        if stop is None:
+            return Finding("stop", Outcome.UNCLEAR, f"no letters to stop at in {show(self._text)}")
         found = await self._try("stop", lambda dialect: self._ask(dialect, stop_sequences=[stop]))
         if isinstance(found, Finding):
             return found
@@ -260,6 +259,13 @@ def _make_request() -> Request:
     from helm.common.request import Request
 
     return Request(model="x/x", model_deployment="x/x", prompt=PROMPT, temperature=0.0, max_tokens=MAX_TOKENS)
+
+
+def _choose_stop(text: str) -> str | None:
+    """Return some letters of a text, of its second half if there are. Others may lie across the borders of tokens."""
+    places = [*range(len(text) // 2, len(text) - 2), *range(1, len(text) // 2)]
+    found = (text[place : place + 2] for place in places)
+    return next((letters for letters in found if letters.isascii() and letters.isalnum()), None)
 
 
 def _first_line(error: Exception) -> str:
