@@ -226,6 +226,13 @@ def answer_completions(body: dict[str, Any], is_vllm: bool = False) -> dict[str,
         text = f" {WORDS[number % len(WORDS)]}"
         reason = ["stop", "length"][number % 2]
         choice = {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
+        if body.get("logprobs") is not None:
+            choice["logprobs"] = {
+                "tokens": [text],
+                "token_logprobs": [-0.5],
+                "text_offset": [0],
+                "top_logprobs": [{text: -0.5}],
+            }
         if is_vllm:
             choice |= {"stop_reason": None, "prompt_logprobs": None if asked is None else explain(pieces, asked)}
         choices.append(choice)
