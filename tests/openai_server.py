@@ -32,6 +32,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -225,6 +226,13 @@ def answer_completions(body: dict[str, Any], is_vllm: bool = False) -> dict[str,
         text = f" {WORDS[number % len(WORDS)]}"
         reason = ["stop", "length"][number % 2]
         choice = {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
+        if body.get("logprobs") is not None:
+            choice["logprobs"] = {
+                "tokens": [text],
+                "token_logprobs": [-0.5],
+                "text_offset": [0],
+                "top_logprobs": [{text: -0.5}],
+            }
         if is_vllm:
             choice |= {"stop_reason": None, "prompt_logprobs": None if asked is None else explain(pieces, asked)}
         choices.append(choice)
@@ -321,6 +329,7 @@ def serve(server: Server | None = None, port: int = 0) -> Iterator[Server]:
     server = server or Server()
     server.stopping.clear()
     loop = asyncio.new_event_loop()
+    loop.set_default_executor(ThreadPoolExecutor(256))  # for `instead`
     thread = threading.Thread(target=loop.run_forever, name="openai_server", daemon=True)
     thread.start()
     runner = asyncio.run_coroutine_threadsafe(start(server, port), loop).result(30)

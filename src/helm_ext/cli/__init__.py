@@ -30,6 +30,7 @@ _COMMANDS = {
     "schema-path": "schema",
     "hub": "hub",
     "requests": "requests",
+    "model": "model",
 }
 """Name of a command to its module, in the order of `--help`."""
 

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
+from helm_ext.clients.estimate import format_cost
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
 if TYPE_CHECKING:
@@ -275,17 +276,11 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
     typer.echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
     if plan.omit:
         typer.echo(f"not sent: {', '.join(plan.omit)}")
-    how = "" if estimate.count_tokens is not None else " (estimated: 4 bytes a token, for no tokenizer is named)"
-    typer.echo(f"tokens: {estimate.prompt_tokens:,} in{how}, at most {estimate.completion_tokens:,} out")
+    typer.echo(str(estimate))
     if cost is not None:
         most = cost.cost(estimate.prompt_tokens, estimate.completion_tokens)
         least = cost.cost(estimate.prompt_tokens, 0)
         typer.echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
-
-
-def format_cost(cost: float) -> str:
-    """Write an amount of money: two places from 1 on, else two digits."""
-    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
 
 
 # Results in

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.clients.openai_requests import is_scored
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import RunEntryError, show
 
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["Estimate", "Prices"]
+__all__ = ["Estimate", "Prices", "format_cost", "read_prices"]
 
 BYTES_PER_TOKEN = 4
 """Where no tokenizer is known: about what English has, and Chinese (three bytes a character) has not much less."""
@@ -25,6 +26,8 @@ class Prices:
 
     prompt: float
     completion: float
+    cached: float | None = None
+    """Prompt tokens that the provider had kept from an earlier request; None: as the others."""
 
     @classmethod
     def parse(cls, text: str) -> Prices:
@@ -39,9 +42,11 @@ class Prices:
             )
         return cls(*numbers)
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return what so many tokens cost."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+    def cost(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """Return what so many tokens cost. The prompt's hold the cached ones, as in OpenAI's `usage`."""
+        kept = self.prompt if self.cached is None else self.cached
+        fresh = prompt_tokens - cached_tokens
+        return (fresh * self.prompt + cached_tokens * kept + completion_tokens * self.completion) / 1_000_000
 
 
 @dataclass
@@ -52,6 +57,10 @@ class Estimate:
     """The tokenizer's count; None where none is known."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    most_counted: int | None = None
+    """Texts that are counted; the tokens of later ones are foreseen from these. None: all are counted."""
+    _counted: tuple[int, int, int] = (0, 0, 0)
+    """Texts, bytes, tokens."""
 
     def add(self, request: Request) -> None:
         """Count a request."""
@@ -61,6 +70,61 @@ class Estimate:
             self.completion_tokens += request.num_completions * request.max_tokens
 
     def _count(self, text: str) -> int:
-        if self.count_tokens is not None:
+        if self.count_tokens is None:
+            return -(-_bytes(text) // BYTES_PER_TOKEN)
+        if self.most_counted is None:
             return self.count_tokens(text)
-        return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+        texts, size, tokens = self._counted
+        if texts >= self.most_counted:
+            return round(_bytes(text) * tokens / max(1, size))
+        number = self.count_tokens(text)
+        self._counted = (texts + 1, size + _bytes(text), tokens + number)
+        return number
+
+    def __str__(self) -> str:
+        how = ""
+        if self.count_tokens is None:
+            how = f" (estimated: {BYTES_PER_TOKEN} bytes a token, for no tokenizer is named)"
+        elif self.most_counted is not None and self._counted[0] >= self.most_counted:
+            how = f" (estimated from {self.most_counted} prompts)"
+        return f"tokens: {self.prompt_tokens:,} in{how}, at most {self.completion_tokens:,} out"
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def read_prices(path: Path) -> dict[str, Prices]:
+    """Read a YAML file of prices, by deployment: `local/my-model: {in: 0.15, out: 0.60, cached: 0.075}`.
+
+    `cached`, for prompt tokens that the provider had kept, may be left out. Raises RunEntryError.
+    """
+    import yaml
+
+    hint = "\n  hint: local/my-model: {in: 0.15, out: 0.60, cached: 0.075}"
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunEntryError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
+        raise RunEntryError(f"{place}: not YAML{hint}") from error
+    if not isinstance(found, dict):
+        raise RunEntryError(f"{path}: expected prices by deployment, got {show(found)}{hint}")
+    prices = {}
+    for name, value in found.items():
+        given = value if isinstance(value, dict) else {}
+        numbers: list[Any] = [given.get("in"), given.get("out"), given.get("cached", given.get("in"))]
+        is_price = all(
+            isinstance(one, (int, float)) and type(one) is not bool and 0 <= one < math.inf for one in numbers
+        )
+        if not is_price or given.keys() - {"in", "out", "cached"}:
+            raise RunEntryError(f"{path}: {name}: expected what a million tokens cost, got {show(value)}{hint}")
+        prices[str(name)] = Prices(*(float(one) for one in numbers))
+    return prices
+
+
+def format_cost(cost: float) -> str:
+    """Write an amount of money: two places from 1 on, else two digits."""
+    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"

@@ -100,7 +100,7 @@ class Server:
         self.attempts = attempts
         self.has_connected = False
         self.has_answered = False
-        self._api_key = api_key
+        self.api_key = api_key
         self._session: aiohttp.ClientSession | None = None
         self._resume_at = 0.0
 
@@ -139,6 +139,24 @@ class Server:
             else:
                 self.has_answered = True
                 return made
+
+    async def ask_once(self, path: str, body: Any) -> Any:
+        """Send a body and return the JSON that comes back. Raises ServerError, whatever comes instead."""
+        try:
+            reply = await self._post(path, json.dumps(body).encode("ascii"))
+        except ServerError as error:
+            raise ServerError(self._hide(str(error)), error.fault, status=error.status) from error
+        self.has_answered = True
+        return reply
+
+    async def list_models(self) -> list[dict[str, Any]]:
+        """Return the models that the server lists, by their `id`; [] where it lists none, or does not answer."""
+        try:
+            listed = await asyncio.wait_for(self._get("/models"), CONNECT_SECONDS)
+        except Exception:  # noqa: BLE001 - it is for a hint alone
+            return []
+        models = listed.get("data") if isinstance(listed, dict) else None
+        return [model for model in models or () if isinstance(model, dict) and isinstance(model.get("id"), str)]
 
     def _delay(self, error: ServerError, sent: Mapping[Fault, int]) -> float | None:
         """Return how long to wait before the next attempt; None where there is to be none."""
@@ -184,8 +202,8 @@ class Server:
 
         if self._session is None or self._session.closed:
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
-            if self._api_key:
-                headers["Authorization"] = f"Bearer {self._api_key}"
+            if self.api_key:
+                headers["Authorization"] = f"Bearer {self.api_key}"
             trace = aiohttp.TraceConfig()
             trace.on_connection_create_end.append(self._note_connection)
             self._session = aiohttp.ClientSession(
@@ -215,7 +233,7 @@ class Server:
             return ServerError(message, Fault.PASSING if wait is None else Fault.BUSY, status=status, retry_after=wait)
         is_early = not self.has_answered
         if status in (401, 403) and (status in _STATUSES_OF_ALL or is_early):
-            which = "the key that it was sent" if self._api_key else "requests without a key"
+            which = "the key that it was sent" if self.api_key else "requests without a key"
             hint = "api_key in credentials.conf, or the deployment's api_key_env"
             return ServerError(
                 f"{url}: the server refuses {which} (status {status}): {said}\n  hint: {hint}", Fault.ALL, status=status
@@ -225,7 +243,7 @@ class Server:
             return ServerError(f"{url}: the server sends on to {target}; base_url is another", Fault.ALL, status=status)
         if status == 404 or (is_early and status in (400, 422) and "model" in said.lower()):
             model = str(json.loads(data).get("model"))
-            known = await self._models()
+            known = [model["id"] for model in await self.list_models()]
             if known and model not in known:
                 names = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
                 return ServerError(
@@ -241,22 +259,13 @@ class Server:
                 )
         return ServerError(message, Fault.ALL if status in _STATUSES_OF_ALL else Fault.OWN, status=status)
 
-    async def _models(self) -> list[str]:
-        """Return the names of the models that the server lists, [] where it lists none."""
-        try:
-            listed = await asyncio.wait_for(self._get("/models"), CONNECT_SECONDS)
-        except Exception:  # noqa: BLE001 - it is for a hint alone
-            return []
-        models = listed.get("data") if isinstance(listed, dict) else None
-        return [str(model["id"]) for model in models or () if isinstance(model, dict) and "id" in model]
-
     async def _get(self, path: str) -> Any:
         async with self._get_session().get(self.url + path, allow_redirects=False) as response:
             return parse_json(await _read_all(response), self.url) if response.status == 200 else {}
 
     def _hide(self, message: str) -> str:
         """Return a message without the key: servers repeat what they were sent."""
-        return message.replace(self._api_key, "***") if self._api_key else message
+        return message.replace(self.api_key, "***") if self.api_key else message
 
 
 def _close(session: aiohttp.ClientSession) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Asking"]
 
+_COUNTED = ("cached", "failed", "tokens_in", "tokens_out", "tokens_cached")
+
 
 class Asking:
     """The states of a run while they are answered. Its methods may be called by any thread."""
@@ -57,18 +59,27 @@ class Asking:
                 return
             hwarn(f"Non-fatal error treated as empty completion: {result.error}")
             result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
+        budget = self.progress.budget
+        if budget is not None and budget.is_limited and not result.cached and "usage" not in notes_of(result):
+            self.stop(
+                LimitReached(
+                    f"{self.states[place].request.model_deployment} does not count tokens: no limit can be kept"
+                )
+            )
         self.answered(place, result)
 
     def answered(self, place: int, result: RequestResult) -> None:
         """Take an answer."""
-        usage = notes_of(result).get("usage", {})
+        usage = {} if result.cached else notes_of(result).get("usage", {})
+        details = usage.get("prompt_tokens_details")
         with self._lock:
             self.states[place] = copy_with(self.states[place], result=result)
             self._count(
                 place,
                 cached=int(result.cached),
-                tokens_in=0 if result.cached else _whole(usage.get("prompt_tokens")),
-                tokens_out=0 if result.cached else _whole(usage.get("completion_tokens")),
+                tokens_in=_whole(usage.get("prompt_tokens")),
+                tokens_out=_whole(usage.get("completion_tokens")),
+                tokens_cached=_whole(details.get("cached_tokens")) if isinstance(details, dict) else 0,
             )
 
     def failed(self, place: int, reason: str, *, is_refused: bool = False) -> None:
@@ -95,6 +106,7 @@ class Asking:
                 failed=int(tally["failed"] > 0),
                 tokens_in=tally["tokens_in"],
                 tokens_out=tally["tokens_out"],
+                tokens_cached=tally["tokens_cached"],
             )
         except LimitReached as limit:
             self.stop(limit)

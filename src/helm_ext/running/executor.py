@@ -19,10 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.executor import ExecutionSpec, Executor, ExecutorError
+from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.benchmark.window_services.tokenizer_service import TokenizerService
+from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.hierarchical_logger import hlog, htrack_block
 from helm.common.local_context import LocalContext
 from helm.common.request import RequestResult
@@ -33,12 +37,13 @@ from helm_ext.errors import DeploymentError
 from helm_ext.running.asking import Asking
 from helm_ext.running.failed_rows import Asked, settle
 from helm_ext.running.progress import Progress
+from helm_ext.running.spending import Spending
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.common.request import Request
 
-__all__ = ["Asking", "LiveExecutor"]
+__all__ = ["LiveExecutor"]
 
 FEWEST_FAILURES = 10
 """So many rows at least fail one after another, and none between them is answered, before a run is given up."""
@@ -55,19 +60,28 @@ class LiveExecutor(Executor):
         execution_spec: ExecutionSpec,
         *,
         skips_failed: bool = False,
-        make_progress: Callable[[int], Progress] = Progress,
+        make_progress: Callable[..., Progress] = Progress,
+        spending: Spending | None = None,
     ) -> None:
-        """`skips_failed`: leave out rows that fail (see `failed_rows.skips_failed`). `make_progress`: from rows."""
+        """`skips_failed`: leave out rows that fail (see `failed_rows.skips_failed`). `make_progress`: of rows.
+
+        `spending`: prices and limits; nothing is foreseen and nothing limited without.
+        """
         super().__init__(execution_spec)
         self.skips_failed = skips_failed
         self.make_progress = make_progress
+        self.spending = spending
 
     @classmethod
     def in_place_of(cls, executor: Executor) -> LiveExecutor:
-        """Return one with the specification and the context of another, which need not be made twice."""
+        """Return one with the specification and the context of another, which need not be made twice.
+
+        With the user's prices and limits. Raises RunEntryError for those that make no sense.
+        """
         made = cls.__new__(cls)
         made.execution_spec, made.context = executor.execution_spec, executor.context
         made.skips_failed, made.make_progress = False, Progress
+        made.spending = Spending.read(Path(executor.execution_spec.local_path))
         return made
 
     def execute(self, scenario_state: ScenarioState) -> ScenarioState:
@@ -101,7 +115,7 @@ class LiveExecutor(Executor):
         self._check(states, live)
         with (
             htrack_block(f"Asking for {len(states)} answers, {self.execution_spec.parallelism} at a time"),
-            self.make_progress(len(rows)) as progress,
+            self._open_progress(len(rows), live) as progress,
         ):
             asking = Asking(states, rows, progress, max(FEWEST_FAILURES, self.execution_spec.parallelism))
             for place, state in enumerate(states):
@@ -125,14 +139,35 @@ class LiveExecutor(Executor):
             if check is not None:
                 check([states[place].request for place in places])
 
+    def _open_progress(self, rows: int, live: dict[str, list[int]]) -> Progress:
+        if self.spending is None:
+            return self.make_progress(rows)
+        return self.make_progress(rows, prices=self.spending.prices_of(live), budget=self.spending.budget)
+
+    def _announce(self, deployment: str, places: list[int], states: Sequence[RequestState]) -> None:
+        """Log what a server is about to be asked for. Raises LimitReached, and RunEntryError for vain limits."""
+        if self.spending is None or not places:
+            return
+        client = self._get_client(deployment)
+        self.spending.require_kept(deployment, client)
+        if not isinstance(client, AsyncClient) and deployment not in self.spending.prices:
+            return  # a model of this machine's: its tokens cost nothing but time
+        count_tokens = None
+        if get_model_deployment(deployment).tokenizer_name is not None:
+            window = WindowServiceFactory.get_window_service(deployment, TokenizerService(self.context))
+            count_tokens = window.get_num_tokens
+        self.spending.announce(deployment, (states[place].request for place in places), count_tokens)
+
     def _ask_deployment(self, deployment: str, places: list[int], asking: Asking) -> None:
         client = self._get_client(deployment)
         if isinstance(client, AsyncClient):
             places = _without_kept(client, places, asking)
+            self._announce(deployment, places, asking.states)
             from helm_ext.running.in_flight import ask_at_once  # asyncio takes time that recorded runs can spare
 
             ask_at_once(client, places, asking, self.execution_spec.parallelism)
             return
+        self._announce(deployment, places, asking.states)
         units: Iterable[list[int]] = [[place] for place in places]
         to_request: Callable[[RequestState], Request] = _request_of
         make: Callable[[list[Request]], list[RequestResult]] = self._make_one

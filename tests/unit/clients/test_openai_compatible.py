@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import Request
-from openai_server import answer_chat, serve
+from openai_server import answer_chat, answer_completions, score, serve
 
 from helm_ext.clients import OpenAICompatibleClient, openai_compatible
 from helm_ext.clients.openai_requests import UnsendableError
@@ -183,3 +183,20 @@ def test_one_name_to_omit_may_be_given_as_a_text():
 def test_an_endpoint_that_there_is_not():
     with pytest.raises(RunEntryError, match="endpoint=responses: expected chat or completions"):
         OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://x/v1", endpoint="responses")
+
+
+@pytest.mark.parametrize("args", [{}, {"extra_token": True}, {"prompt_logprobs": True}])
+def test_the_prompts_log_probabilities_of_vllm(server, args):
+    """vLLM says them twice where `echo` is asked for, the second time with those of likelier tokens beside them."""
+    server.is_vllm = True
+    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", endpoint="completions", **args)
+    prompt = "one two three four five six"
+    result = client.make_request(replace(REQUEST, prompt=prompt, max_tokens=0, echo_prompt=True))
+    assert result.success, result.error
+    [completion] = result.completions
+    tokens = ["one", " two", " three", " four", " five", " six"]
+    assert [token.text for token in completion.tokens] == tokens
+    assert [token.logprob for token in completion.tokens] == [0.0, *score(tokens)[1:]]
+    [(_, body)] = server.asked
+    replied = answer_completions(body, is_vllm=True)["choices"][0]
+    assert ({len(entry) for entry in replied["prompt_logprobs"][1:]} == {1, 2}) == (not args.get("prompt_logprobs"))

@@ -89,14 +89,14 @@ class Recording(Progress):
 
     made = None
 
-    def __init__(self, total_rows):
-        super().__init__(total_rows)
+    def __init__(self, total_rows, **options):
+        super().__init__(total_rows, **options)
         self.rows = self.cached = self.failed = self.tokens_in = self.tokens_out = self.calls = 0
         self.waiting = self.waited = 0
         self.most = 10**9
         Recording.made = self
 
-    def done(self, rows=1, cached=0, failed=0, tokens_in=0, tokens_out=0):
+    def done(self, rows=1, cached=0, failed=0, tokens_in=0, tokens_out=0, tokens_cached=0):
         self.calls += 1
         self.rows += rows
         self.cached += cached
@@ -293,8 +293,8 @@ def test_failures_with_answers_between_them_do_not_end_a_run(tmp_path):
 
 def test_a_limit_ends_a_run_cleanly(tmp_path):
     class Limited(Recording):
-        def __init__(self, total_rows):
-            super().__init__(total_rows)
+        def __init__(self, total_rows, **options):
+            super().__init__(total_rows, **options)
             self.most = 5
 
     client = OneByOne()
@@ -343,7 +343,7 @@ def test_notes_stand_in_the_annotations_and_tokens_are_counted(server, tmp_path)
             assert notes["usage"]["completion_tokens"] == 3
             assert (notes["seed"], notes["answered_by"]) == (3, "tiny-2026-01-01")
         progress = Recording.made
-        assert (progress.total_rows, progress.rows, progress.calls, progress.cached) == (6, 6, 6, cached)
+        assert (progress.total, progress.rows, progress.calls, progress.cached) == (6, 6, 6, cached)
         assert (progress.tokens_in, progress.tokens_out) == ((0, 0) if cached else (12 * 4, 12 * 3))
     assert len(server.asked) == 12
 
@@ -426,8 +426,8 @@ def test_what_cannot_be_sent_is_told_of_before_anything_is_sent(server, tmp_path
 
 def test_a_limit_ends_a_run_of_many_at_once_and_what_is_in_flight_is_kept(server, tmp_path):
     class Limited(Recording):
-        def __init__(self, total_rows):
-            super().__init__(total_rows)
+        def __init__(self, total_rows, **options):
+            super().__init__(total_rows, **options)
             self.most = 10
 
     config = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))

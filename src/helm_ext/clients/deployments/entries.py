@@ -1,0 +1,203 @@
+"""What HELM is told of a model that a user adds: a deployment, its tokenizer, and what reports call it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from helm_ext.clients.deployments.named_list import NamedList
+from helm_ext.errors import HelmExtError, RunEntryError
+
+__all__ = ["FILES", "LocalModels", "Tokenizer", "make_deployment", "make_metadata", "read_tokenizer", "require_name"]
+
+DEPLOYMENTS, METADATA, TOKENIZERS = "model_deployments", "models", "tokenizer_configs"
+FILES = {
+    TOKENIZERS: "tokenizer_configs.yaml",
+    METADATA: "model_metadata.yaml",
+    DEPLOYMENTS: "model_deployments.yaml",
+}
+"""HELM's files (helm/benchmark/config_registry.py) by the key of their list. A deployment is written last: HELM finds
+it with its tokenizer and its metadata, or not at all."""
+
+OURS = "helm_ext.clients.OpenAICompatibleClient"
+LOCAL = "helm_ext.clients.SharedPrefixHuggingFaceClient"
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.:+@-]*/[\w.:+@-]+", re.ASCII)
+_UNKNOWN_LENGTH = 1_000_000
+"""Transformers says 1e30 for a tokenizer that does not know."""
+
+
+def require_name(name: str) -> None:
+    """Raise RunEntryError for a name that HELM, or a run entry, cannot read."""
+    if not _NAME.fullmatch(name):
+        raise RunEntryError(
+            f"{name}: expected ORGANIZATION/NAME, of letters, digits and . _ : + @ -\n  hint: local/my-model"
+        )
+    if name.startswith("recorded/"):
+        raise RunEntryError(f"{name}: names that begin with recorded/ are those of recordings")
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """What HELM is told of a tokenizer of Hugging Face."""
+
+    path: str
+    """A folder, or a name of the Hugging Face hub."""
+    end_of_text: str
+    prefix: str
+    max_length: int | None
+    """Tokens of the model's window, where the folder says."""
+
+    def to_entry(self, name: str) -> dict[str, Any]:
+        """Return the entry of `tokenizer_configs.yaml`."""
+        return {
+            "name": name,
+            "tokenizer_spec": {
+                "class_name": "helm.tokenizers.huggingface_tokenizer.HuggingFaceTokenizer",
+                "args": {"pretrained_model_name_or_path": self.path},
+            },
+            "end_of_text_token": self.end_of_text,
+            "prefix_token": self.prefix,
+        }
+
+
+def read_tokenizer(path: str) -> Tokenizer:
+    """Load a tokenizer and return what it says, as HELM does (helm/benchmark/huggingface_registration.py).
+
+    Raises HelmExtError where it cannot be loaded.
+    """
+    try:
+        from helm.tokenizers.huggingface_tokenizer import HuggingFaceTokenizer
+
+        with HuggingFaceTokenizer.create_tokenizer(path) as tokenizer:
+            length = tokenizer.model_max_length
+            end, prefix = tokenizer.eos_token or "", tokenizer.bos_token or ""
+    except Exception as error:  # whatever its library raises for a folder without one, or without a network
+        said = str(error).strip().splitlines()
+        raise HelmExtError(
+            f"{path}: no tokenizer can be loaded: {said[0] if said else type(error).__name__}\n"
+            "  hint: a folder that save_pretrained wrote, a name of the Hugging Face hub, or a tokenizer of HELM's"
+        ) from error
+    window = _read_window(Path(path))
+    known = [number for number in (length, window) if isinstance(number, int) and 0 < number < _UNKNOWN_LENGTH]
+    return Tokenizer(path, end, prefix, min(known, default=None))
+
+
+def _read_window(folder: Path) -> int | None:
+    """Return how many tokens the model of a folder takes, by its config.json."""
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    names = ("max_position_embeddings", "n_positions")
+    found = (config.get(name) for name in names) if isinstance(config, dict) else ()
+    return next((number for number in found if type(number) is int), None)
+
+
+def make_deployment(
+    name: str,
+    *,
+    class_name: str,
+    args: Mapping[str, Any],
+    model_name: str | None = None,
+    tokenizer_name: str | None = None,
+    max_length: int | None = None,
+) -> dict[str, Any]:
+    """Return the entry of `model_deployments.yaml`. Raises RunEntryError for a tokenizer without a length."""
+    if tokenizer_name is not None and max_length is None:
+        raise RunEntryError(
+            f"{name}: how many tokens does the model take? Neither the server nor the tokenizer says\n"
+            "  hint: --max-length 4096"
+        )
+    entry: dict[str, Any] = {"name": name}
+    if model_name is not None:
+        entry["model_name"] = model_name
+    if tokenizer_name is not None:
+        entry |= {"tokenizer_name": tokenizer_name, "max_sequence_length": max_length}
+    kept = {key: value for key, value in args.items() if value is not None and value is not False and value != []}
+    return {**entry, "client_spec": {"class_name": class_name, "args": kept}}
+
+
+def make_metadata(name: str, *, display_name: str | None, has_logprobs: bool) -> dict[str, Any]:
+    """Return the entry of `model_metadata.yaml`: what HELM's reports show.
+
+    The tags change nothing that is sent. Those that do (prefixes, chat markup) are for models that HELM knows.
+    """
+    full = "FULL_FUNCTIONALITY_TEXT_MODEL_TAG" if has_logprobs else "LIMITED_FUNCTIONALITY_TEXT_MODEL_TAG"
+    return {
+        "name": name,
+        "display_name": display_name or name.split("/")[1],
+        "description": f"{name}, added with helm-ext model add.",
+        "creator_organization_name": name.split("/", maxsplit=1)[0],
+        "access": "closed",
+        "release_date": dt.datetime.now(dt.timezone.utc).date(),
+        "tags": ["TEXT_MODEL_TAG", full],
+    }
+
+
+@dataclass
+class LocalModels:
+    """The three files of a folder. Raises HelmExtError for one that cannot be read."""
+
+    folder: Path
+    lists: dict[str, NamedList] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lists = {key: NamedList.read(self.folder / name, key) for key, name in FILES.items()}
+
+    @property
+    def deployments(self) -> list[dict[str, Any]]:
+        """The entries of `model_deployments.yaml`."""
+        return self.lists[DEPLOYMENTS].entries
+
+    def get(self, name: str) -> dict[str, Any]:
+        """Return a deployment. Raises RunEntryError for one that is not there."""
+        found = self.lists[DEPLOYMENTS].get(name)
+        if found is None:
+            known = ", ".join(entry["name"] for entry in self.deployments) or "none"
+            raise RunEntryError(
+                f"{name}: no such deployment in {self.lists[DEPLOYMENTS].path}\n  hint: there are: {known}"
+            )
+        return found
+
+    def add(self, entries: Mapping[str, Mapping[str, Any]]) -> list[tuple[Path, dict[str, Any]]]:
+        """Add entries, by the key of their list, in place of those of the same name; return what was written where."""
+        written: list[tuple[Path, dict[str, Any]]] = []
+        changed: list[NamedList] = []
+        for key in FILES:
+            if key in entries:
+                entry = dict(entries[key])
+                self.lists[key] = self.lists[key].without(entry["name"]).with_entry(entry)
+                changed.append(self.lists[key])
+                written.append((self.lists[key].path, entry))
+        for made in changed:
+            made.write()
+        return written
+
+    def remove(self, name: str) -> list[tuple[Path, dict[str, Any]]]:
+        """Remove a deployment, and the metadata and the tokenizer of its name that no other one needs; return them.
+
+        Raises RunEntryError for a deployment that is not there.
+        """
+        found = self.get(name)
+        others = [entry for entry in self.deployments if entry["name"] != name]
+        needed = {
+            METADATA: {entry.get("model_name") or entry["name"] for entry in others},
+            TOKENIZERS: {entry.get("tokenizer_name") for entry in others},
+        }
+        removed = [(self.lists[DEPLOYMENTS].path, found)]
+        changed = [self.lists[DEPLOYMENTS].without(name)]  # first: HELM finds no deployment without its tokenizer
+        for key, names in needed.items():
+            entry = self.lists[key].get(name)
+            if entry is not None and name not in names:
+                changed.append(self.lists[key].without(name))
+                removed.append((self.lists[key].path, entry))
+        for made in changed:
+            made.write()
+            self.lists[made.key] = made
+        return removed

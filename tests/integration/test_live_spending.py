@@ -1,0 +1,129 @@
+"""What helm-run says of a live run while it runs, what it costs, and the limits that stop it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from openai_server import answer_chat, serve
+from processes import command, only_run, run_folders, stat_means
+
+pytestmark = pytest.mark.slow
+
+ENTRY = "adapter_spec:path=questions.jsonl,model=local/tiny"
+ROWS = 60
+
+
+@pytest.fixture
+def server():
+    with serve() as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path, server):
+    head = {"adapter_spec": {"output_prefix": "Answer: ", "max_tokens": 5, "max_train_instances": 0}}
+    lines = [
+        {"instance": {"id": f"r{row}", "split": "test", "input": {"text": f"Question {row}?"}, "references": [
+            {"output": {"text": "Paris"}, "tags": ["correct"]}]}}
+        for row in range(ROWS)
+    ]  # fmt: skip
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *lines]))
+    command(tmp_path, "helm-ext", "model", "add", "local/tiny", "--url", f"{server.url}/v1")
+    (tmp_path / "prod_env" / "prices.yaml").write_text("local/tiny: {in: 1000, out: 10000, cached: 100}\n")
+    return tmp_path
+
+
+def run(folder, *options, check=True, **env):
+    return command(
+        folder, "helm-run", "--suite", "s", "-m", "1000", "--runner-class-name", "helm_ext.running.StreamingRunner",
+        "-n", "4", *options, "--run-entries", ENTRY, check=check, env=env,
+    )  # fmt: skip
+
+
+def tokens_of(server, rows=None):
+    """Return the tokens that the server counted: 3 out for each request."""
+    usages = [answer_chat(body)["usage"] for _, body in server.asked[:rows]]
+    return sum(usage["prompt_tokens"] for usage in usages), sum(usage["completion_tokens"] for usage in usages)
+
+
+def test_the_log_says_what_is_asked_what_it_costs_and_how_far_it_is(folder, server):
+    done = run(folder)
+    tokens_in, tokens_out = tokens_of(server)
+    assert (len(server.asked), tokens_out) == (ROWS, 3 * ROWS)
+    cost = f"{(tokens_in * 1000 + tokens_out * 10000) / 1e6:,.2f}"
+    assert f"local/tiny: {ROWS} requests, tokens: " in done.stdout
+    assert f"at most {5 * ROWS} out; cost: " in done.stdout
+    lines = [line for line in done.stderr.splitlines() if " of 60 rows" in line]
+    assert lines[0] == f"0 of {ROWS} rows, cost 0"
+    assert re.fullmatch(
+        rf"60 of 60 rows, [\d,.]+/s, {tokens_in:,} tokens in, {tokens_out} out, cost {re.escape(cost)}, in \d+ s",
+        lines[-1],
+    )
+    again = run(folder)
+    assert len(server.asked) == ROWS
+    assert any(line.startswith("60 of 60 rows, 60 cached, cost 0, in ") for line in again.stderr.splitlines())
+
+
+def test_tokens_that_the_provider_had_kept_have_a_price_of_their_own(folder, server):
+    def answer(path, body):
+        reply = answer_chat(body)
+        reply["usage"]["prompt_tokens_details"] = {"cached_tokens": reply["usage"]["prompt_tokens"]}
+        return 200, reply
+
+    server.instead = answer
+    done = run(folder)
+    tokens_in, tokens_out = tokens_of(server)
+    assert f"cost {(tokens_in * 100 + tokens_out * 10000) / 1e6:.2f}, in" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"])
+def test_a_limit_stops_the_run_and_a_second_start_goes_on(folder, server, name):
+    limit = {"HELM_EXT_MAX_COST": "0.5", "HELM_EXT_MAX_TOKENS": "80"}[name]
+    stopped = run(folder, check=False, **{name: limit})
+    assert stopped.returncode != 0
+    assert re.search(r"LimitReached: stopped: .* and the limit is (0\.5|80)", stopped.stdout + stopped.stderr)
+    asked = len(server.asked)
+    met = next(
+        rows
+        for rows in range(1, ROWS)
+        for tokens in [tokens_of(server, rows)]
+        if (tokens[0] * 1000 + tokens[1] * 10000) / 1e6 >= 0.5 or (name.endswith("TOKENS") and sum(tokens) >= 80)
+    )
+    assert met <= asked <= met + 4  # those in flight
+    assert not run_folders(folder)
+    run(folder)
+    assert len(server.asked) == ROWS  # what was answered is in the cache
+    assert stat_means(only_run(folder))["num_instances"] == ROWS
+
+
+def test_a_limit_is_that_of_all_runs(folder, server):
+    second = folder / "more.jsonl"
+    second.write_text((folder / "questions.jsonl").read_text().replace("Question", "Another question"))
+    stopped = command(
+        folder, "helm-run", "--suite", "s", "-m", "1000", "--runner-class-name", "helm_ext.running.StreamingRunner",
+        "-n", "1", "--run-entries", ENTRY, ENTRY.replace("questions", "more"), check=False,
+        env={"HELM_EXT_MAX_TOKENS": "80"},
+    )  # fmt: skip
+    assert stopped.returncode != 0
+    assert not any("Another" in str(body) for _, body in server.asked)
+
+
+def test_limits_that_cannot_be_kept_are_told_of_before_anything_is_asked(folder, server):
+    (folder / "prod_env" / "prices.yaml").unlink()
+    stopped = run(folder, check=False, HELM_EXT_MAX_COST="5")
+    assert "what local/tiny costs is not known" in stopped.stdout + stopped.stderr
+    assert server.asked == []
+
+
+def test_a_server_that_does_not_count_cannot_be_limited(folder, server):
+    server.instead = lambda path, body: (200, {**answer_chat(body), "usage": None})
+    stopped = run(folder, check=False, HELM_EXT_MAX_TOKENS="5000")
+    assert "local/tiny does not count tokens: no limit can be kept" in stopped.stdout + stopped.stderr
+    assert len(server.asked) <= 8
+    run(folder)
+
+
+def test_nothing_is_shown_where_it_is_not_wanted(folder, server):
+    assert " of 60 rows" not in run(folder, HELM_EXT_PROGRESS="off").stderr

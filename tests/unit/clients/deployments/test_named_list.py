@@ -1,0 +1,197 @@
+"""Files of a user's are changed as text: what is not the entry stays as it is, to the byte."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helm_ext.clients.deployments.named_list import NamedList
+from helm_ext.errors import HelmExtError
+
+KEY = "model_deployments"
+ENTRY = {"name": "local/new", "client_spec": {"class_name": "a.B", "args": {"url": "http://x/v1", "omit": ["n"]}}}
+BY_HAND = """\
+# Our models.   Do not touch!
+
+model_deployments:   # two of them
+    - name: 'a/one'
+      client_spec: {class_name: "x.Y", args: {n: 1}}   # a comment
+    # the next one is slow
+    - name: a/two
+      note: |
+        # not a comment
+        text
+
+    # the end
+
+other: 1
+"""
+
+
+def read(tmp_path, text, newline=None):
+    path = tmp_path / "f.yaml"
+    path.write_bytes(text.encode().replace(b"\n", newline or b"\n"))
+    return NamedList.read(path, KEY)
+
+
+def test_a_file_that_is_not_there_is_made(tmp_path):
+    path = tmp_path / "prod_env" / "f.yaml"
+    NamedList.read(path, KEY).with_entry(ENTRY).write()
+    assert path.read_text() == (
+        "model_deployments:\n"
+        "  - name: local/new\n"
+        "    client_spec:\n"
+        "      class_name: a.B\n"
+        "      args:\n"
+        "        url: http://x/v1\n"
+        "        omit:\n"
+        "        - n\n"
+    )
+    assert [found.name for found in path.parent.iterdir()] == ["f.yaml"]
+
+
+def test_an_entry_comes_after_the_others_and_all_else_stays(tmp_path):
+    made = read(tmp_path, BY_HAND).with_entry(ENTRY).text
+    before, after = BY_HAND.split("\n    # the end\n")
+    assert made.startswith(before)
+    assert made.endswith("\n    # the end\n" + after)
+    assert yaml.safe_load(made)[KEY][2] == ENTRY
+    assert "    - name: local/new\n      client_spec:\n" in made
+
+
+def test_adding_and_removing_leaves_the_file_as_it_was(tmp_path):
+    assert read(tmp_path, BY_HAND).with_entry(ENTRY).without("local/new").text == BY_HAND
+
+
+def test_an_entry_is_removed_with_its_own_lines(tmp_path):
+    assert read(tmp_path, BY_HAND).without("a/one").text == BY_HAND.replace(
+        "    - name: 'a/one'\n      client_spec: {class_name: \"x.Y\", args: {n: 1}}   # a comment\n", ""
+    )
+    made = read(tmp_path, BY_HAND).without("a/two")
+    assert [entry["name"] for entry in made.entries] == ["a/one"]
+    assert made.text.endswith("\n\n    # the end\n\nother: 1\n")
+
+
+def test_the_last_entry_leaves_an_empty_list(tmp_path):
+    made = read(tmp_path, BY_HAND).without("a/one").without("a/two")
+    assert yaml.safe_load(made.text) == {KEY: [], "other": 1}
+    assert "# Our models." in made.text
+    assert yaml.safe_load(made.with_entry(ENTRY).text) == {KEY: [ENTRY], "other": 1}
+
+
+def test_entries_of_one_name_go_together(tmp_path):
+    text = "model_deployments:\n- {name: a/b, x: 1}\n- {name: c/d}\n- {name: a/b, x: 2}\n"
+    made = read(tmp_path, text)
+    assert made.get("a/b") == {"name": "a/b", "x": 2}  # HELM takes the last one
+    assert made.without("a/b").text == "model_deployments:\n- {name: c/d}\n"
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet", "model_deployments:", "model_deployments: []\nx: 1\n", "x: 1"])
+def test_empty_lists(tmp_path, text):
+    made = read(tmp_path, text).with_entry(ENTRY)
+    assert made.entries == [ENTRY]
+    if "x: 1" in text:
+        assert made.document["x"] == 1
+    if "#" in text:
+        assert made.text.startswith("# nothing yet\n")
+
+
+def test_lines_end_as_they_did(tmp_path):
+    made = read(tmp_path, BY_HAND, b"\r\n").with_entry(ENTRY)
+    assert "\n" not in made.text.replace("\r\n", "")
+    assert made.without("local/new").text == BY_HAND.replace("\n", "\r\n")
+
+
+def test_a_file_that_ends_within_a_line(tmp_path):
+    made = read(tmp_path, "model_deployments:\n- name: a/b").with_entry(ENTRY)
+    assert [entry["name"] for entry in made.entries] == ["a/b", "local/new"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "f.yaml:1: not YAML: "),
+        ("model_deployments: 3", "model_deployments: expected a list, got 3"),
+        ("model_deployments:\n- 3", "model_deployments[0]: expected an entry with a name, got 3"),
+        ("model_deployments:\n- nam: x", "model_deployments[0]: expected an entry with a name"),
+        ("- a", 'expected model_deployments: and a list, got ["a"]'),
+        ("a: !!python/object/apply:os.system ['true']", "not YAML"),
+        ("a: " + "[" * 5000, "not YAML"),
+    ],
+)
+def test_files_that_hold_no_such_list(tmp_path, text, said):
+    with pytest.raises(HelmExtError) as caught:
+        read(tmp_path, text)
+    assert said in str(caught.value)
+
+
+def test_what_is_not_text(tmp_path):
+    path = tmp_path / "f.yaml"
+    path.write_bytes(b"a: \xff")
+    with pytest.raises(HelmExtError, match="not UTF-8: byte 3"):
+        NamedList.read(path, KEY)
+
+
+def test_a_list_in_brackets_is_left_alone(tmp_path):
+    made = read(tmp_path, "model_deployments: [{name: a/b}]\n")
+    for change in (lambda: made.with_entry(ENTRY), lambda: made.without("a/b")):
+        with pytest.raises(HelmExtError, match="f.yaml:1: the list is in brackets"):
+            change()
+
+
+def test_an_entry_that_others_lean_on_is_left_alone(tmp_path):
+    text = "model_deployments:\n- &a\n  name: a/b\n- <<: *a\n  name: c/d\n"
+    with pytest.raises(HelmExtError, match="change it by hand"):
+        read(tmp_path, text).without("a/b")
+
+
+def test_permissions_stay(tmp_path):
+    made = read(tmp_path, BY_HAND)
+    os.chmod(made.path, 0o600)
+    made.with_entry(ENTRY).write()
+    assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "prod_env").write_text("a file")
+    with pytest.raises(HelmExtError, match="prod_env"):
+        NamedList(tmp_path / "prod_env" / "f.yaml", KEY, "").with_entry(ENTRY).write()
+
+
+NAMES = st.sampled_from(["a/b", "c/d", "e/f", "g.h/i-j", "local/日本"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+COMMENTS = st.sampled_from(["", "\n", "# a comment\n", "  # - name: x/y\n\n"])
+
+
+@given(st.lists(st.tuples(NAMES, VALUES, COMMENTS), max_size=5), st.sampled_from([0, 2, 5]), VALUES)
+def test_any_list(tmp_path_factory, rows, column, value):
+    """Whatever stands there: one entry more is the list and that entry, and without it the file is as before."""
+    parts = []
+    for name, more, comment in rows:
+        dumped = yaml.safe_dump([{"name": name, "more": more}], allow_unicode=True, sort_keys=False)
+        parts.append(comment + "".join(" " * column + line for line in dumped.splitlines(keepends=True)))
+    text = f"# top\n{KEY}:{'' if rows else ' []'}\n{''.join(parts)}"
+    path = tmp_path_factory.mktemp("x") / "f.yaml"
+    before = NamedList(path, KEY, text)
+    entry = {"name": "new/one", "value": value}
+    after = before.with_entry(entry)
+    assert after.entries == [*before.entries, entry]
+    if rows:
+        assert after.without("new/one").text == text
+        assert before.without(rows[0][0]).entries == [one for one in before.entries if one["name"] != rows[0][0]]
+
+
+def test_it_needs_no_helm():
+    program = "import sys, helm_ext.clients.deployments.entries as e; sys.exit('helm.benchmark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,0 +1,119 @@
+"""Prices, limits and estimates of live runs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from helm.common.request import Request
+
+from helm_ext.clients import OpenAICompatibleClient
+from helm_ext.clients.estimate import Estimate, Prices, read_prices
+from helm_ext.errors import RunEntryError
+from helm_ext.running.progress import Budget, LimitReached
+from helm_ext.running.spending import Spending
+
+CLIENT = OpenAICompatibleClient.__new__(OpenAICompatibleClient)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch):
+    for name in ("PRICES", "MAX_COST", "MAX_TOKENS"):
+        monkeypatch.delenv(f"HELM_EXT_{name}", raising=False)
+
+
+def request(prompt="one two three", **more):
+    return Request(model="a/b", model_deployment="a/b", prompt=prompt, max_tokens=10, **more)
+
+
+def test_prices_and_limits_are_read(tmp_path, monkeypatch):
+    assert Spending.read(tmp_path) == Spending({}, Budget())
+    (tmp_path / "prices.yaml").write_text("# ours\na/b: {in: 1, out: 2.5}\nc/d: {in: 4, out: 8, cached: 0}\n")
+    monkeypatch.setenv("HELM_EXT_MAX_COST", "0.5")
+    monkeypatch.setenv("HELM_EXT_MAX_TOKENS", "1e6")
+    read = Spending.read(tmp_path)
+    assert read.prices == {"a/b": Prices(1, 2.5, 1), "c/d": Prices(4, 8, 0)}
+    assert (read.budget.cost, read.budget.tokens) == (0.5, 1_000_000)
+    assert read.prices_of(["c/d"]) == Prices(4, 8, 0)
+    assert read.prices_of(["a/b", "c/d"]) is None
+    assert read.prices_of([]) is None
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("HELM_EXT_PRICES", str(tmp_path / "mine.yaml"))
+    with pytest.raises(RunEntryError, match="mine.yaml: cannot be read"):
+        Spending.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a/b: 3", "a/b: {in: 1}", "a/b: {in: 1, out: -1}", "a/b: {in: 1, out: true}", "a/b: {in: .inf, out: 1}",
+        "a/b: {in: 1, out: 2, kept: 3}", "a/b: {in: '1', out: 2}", "- a", "", "a: [", "a/b: {in: .nan, out: 1}",
+    ],
+)  # fmt: skip
+def test_prices_that_are_none(tmp_path, text):
+    path = tmp_path / "prices.yaml"
+    path.write_text(text)
+    with pytest.raises(RunEntryError, match="prices.yaml") as caught:
+        read_prices(path)
+    assert "hint: local/my-model: {in: 0.15" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "inf", "nan"])
+def test_limits_that_are_none(tmp_path, monkeypatch, text):
+    monkeypatch.setenv("HELM_EXT_MAX_TOKENS", text)
+    with pytest.raises(RunEntryError, match=f"HELM_EXT_MAX_TOKENS={text}"):
+        Spending.read(tmp_path)
+
+
+def test_a_limit_of_cost_needs_prices():
+    with pytest.raises(RunEntryError, match="what a/b costs is not known"):
+        Spending({}, Budget(cost=1)).require_kept("a/b", CLIENT)
+    Spending({"a/b": Prices(1, 1)}, Budget(cost=1)).require_kept("a/b", CLIENT)
+
+
+def test_a_limit_needs_a_client_that_counts():
+    with pytest.raises(RunEntryError, match="does not say how many tokens"):
+        Spending({}, Budget(tokens=1)).require_kept("a/b", object())
+    with pytest.raises(RunEntryError, match="does not say how many tokens"):
+        Spending({"a/b": Prices(1, 1)}, Budget(cost=1)).require_kept("a/b", object())
+    Spending({"a/b": Prices(0, 0)}, Budget(cost=1)).require_kept("a/b", object())  # a model of one's own
+    Spending().require_kept("a/b", object())
+
+
+def test_nothing_is_asked_when_nothing_is_left():
+    with pytest.raises(LimitReached):
+        Spending({}, Budget(tokens=5, spent_tokens=5)).require_kept("a/b", CLIENT)
+
+
+def test_what_is_foreseen():
+    spending = Spending({"a/b": Prices(1_000_000, 2_000_000)})
+    requests = [request(), request("one"), request(num_completions=3)]
+    estimate = spending.announce("a/b", requests, lambda text: len(text.split()))
+    assert (estimate.prompt_tokens, estimate.completion_tokens) == (7, 50)
+    assert str(estimate) == "tokens: 7 in, at most 50 out"
+
+
+def test_a_prompt_that_is_scored_makes_no_text():
+    estimate = Spending().announce("a/b", [request(echo_prompt=True)], None)
+    assert estimate.completion_tokens == 10
+    scored = Request(model="a/b", model_deployment="a/b", prompt="12345678", max_tokens=0, echo_prompt=True)
+    estimate = Spending().announce("a/b", [scored], None)
+    assert (estimate.prompt_tokens, estimate.completion_tokens) == (2, 0)
+    assert "4 bytes a token" in str(estimate)
+
+
+def test_the_first_prompts_tell_of_the_others():
+    counted = []
+
+    def count_tokens(text):
+        counted.append(text)
+        return len(text) // 2
+
+    estimate = Estimate(count_tokens, most_counted=10)
+    for number in range(100):
+        estimate.add(request("x" * (20 + 2 * (number % 5))))
+    assert len(counted) == 10
+    assert math.isclose(estimate.prompt_tokens, 100 * 12, rel_tol=0.01)
+    assert "(estimated from 10 prompts)" in str(estimate)
