@@ -24,7 +24,9 @@ def report(
     metric: Annotated[str | None, typer.Option(help="A stat of the rows. Default: each run's main metric.")] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Rows with one value of this key are not independent: a passage, a conversation."),
+        typer.Option(
+            help="Rows with one value of this key are not independent: a passage. Default: as the runs were told."
+        ),
     ] = None,
     rows: Annotated[int, typer.Option(min=0, help="Show so many rows of each dataset, drawn by their ids.")] = 500,
 ) -> None:

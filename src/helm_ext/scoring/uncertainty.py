@@ -22,7 +22,10 @@ from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.stat_names import ENDS
 from helm_ext.scoring.statistics import mean_interval
 
-__all__ = ["describe_interval", "measure_uncertainty", "to_interval_stats"]
+__all__ = ["END_WORDS", "describe_interval", "measure_uncertainty", "to_interval_stats"]
+
+END_WORDS = ("from", "to")
+"""End the short names of both ends."""
 
 
 @dataclass(slots=True)
@@ -100,5 +103,5 @@ def describe_interval(described: Mapping[str, MetricMetadata], main_metric: str)
             lower_is_better=None,
             group=None,
         )
-        for end, which, word in zip(ENDS, ("lower", "upper"), ("from", "to"), strict=True)
+        for end, which, word in zip(ENDS, ("lower", "upper"), END_WORDS, strict=True)
     ]
