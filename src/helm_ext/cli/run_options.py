@@ -16,5 +16,7 @@ RunFolders = Annotated[
 MetricOption = Annotated[str | None, typer.Option(help="A stat of the rows. Default: each run's main metric.")]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(help="Rows with one value of this key are not independent: a passage, a conversation."),
+    typer.Option(
+        help="Rows with one value of this key are not independent: a passage. Default: as the runs were told."
+    ),
 ]

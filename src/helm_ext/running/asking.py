@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Asking"]
 
-_COUNTED = ("cached", "failed", "tokens_in", "tokens_out", "tokens_cached")
-
 
 class Asking:
     """The states of a run while they are answered. Its methods may be called by any thread."""

@@ -26,7 +26,17 @@ from helm_ext.scoring.breakdown import attributes_of
 from helm_ext.scoring.stat_names import ENDS
 from helm_ext.scoring.statistics import mean_interval
 
-__all__ = ["IntervalSummary", "IntervalTotal", "describe_interval", "measure_uncertainty", "to_interval_stats"]
+__all__ = [
+    "END_WORDS",
+    "IntervalSummary",
+    "IntervalTotal",
+    "describe_interval",
+    "measure_uncertainty",
+    "to_interval_stats",
+]
+
+END_WORDS = ("from", "to")
+"""End the short names of both ends."""
 
 
 @dataclass(slots=True)
@@ -142,5 +152,5 @@ def describe_interval(described: Mapping[str, MetricMetadata], main_metric: str)
             lower_is_better=None,
             group=None,
         )
-        for end, which, word in zip(ENDS, ("lower", "upper"), ("from", "to"), strict=True)
+        for end, which, word in zip(ENDS, ("lower", "upper"), END_WORDS, strict=True)
     ]

@@ -154,6 +154,28 @@ def test_the_mean_of_the_lines_is_the_score_but_for_rows_that_were_left_out(reco
             )  # fmt: skip
 
 
+def test_scores_say_how_sure_they_are(records):
+    """Of 0 and 1: Wilson's interval of statsmodels."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    checked = 0
+    for aggregate, samples, _ in records.values():
+        for found in aggregate["evaluation_results"]:
+            scored = [
+                s["evaluation"]["score"] for s in samples
+                if s["evaluation_result_id"] == found["evaluation_result_id"]
+                and not s.get("error", "").startswith(("failed", "not run"))
+            ]  # fmt: skip
+            uncertainty = found["score_details"]["uncertainty"]
+            interval = uncertainty.get("confidence_interval")
+            if interval is not None and interval["method"] == "wilson":
+                low, high = proportion_confint(sum(scored), len(scored), method="wilson")
+                assert (interval["lower"], interval["upper"]) == (pytest.approx(low), pytest.approx(high))
+                assert interval["confidence_level"] == 0.95
+                checked += 1
+    assert checked > 3
+
+
 def test_rows_that_were_left_out_have_an_error_and_the_score_0(records):
     _, samples, _ = records["text"]
     errors = {sample["sample_id"]: (sample["error"], sample["evaluation"], sample["output"])
