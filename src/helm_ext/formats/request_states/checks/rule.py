@@ -11,14 +11,12 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.survey import Survey
 
-__all__ = ["ALL_ROWS", "HASH_MASK", "MOST_KEPT", "File", "Rule"]
+__all__ = ["ALL_ROWS", "MOST_KEPT", "File", "Rule"]
 
 ALL_ROWS = ("request_states",)
 """The place of a problem that is about all rows."""
 MOST_KEPT = 1_000
 """Rows, texts and the like that a rule keeps at most; what is beyond is counted."""
-HASH_MASK = (1 << 60) - 1
-"""A whole number of 60 bits takes 32 bytes, one of 64 bits 48; two are kept for each row."""
 
 
 @dataclass

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+
 from helm_ext.errors import DatasetIntegrityError, count
 from helm_ext.files import canonical_json
-from helm_ext.formats.request_states.checks.rule import ALL_ROWS, HASH_MASK, File, Rule
+from helm_ext.formats.request_states.checks.rule import ALL_ROWS, File, Rule
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
@@ -75,7 +77,7 @@ class Overlap(Rule):
     def __init__(self, header: Header) -> None:
         super().__init__(header)
         self.is_chat = header.settings.method == "chat"
-        self.inputs: tuple[set[int], set[int]] = (set(), set())
+        self.inputs = array("q"), array("q")
         """Hashes of what is sent: of rows to evaluate, of train rows."""
 
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
@@ -83,11 +85,11 @@ class Overlap(Rule):
         sent = given.get("text")
         if (not sent or self.is_chat) and given.get("messages"):
             sent = canonical_json(given["messages"])
-        self.inputs[row.split == "train"].add(hash(sent) & HASH_MASK)
+        self.inputs[row.split == "train"].append(hash(sent))
 
     def report(self, file: File) -> None:
-        number = len(self.inputs[0] & self.inputs[1])
-        if file.survey.is_differentiated and number:
+        number = len(set(self.inputs[1]).intersection(self.inputs[0])) if file.survey.is_differentiated else 0
+        if number:
             file.problems.warn(
                 ALL_ROWS,
                 f"{count(number, 'input is', 'inputs are')} both in the train split and in an evaluated one",

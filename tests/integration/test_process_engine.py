@@ -1,0 +1,73 @@
+"""Tasks in processes of this machine, some of which die."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+
+import pytest
+import ray_workers
+
+from helm_ext.errors import DatasetError
+from helm_ext.running.engines import LONE_TRIES, BatchLostError
+from helm_ext.running.process_engine import ProcessEngine
+
+pytestmark = pytest.mark.slow
+
+
+def squarer(folder, **options):
+    return functools.partial(ray_workers.make_squarer, str(folder), **options)
+
+
+def notes(folder):
+    return [line.split() for line in (folder / "notes").read_text().splitlines()]
+
+
+def test_results_come_in_order_from_workers_that_are_made_once(tmp_path):
+    engine = ProcessEngine(2)
+    assert list(engine.map(squarer(tmp_path, seconds=0.005), range(60))) == [number**2 for number in range(60)]
+    assert [line[0] for line in notes(tmp_path)].count("made") == 2
+    assert list(engine.map(squarer(tmp_path), [])) == []
+
+
+def test_tasks_are_read_as_far_as_results_are_taken(tmp_path):
+    read = []
+    results = ProcessEngine(2).map(squarer(tmp_path), (read.append(number) or number for number in range(1_000)))
+    assert [next(results) for _ in range(3)] == [0, 1, 4]
+    assert len(read) < 60
+    results.close()
+
+
+def test_what_a_task_raises_is_raised(tmp_path):
+    with pytest.raises(KeyError):
+        list(ProcessEngine(2).map(squarer(tmp_path, raising=3), range(10)))
+
+
+def test_a_worker_that_cannot_be_made_says_why():
+    with pytest.raises(DatasetError, match="no worker today"):
+        list(ProcessEngine(2).map(ray_workers.make_nothing, range(4)))
+
+
+def test_a_task_that_ends_its_worker_is_tried_a_few_times_and_named(tmp_path):
+    got = []
+    with pytest.raises(BatchLostError, match="7: this batch ends each process"):
+        got.extend(ProcessEngine(2).map(squarer(tmp_path, deadly=7), range(12)))
+    begun = Counter(line[1] for line in notes(tmp_path) if line[0] == "begun")
+    assert begun["7"] == LONE_TRIES + 1
+    assert max(count for number, count in begun.items() if number != "7") <= 2
+
+
+def test_of_a_task_that_is_split_only_the_part_that_ends_its_worker_is_given_up():
+    tasks = [list(range(start, start + 4)) for start in range(0, 20, 4)]
+    done = []
+
+    def take_all():
+        for part in ProcessEngine(2).map(
+            functools.partial(ray_workers.make_lister, 9), tasks, split=lambda task: [[one] for one in task]
+        ):
+            done.extend(part)
+
+    with pytest.raises(BatchLostError, match=r"\[9\]"):
+        take_all()
+    assert done == list(range(len(done)))
+    assert len(done) <= 9
