@@ -9,6 +9,13 @@ import sys
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
+STOCK_ENTRIES = [
+    "simple1:model=simple/model1",
+    "simple_mcqa:model=simple/model1",
+    "simple_classification:model=simple/model1",
+]
+"""HELM's own scenarios, with a model that needs nothing."""
+TIMES = {"request_time", "request_datetime", "inference_runtime"}
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
 
 
@@ -63,3 +70,22 @@ def stat_means(run: Path, split: str = "test") -> dict[str, float]:
         for stat in load(run / "stats.json")
         if stat["name"].get("split") == split and "perturbation" not in stat["name"] and "mean" in stat
     }
+
+
+def without_times(value):
+    """Take the measured times out: they differ from run to run."""
+    if isinstance(value, dict):
+        return {key: without_times(item) for key, item in value.items() if key not in TIMES}
+    if isinstance(value, list):
+        kept = [item for item in value if not (isinstance(item, dict) and is_time_stat(item))]
+        return [without_times(item) for item in kept]
+    return value
+
+
+def is_time_stat(item):
+    return isinstance(item.get("name"), dict) and item["name"].get("name") in TIMES
+
+
+def read_all(folder):
+    """Return every JSON file below `folder`, parsed, by path."""
+    return {str(path.relative_to(folder)): load(path) for path in sorted(folder.rglob("*.json"))}

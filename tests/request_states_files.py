@@ -8,6 +8,7 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, Problem
 from helm_ext.formats import request_states
+from helm_ext.formats.request_states.drawing import Draw
 
 CORRECT = ["correct"]
 
@@ -76,3 +77,11 @@ def raised(path: Path, **options: Any) -> tuple[Problem, ...]:
     except DatasetError as error:
         return error.problems
     return ()
+
+
+def draw_order(rows, seed):
+    """Return rows in the order in which demonstrations are drawn."""
+    draw = Draw(seed)
+    for row in rows:
+        draw.see(row)
+    return [rows[ordinal] for ordinal in draw.order(lambda ordinals: [rows[ordinal] for ordinal in ordinals])]

@@ -38,6 +38,7 @@ _LEVELS = ("easy", "hard")
 TOWNS = [("Umbria Minor", "Calder"), ("Port Osk", "Osk"), ("Lower Vane", "Vanemouth"), ("Teal Isles", "Tarn"),
          ("Harrow Fell", "Fell"), ("Nine Wells", "Brook")]  # fmt: skip
 SUMS = [(12, 7), (340, 1100), (5, 9), (27, 14), (981, 3045), (8, 8), (62, 1)]
+OFF = [0, 10, 0, 0, 1, 3, 0]
 PAIRS = [("Ida lent Oda a map because _ was lost.", "Ida", "Oda", "2"),
          ("Ned thanked Abe because _ had helped.", "Ned", "Abe", "2"),
          ("Una warned Eve because _ saw the bull.", "Una", "Eve", "1"),
@@ -58,6 +59,10 @@ def make_documents() -> dict[str, list[dict[str, Any]]]:
         "sums": [{"question": f"{a} + {b} = ?", "answer": f"{a} and {b} make {a + b}.\n#### {a + b}"} for a, b in SUMS],
         "towns": [{"country": country, "names": [town, town.lower(), f"{town} town"]} for country, town in TOWNS],
         "pairs": [{"text": text, "option1": one, "option2": two, "answer": answer} for text, one, two, answer in PAIRS],
+        "truths": [
+            {"statement": f"{a} + {b} = {a + b + off}", "answer": not off}
+            for (a, b), off in zip(SUMS, OFF, strict=True)
+        ],
         "lines": [{"text": f"The main town of {country} is {town}"} for country, town in TOWNS],
     }
 
@@ -143,11 +148,23 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
         "output_type": "loglikelihood_rolling", "doc_to_text": "", "doc_to_target": "{{text}}",
         "metric_list": _metrics("word_perplexity"),
     }),
+    "lx_truth": ("truths", {
+        **_CHOICE, "doc_to_text": "{{statement}}. True?", "doc_to_choice": ["no", "yes"],
+        "metric_list": _metrics("acc"),
+    }),
+    "lx_truth_words": ("truths", {
+        **_CHOICE, "doc_to_text": "{{statement}}. True?", "doc_to_choice": ["True", "False"],
+        "metric_list": _metrics("acc"),
+    }),
 }  # fmt: skip
 """Task to its data file and its config."""
 
+_TRUTHS = [name for name in TASKS if name.startswith("lx_truth")]
+
 RUNS: dict[str, tuple[list[str], list[str]]] = {
-    "acme__scripted": (sorted(TASKS), []),
+    "acme__scripted": (sorted(set(TASKS) - {*_TRUTHS}), []),
+    "truths": (_TRUTHS, []),
+    "predict_only": (["lx_ending", "lx_index", "lx_lists", "lx_own", "lx_sums"], ["--predict_only"]),
     "limited": (["lx_index"], ["--limit", "5"]),
     "chat": (["lx_lists"], ["--apply_chat_template"]),
 }

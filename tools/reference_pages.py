@@ -107,7 +107,8 @@ def command_page() -> Iterator[str]:
 
 
 def _describe(path: str, command: Any) -> Iterator[str]:
-    children = getattr(command, "commands", {})
+    # A group is asked: it imports a command only then.
+    children = {name: command.get_command(None, name) for name in getattr(command, "commands", ())}
     if not children:
         yield from ("", f"## {path}", "", *_paragraphs(command.help))
         rows = [(_names(parameter), _about(parameter)) for parameter in command.params if parameter.name != "help"]

@@ -12,7 +12,7 @@ from helm.benchmark.metrics.metric import PerInstanceStats
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, PassageQuestionInput, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
-from helm_ext.evalset import quick
+from helm_ext.evalset import quick, quick_stats
 from helm_ext.evalset.copying import copy_with, make_template
 
 INSTANCE = Instance(Input("2+2?"), [Reference(Output("4"), ["correct"])], split="test", id="i", extra_data={"a": 1})
@@ -63,7 +63,7 @@ QUICK = [
     (quick.Instance, Instance, {"input": Input("2+2?"), "references": [], "id": "i"}),
     (quick.Token, Token, {"text": "4", "logprob": -0.5}),
     (quick.GeneratedOutput, GeneratedOutput, {"text": "4", "logprob": -0.5, "tokens": []}),
-    (quick.PerInstanceStats, PerInstanceStats, {"instance_id": "i", "perturbation": None, "train_trial_index": 0, "stats": []}),
+    (quick_stats.PerInstanceStats, PerInstanceStats, {"instance_id": "i", "perturbation": None, "train_trial_index": 0, "stats": []}),
 ]  # fmt: skip
 
 

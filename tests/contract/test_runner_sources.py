@@ -29,8 +29,7 @@ from helm_ext.fast.fast_scores import SCORE_NAMES
 
 RESTATED = {
     Runner.run_one: "627a074917e8e860",
-    Executor.execute: "a267156e6ac2b868",
-    Executor.process: "30fa70d818b00b04",
+    Executor: "294ea34c428e511c",
     AutoClient._get_client: "e5fb3966e9aae457",
     key_value_store.request_to_key: "a8777cafb41edd59",
     key_value_store.SqliteKeyValueStore.get: "7189100be8b5b365",

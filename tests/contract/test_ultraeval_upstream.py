@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +23,8 @@ import upstream_ultraeval
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import create_metric
 from helm_names import require_writable
+from optional_sources import ULTRAEVAL_REPO as REPO
+from optional_sources import needs_ultraeval
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.adaptation import wrap
@@ -43,10 +44,7 @@ from helm_ext.scoring.answers import Answer, AnswerReader, Question
 from helm_ext.scoring.code_execution import make_program, passes
 from helm_ext.scoring.likelihood_rules import argmin, mc2, ppl, ppl_norm
 
-REPO = Path(os.environ.get("ULTRAEVAL_REPO", "")).resolve()
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("ULTRAEVAL_REPO"), reason="ULTRAEVAL_REPO names no checkout of github.com/OpenBMB/UltraEval"
-)
+pytestmark = needs_ultraeval
 
 GEN_METRICS = ("exact_match", "prefix_match", "in_match", "qa_match", "f1_score", "gaokaobench_match", "bleu", "chrf")
 

@@ -85,6 +85,23 @@ def test_clusters_make_it_less_sure(suite):
     assert clustered["high"] - clustered["low"] > plain["high"] - plain["low"]
 
 
+def test_clusters_of_the_run_itself_are_respected_everywhere(tmp_path):
+    """What `cluster=` says holds for the run's stats, and for what is made of them later."""
+    import helm_ext
+
+    for model, right in (("one", lambda n: not 12 <= n < 16), ("two", lambda n: n >= 12)):
+        write(tmp_path / f"{model}.json", right)
+        arguments = ("--model", model, "-o", tmp_path / "out", "--arg", "cluster=passage", "--json")
+        scored = json.loads(run("score", tmp_path / f"{model}.json", *arguments).stdout)
+    (whole,) = lines(run("compare", tmp_path / "out", "--json"))
+    assert (whole["clusters"], whole["p"]) == (10, 0.5)
+    last = helm_ext.read_suite(tmp_path / "out").scores().to_dict("records")[-1]
+    of_run = scored["metrics"]["normalized_exact_match"]
+    assert (last["low"], last["high"]) == (of_run["low"], of_run["high"])
+    assert run("report", tmp_path / "out", "-o", tmp_path / "r.html").exit_code == 0
+    assert f"{of_run['low']:.3f} to {of_run['high']:.3f} (10 clusters)" in (tmp_path / "r.html").read_text()
+
+
 def test_ci_fails_where_a_model_is_worse(suite):
     assert run("compare", suite / "out", "--fail-if-worse", "0.1").exit_code == 1
     assert run("compare", suite / "out", "--fail-if-worse", "0.14").exit_code == 0

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optional_sources import IMPORT_SAMPLES, needs_import_samples
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "tests" / "data" / "inspect"
-BESIDE = [parent / "shared" / "imports_samples" / "inspect" for parent in ROOT.parents]
-SAMPLES = next((folder for folder in BESIDE if folder.is_dir()), None)
 
 MADE = {
     # log: (samples, rows, scored, failed, unscored, our main metric, {score: (mean, rows that differ)})
@@ -79,10 +78,9 @@ def test_logs_of_invented_tasks(name: str, tmp_path: Path) -> None:
         assert one["mean"] == pytest.approx(one["reported"], abs=1e-9)
 
 
+@needs_import_samples
 def test_logs_beside_the_checkout(tmp_path: Path) -> None:
-    if SAMPLES is None:
-        pytest.skip("no imports_samples beside the checkout")
-    for path in sorted(SAMPLES.iterdir()):
+    for path in sorted((IMPORT_SAMPLES / "inspect").iterdir()):
         expected = next((value for start, value in FOUND.items() if path.name.startswith(start)), ())
         if expected is None:
             result = CliRunner().invoke(app, ["score", str(path), "-o", str(tmp_path)])

@@ -88,6 +88,17 @@ def test_two_models_of_one_dataset_stand_in_one_table(pages):
     assert (second["Model"], second["Norm. EM"]) == ("recorded/two", 1.0)
 
 
+def test_both_ends_are_told_apart_where_headings_are_cut(pages):
+    """HELM's page shows 27 characters of a heading."""
+    table = by_title(pages["all_scenarios.json"])["Main metric, 95 % interval"]
+    headings = [cell["value"] for cell in table["header"]]
+    assert headings == [
+        "Model", "more - Norm. EM", "from: more - Norm. EM", "to: more - Norm. EM", "sums - Norm. EM",
+        "from: sums - Norm. EM", "to: sums - Norm. EM",
+    ]  # fmt: skip
+    assert len({heading[:27] for heading in headings}) == len(headings)
+
+
 def test_intervals_are_wilsons(pages):
     """30 of 40 right: 0.598 to 0.858; 40 of 40: 0.912 to 1 (R: binom::binom.wilson)."""
     (page,) = [tables for name, tables in pages.items() if name.startswith("sums-")]

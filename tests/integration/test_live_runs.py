@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 RUNNER = ("--runner-class-name", "helm_ext.running.StreamingRunner")
 SECRET = "sk-hush-0123456789"
+NOT_OF_THE_PROMPT = ("finish_reason", "num_completion_tokens", "num_output_tokens", "inference_runtime")
 ENTRY = "adapter_spec:path=questions.jsonl,model=local/tiny"
 
 
@@ -133,6 +134,78 @@ def test_a_killed_run_asks_again_for_what_was_in_flight_and_one_chunk_at_most(se
     run(folder)
     assert 600 <= len(server.asked) <= 600 + 16 + CHUNK
     assert stat_means(only_run(folder))["num_instances"] == 600
+
+
+def test_an_interrupted_run_loses_what_was_in_flight_and_no_more(server, tmp_path):
+    folder = make_folder(tmp_path, server, rows=400)
+    server.seconds = 0.05
+    arguments = ("--suite", "s", "-m", "100000", *RUNNER, "-n", "16", "--run-entries", ENTRY)
+    process = subprocess.Popen(
+        [str(BIN / "helm-run"), *arguments], cwd=folder, env={**os.environ, **OFFLINE},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while len(server.asked) < 150:
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() != 0
+    assert len(server.asked) < 400
+    run(folder)
+    assert 400 <= len(server.asked) <= 400 + 16
+
+
+def test_what_the_file_sets_reaches_the_server(server, tmp_path):
+    folder = make_folder(tmp_path, server, rows=2, send_top_k=True)
+    decoding = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": 42, "presence_penalty": 0.25}
+    head = {"adapter_spec": {
+        "max_tokens": 9, "stop_sequences": ["#"], "max_train_instances": 0, "decoding_parameters": decoding,
+    }}  # fmt: skip
+    lines = (folder / "questions.jsonl").read_text().splitlines()
+    (folder / "questions.jsonl").write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
+    run(folder)
+    for _, body in server.asked:
+        sent = {key: body[key] for key in body if key not in ("messages", "model", "n", "frequency_penalty")}
+        assert sent == {
+            "temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": 42, "presence_penalty": 0.25,
+            "max_completion_tokens": 9, "stop": ["#"],
+        }  # fmt: skip
+
+
+def test_annotations_stand_beside_the_notes(server, tmp_path):
+    """Metrics see the annotations alone: some of HELM's refuse more than their own."""
+    folder = make_folder(tmp_path, server)
+    head = {"adapter_spec": {"method": "multiple_choice_joint", "max_tokens": 5, "max_train_instances": 0}}
+    options = [{"output": {"text": "Paris"}, "tags": ["correct"]}, {"output": {"text": "Rome"}}]
+    row = {"instance": {"id": "r0", "split": "test", "input": {"text": "Question 0?"}, "references": options}}
+    (folder / "questions.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(row)}\n")
+    run(folder)
+    [state] = load(only_run(folder) / "scenario_state.json")["request_states"]
+    assert set(state["annotations"]) == {"answer", "helm_ext"}
+
+
+def test_one_request_an_option_and_what_a_prompt_is_worth(server, tmp_path):
+    """A row of PPL against vLLM's prompt_logprobs and against echo: the same numbers."""
+    server.is_vllm = True
+    means = []
+    for name, args in (("echo", {}), ("own", {"prompt_logprobs": True})):
+        (tmp_path / name).mkdir()
+        folder = make_folder(tmp_path / name, server, endpoint="completions", **args)
+        deployments = json.loads((folder / "prod_env" / "model_deployments.yaml").read_text())
+        deployments["model_deployments"][0] |= {"tokenizer_name": "simple/tokenizer1", "max_sequence_length": 1000}
+        (folder / "prod_env" / "model_deployments.yaml").write_text(json.dumps(deployments))
+        head = {"adapter_spec": {"method": "multiple_choice_separate_original", "max_train_instances": 0}}
+        rows = [
+            {"instance": {"id": f"r{row}", "split": "test", "input": {"text": f"Question {row} is"}, "references": [
+                {"output": {"text": "long and red"}, "tags": ["correct"]}, {"output": {"text": "wide"}}]}}
+            for row in range(12)
+        ]  # fmt: skip
+        (folder / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *rows]))
+        run(folder)
+        found = stat_means(only_run(folder))
+        means.append({key: value for key, value in found.items() if not key.startswith(NOT_OF_THE_PROMPT)})
+    assert means[0] == means[1]
+    assert len(server.asked) == 48
+    assert {body.get("prompt_logprobs") for _, body in server.asked} == {None, 0}
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from lm_eval_logs import LOGS, MODEL, results
+from optional_sources import IMPORT_SAMPLES, needs_import_samples
 from tiny_model import offline_environment
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
-COLLECTED = [path for parent in ROOT.parents if (path := parent / "shared" / "imports_samples").is_dir()]
 
 sys.path.insert(0, str(ROOT / "tools"))
 import console_blocks  # noqa: E402
@@ -52,9 +52,9 @@ def test_the_page_shows_what_the_command_prints(tmp_path):
     assert not differences, "\n".join(differences)
 
 
-@pytest.mark.skipif(not COLLECTED, reason="the importers' samples are not beside the checkout")
+@needs_import_samples
 def test_the_collected_samples_have_the_reported_means(tmp_path):
-    folder = COLLECTED[0] / "lm_eval"
+    folder = IMPORT_SAMPLES / "lm_eval"
     (report,) = folder.glob("results_*.json")
     reported = json.loads(report.read_text(encoding="utf-8"))["results"]
     runs = score(folder, tmp_path)
@@ -63,5 +63,5 @@ def test_the_collected_samples_have_the_reported_means(tmp_path):
     for task, chosen in (("gsm", "strict-match"), ("gsm", "flexible-extract"), ("sc", "score-first"), ("sc", "maj@4")):
         (run,) = score(folder, tmp_path, "--arg", f"task=imp_{task}", "--arg", f"filter={chosen}")
         assert run["source_scores"][f"exact_match,{chosen}"]["differs"] == 0
-    (run,) = score(COLLECTED[0] / "lm_eval_real", tmp_path)
+    (run,) = score(IMPORT_SAMPLES / "lm_eval_real", tmp_path)
     assert run["counts"]["read"] == 8

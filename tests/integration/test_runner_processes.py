@@ -8,12 +8,9 @@ import sys
 
 import processes
 import pytest
+from processes import STOCK_ENTRIES as ENTRIES
+from processes import read_all, without_times
 
-ENTRIES = [
-    "simple1:model=simple/model1",
-    "simple_mcqa:model=simple/model1",
-    "simple_classification:model=simple/model1",
-]
 RUNNER = ["--runner-class-name", "helm_ext.running.StreamingRunner"]
 SUMMARIZE = """
 import os, sys
@@ -30,26 +27,6 @@ for folder, extra in (
     os.chdir(os.pardir)
 """
 """Both summarizers in one process: most of helm-summarize's time is its start."""
-TIMES = {"request_time", "request_datetime", "inference_runtime"}
-
-
-def without_times(value):
-    """Take the measured times out: they differ from run to run."""
-    if isinstance(value, dict):
-        return {key: without_times(item) for key, item in value.items() if key not in TIMES}
-    if isinstance(value, list):
-        kept = [item for item in value if not (isinstance(item, dict) and is_time_stat(item))]
-        return [without_times(item) for item in kept]
-    return value
-
-
-def is_time_stat(item):
-    return isinstance(item.get("name"), dict) and item["name"].get("name") in TIMES
-
-
-def read_all(folder):
-    """Return every JSON file below `folder`, parsed, by path."""
-    return {str(path.relative_to(folder)): processes.load(path) for path in sorted(folder.rglob("*.json"))}
 
 
 @pytest.mark.slow

@@ -65,7 +65,6 @@ _GIVES_NOT = (
 PROMPT_LOGPROBS: dict[str, bool] = {
     **{f"helm.clients.{name}": True for name in _GIVES},
     **{f"helm.clients.{name}": False for name in _GIVES_NOT},
-    "helm_ext.clients.SharedPrefixHuggingFaceClient": True,
 }
 """Client class to whether it gives log-probabilities of the prompt."""
 

@@ -9,6 +9,7 @@ request itself, so there is no lookup table, and no second copy of it in HELM's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -190,6 +191,24 @@ def unmeasured_stats(state: RecordedState) -> frozenset[str]:
     """Return the names of HELM's stats that this recording says nothing about."""
     has_tokens = all(completion.get("tokens") for completion in state["result"]["completions"])
     return _unmeasured(has_tokens, "num_train_instances" in state, "prompt_truncated" in state)
+
+
+def has_logprobs(completions: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether log-probabilities are recorded: some that are not 0, and none that is no number.
+
+    Of recorded completions what `scoring.completeness` finds out of HELM's.
+    """
+    measured = False
+    for completion in completions:
+        logprob = _number(completion.get("logprob"))
+        if logprob:
+            measured = True
+        tokens = completion.get("tokens")
+        if not math.isfinite(logprob) or (
+            tokens and not math.isfinite(sum([_number(token.get("logprob")) for token in tokens]))
+        ):
+            return False
+    return measured
 
 
 @cache

@@ -13,13 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from helm_ext.evalset import EXTRA_KEY, row_extra
+from helm_ext.evalset.columns import RECORDED, RowColumns
 from helm_ext.evalset.copying import copy_with
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
+    from numpy.typing import NDArray
 
-__all__ = ["in_file_order", "order_for_sampling"]
+__all__ = ["in_file_order", "order_for_sampling", "sample_places"]
 
 
 def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]) -> list[Instance]:
@@ -48,6 +52,28 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
     for position, place in enumerate(places):
         ordered[place] = next(unwanted if position in last else waiting)
     return ordered
+
+
+def sample_places(columns: RowColumns, eval_splits: Sequence[str], most: int | None) -> NDArray[np.intp]:
+    """Return the places of the rows that HELM's sampling leaves, in its order: the train rows, then the eval rows.
+
+    For rows that are not in memory what `order_for_sampling` and HELM's `downsample_eval_instances` are for instances;
+    tests/unit/adaptation/test_row_order.py holds both equal. `most`: `max_eval_instances`; None: all are left.
+    """
+    from numpy.random import RandomState
+
+    is_eval = columns.is_of(eval_splits)
+    places = np.flatnonzero(is_eval)
+    apart = columns.only[places] == RECORDED
+    if apart.any():
+        last = np.zeros(len(places), bool)
+        last[RandomState(0).permutation(len(places))[int((~apart).sum()) :]] = True
+        ordered = np.empty_like(places)
+        ordered[~last], ordered[last] = places[~apart], places[apart]
+        places = ordered
+    if most is not None and len(places) > most:
+        places = RandomState(0).choice(places, most, replace=False)
+    return np.concatenate([np.flatnonzero(columns.is_of(["train"])), places])
 
 
 def in_file_order(instances: Sequence[Instance]) -> list[Instance]:

@@ -20,7 +20,7 @@ from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, Adap
 from helm.benchmark.adaptation.adapters.adapter import Adapter
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Instance
+from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Input, Instance
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.adaptation import recorded
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
     from helm.benchmark.window_services.window_service import WindowService
 
-__all__ = ["EvalSetAdapter", "install"]
+__all__ = ["EvalSetAdapter", "RecordedStates", "check_selection", "install"]
 
 _SHOWN_IDS = 5
 _OURS_ALONE = frozenset({"recorded", "position"})
@@ -129,35 +129,43 @@ class Prepared:
 def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) -> list[Instance]:
     """Return the train rows, and the rows that a run of this kind evaluates: those of an eval split that take part.
 
-    HELM knows nothing of `only` when it samples for `--max-eval-instances`; where that costs rows, a warning says so.
-    Raises RunEntryError when there is nothing to evaluate: HELM would finish such a run as if all were well.
+    Raises RunEntryError when there is nothing to evaluate.
     """
-    eval_splits = adapter_spec.eval_splits or EVAL_SPLITS
-    evaluable = {TRAIN_SPLIT, *eval_splits}
+    evaluable = {TRAIN_SPLIT, *(adapter_spec.eval_splits or EVAL_SPLITS)}
     chosen = [row for row in instances if row.split in evaluable and row_extra(row).get("only", kind) == kind]
     offered = [instance for instance in instances if instance.split != TRAIN_SPLIT]
-    evaluated = sum(instance.split != TRAIN_SPLIT for instance in chosen)
-    limit = adapter_spec.max_eval_instances
     if kind == "live" and offered and all(row_extra(row).get("only") == "recorded" for row in offered):
         raise RunEntryError(
             f"{adapter_spec.model_deployment} would be asked, but the {len(offered)} rows are there for their recorded "
             "completions\n  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE "
             "(innodata:), or leave rows beside the demonstrations: fewer with max_train_instances=N (adapter_spec:)"
         )
+    evaluated = sum(instance.split != TRAIN_SPLIT for instance in chosen)
+    check_selection(adapter_spec, kind, rows=len(instances), offered=len(offered), evaluated=evaluated)
+    return in_file_order(chosen)
+
+
+def check_selection(adapter_spec: AdapterSpec, kind: str, *, rows: int, offered: int, evaluated: int) -> None:
+    """Say what a run evaluates of the rows that HELM chose; `offered`: those that are no train rows.
+
+    HELM knows nothing of `only` when it samples for `--max-eval-instances`; where that costs rows, a warning says so.
+    Raises RunEntryError when there is nothing to evaluate: HELM would finish such a run as if all were well.
+    """
+    limit = adapter_spec.max_eval_instances
     if not evaluated:
         raise RunEntryError(
-            f"no row to evaluate: none of {len(instances)} rows is of split {' or '.join(eval_splits)} and takes part "
-            f"in a {kind} run (--max-eval-instances {limit})\n"
+            f"no row to evaluate: none of {rows} rows is of split "
+            f"{' or '.join(adapter_spec.eval_splits or EVAL_SPLITS)} and takes part in a {kind} run "
+            f"(--max-eval-instances {limit})\n"
             "  hint: see eval_splits, max_eval_instances and max_train_instances in the file's adapter_spec, "
             "eval_split= in the run entry, and --max-eval-instances"
         )
-    if limit is not None and evaluated < min(limit, len(offered)):
+    if limit is not None and evaluated < min(limit, offered):
         hwarn(
-            f"{evaluated} of the {len(offered)} rows that HELM chose are evaluated, fewer than --max-eval-instances "
+            f"{evaluated} of the {offered} rows that HELM chose are evaluated, fewer than --max-eval-instances "
             f"{limit}: the others take no part in a {kind} run (drawn as demonstrations, beyond the file's "
             "max_eval_instances, or of other splits)"
         )
-    return in_file_order(chosen)
 
 
 def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService) -> Prepared:
@@ -293,41 +301,51 @@ def _log_ignored_recordings(instances: Sequence[Instance]) -> None:
 def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> list[RequestState]:
     """Return the request states as they were recorded, in the order of the instances; nothing is rendered.
 
-    The recordings are taken off the instances: they belong into the results, once.
     Raises RecordedError for rows without a usable recording, unless they are to be skipped.
     """
     if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
         raise RecordedError("recorded completions of the method language_modeling cannot be re-scored")
     rows = [row for row in select(instances, adapter_spec, "recorded") if row.split != TRAIN_SPLIT]
     _require_recordings(rows, adapter_spec)
-    # What the file says of all its requests; a prompt that was not recorded stays empty: nobody knows what was sent.
-    request = recorded.RecordedRequest(
-        model=adapter_spec.model,
-        model_deployment=adapter_spec.model_deployment,
-        temperature=adapter_spec.temperature,
-        max_tokens=adapter_spec.max_tokens,
-        stop_sequences=adapter_spec.stop_sequences,
-    )
-    template = make_template(
-        RequestState(
-            instance=rows[0],
-            reference_index=None,
-            request_mode=None,
-            train_trial_index=0,
-            output_mapping=None,
-            request=make_template(request),
-            result=None,
-            num_train_instances=0,
-            prompt_truncated=False,
-        )
-    )
     with garbage.paused():
-        states = [state for instance in rows for state in _rebuild_row(instance, template)]
+        return RecordedStates(adapter_spec).rebuild(rows)
+
+
+class RecordedStates:
+    """Makes the request states of rows that a recorded run evaluates."""
+
+    def __init__(self, adapter_spec: AdapterSpec) -> None:
+        # What the file says of all its requests. A prompt that was not recorded stays empty: nobody knows what was
+        # sent.
+        request = recorded.RecordedRequest(
+            model=adapter_spec.model,
+            model_deployment=adapter_spec.model_deployment,
+            temperature=adapter_spec.temperature,
+            max_tokens=adapter_spec.max_tokens,
+            stop_sequences=adapter_spec.stop_sequences,
+        )
+        self._template = make_template(
+            RequestState(
+                instance=Instance(Input(), []),
+                reference_index=None,
+                request_mode=None,
+                train_trial_index=0,
+                output_mapping=None,
+                request=make_template(request),
+                result=None,
+                num_train_instances=0,
+                prompt_truncated=False,
+            )
+        )
+
+    def rebuild(self, rows: Sequence[Instance]) -> list[RequestState]:
+        """Return the states of these rows. The recordings are taken off them: they belong into the results, once."""
+        states = [state for instance in rows for state in _rebuild_row(instance, self._template)]
         # Instances are this run's own, and copies of all of them would double the memory. Some may share their extras.
         for instance in rows:
             for key in _OURS_ALONE:
                 row_extra(instance).pop(key, None)  # type: ignore[misc]
-    return states
+        return states
 
 
 def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestState]:
@@ -390,6 +408,7 @@ def _refuse_incomplete(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> N
         found, needed = row_extra(incomplete[0])["recorded"]["requests"]
         raise RecordedError(
             f"{len(incomplete)} of {len(rows)} rows have completions that {adapter_spec.method} cannot be scored with: "
-            f"it needs one request per option, with log-probabilities; row {incomplete[0].id} has {found} of {needed}\n"
+            "it needs one request per option, with log-probabilities of tokens that end with it; "
+            f"row {incomplete[0].id} has {found} of {needed}\n"
             "  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint"
         )

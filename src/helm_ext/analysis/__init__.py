@@ -1,7 +1,23 @@
 """What came out of finished runs: HELM's files, row by row, for people and for other tools."""
 
-from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.runs import FinishedRun, find_runs, read_run
-from helm_ext.analysis.suite import Suite, read_suite
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from helm_ext.analysis.predictions import Prediction
+    from helm_ext.analysis.runs import FinishedRun, find_runs, read_run
+    from helm_ext.analysis.suite import Suite, read_suite
 
 __all__ = ["FinishedRun", "Prediction", "Suite", "find_runs", "read_run", "read_suite"]
+
+_MODULES = {"Prediction": "predictions", "Suite": "suite", "read_suite": "suite"}
+
+
+def __getattr__(name: str) -> Any:
+    """Look a name up only when it is asked for: `lint` stands here too, and needs neither numpy nor finished runs."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'runs')}"), name)

@@ -21,7 +21,7 @@ from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
 
-__all__ = ["Flip", "PairResult", "compare_runs", "read_flips"]
+__all__ = ["Flip", "PairResult", "compare_runs", "read_flips", "show_p"]
 
 _FEWEST = 5
 """Rows of a slice below which nothing is said of it: it is counted instead."""
@@ -203,9 +203,15 @@ def _pair(a: RunScores, b: RunScores) -> tuple[list[tuple[str, ScoredRow, Scored
 def _to_result(
     a: RunScores, b: RunScores, name: str, pairs: Sequence[tuple[str, ScoredRow, ScoredRow]], unpaired: int
 ) -> PairResult:
-    clusters = [one.cluster or key for key, one, _ in pairs] if pairs[0][1].cluster else None
+    belongs = [one.cluster or other.cluster for _, one, other in pairs]
+    clusters = [name or f"\0{key}" for name, (key, _, _) in zip(belongs, pairs, strict=True)] if any(belongs) else None
     comparison = compare_rows([one.score for _, one, _ in pairs], [other.score for _, _, other in pairs], clusters)
     return PairResult(a, b, name, len(pairs), unpaired, comparison)
+
+
+def show_p(p: float) -> str:
+    """Return a p-value as all reports show it."""
+    return "<0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}"
 
 
 def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
@@ -224,8 +230,7 @@ def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
         for row in _rows_of(run, by_id):
             for flip, is_a in by_id[row.instance_id]:
                 if is_a:
-                    flip.question = row.input or "\n".join(f"{m['role']}: {m['content']}" for m in row.messages or ())
-                    flip.gold, flip.answer_a = row.gold, _answer(row)
+                    flip.question, flip.gold, flip.answer_a = row.question, row.gold, _answer(row)
                 else:
                     flip.answer_b = _answer(row)
     return found

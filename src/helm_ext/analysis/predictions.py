@@ -7,9 +7,9 @@ requests of one instance and trial are one row, in the order in which they were 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,8 @@ class Prediction:
     likelihoods: list[JSONObject]
     """Where the row was recorded by log-probabilities: `text`, `logprob`, `greedy`, `alone` of each option
     (`helm_ext.evalset.Likelihood`)."""
-    read: Read
-    """What the completions were scored as."""
+    make_read: Callable[[], Read] = field(compare=False, repr=False)
+    """Returns `read`, which takes as long as all else of a row together: most callers want scores alone."""
     left_out: str | None
     """Why the row is part of no score: `not_run`, `failed`, `too_long`, `unscored`."""
     error: str | None
@@ -68,15 +68,32 @@ class Prediction:
     """The row's values of what the report groups by."""
     data: Mapping[str, Any]
     """What else the dataset says of the row (HELM: `extra_data`)."""
+    cluster: str | None = None
+    """What the row belongs to, by the run's own `cluster=`."""
     stats: dict[str, JSONObject] = field(default_factory=dict)
     """By name, as HELM wrote them."""
     requests: list[JSONObject] = field(default_factory=list)
     """HELM's requests (helm/common/request.py)."""
 
     @property
+    def question(self) -> str:
+        """The question for people: its text, or the conversation with the roles in front."""
+        return self.input or "\n".join(f"{message['role']}: {message['content']}" for message in self.messages or ())
+
+    @property
     def gold(self) -> list[str]:
         """The texts of the correct references."""
         return [reference["text"] for reference in self.references if reference["correct"]]
+
+    @cached_property
+    def read(self) -> Read:
+        """What the completions were scored as."""
+        return self.make_read()
+
+    def score(self, name: str) -> float | None:
+        """Return the row's value of one stat, as `scores` has it; None where it has none."""
+        mean = self.stats.get(name, {}).get("mean")
+        return mean if mean is not None and math.isfinite(mean) else None
 
     @cached_property
     def scores(self) -> dict[str, float]:
@@ -139,7 +156,7 @@ def _to_prediction(
         options=options,
         completions=completions,
         likelihoods=_likelihoods(first),
-        read=_read(first, completions, answered, references, options, stats, read),
+        make_read=partial(_read, first, completions, answered, references, options, stats, read),
         left_out=left_out,
         error=errors[0] if errors else None,
         request_time=math.fsum(times) if len(times) == len(states) and not left_out else None,
@@ -149,6 +166,7 @@ def _to_prediction(
         prompt_truncated=first.get("prompt_truncated"),
         attributes=extra.get("attributes") or {},
         data={**own, **(extra.get("data") or {})},
+        cluster=extra.get("cluster"),
         stats=stats,
         requests=[state["request"] for state in states],
     )

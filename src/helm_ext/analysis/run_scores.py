@@ -8,23 +8,27 @@ rows of several.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from helm_ext.analysis.scores import describe_scores, find_scores
+from helm_ext.analysis.scores import find_scores, is_lower_better
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
+from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.statistics import Interval, mean_interval
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["RunScores", "ScoredRow", "find_cluster", "find_main_metric", "open_scores", "read_scores"]
+__all__ = ["RunScores", "ScoredRow", "find_cluster", "find_main_metric", "is_wrong", "open_scores", "read_scores"]
 
 _USUAL = ("exact_match", "quasi_exact_match", "normalized_exact_match", "f1_score", "rouge_l")
 """What HELM's own scenarios are mostly judged by. The files of their runs name no main metric."""
+
+_HALF = 0.5
 
 
 @dataclass(slots=True)
@@ -38,7 +42,7 @@ class ScoredRow:
     groups: Mapping[str, str]
     """Attribute to value."""
     cluster: str = ""
-    """What it belongs to, where that was asked for; "" otherwise."""
+    """What it belongs to, where that was asked for or the run says it; "" otherwise."""
     trials: int = 1
 
 
@@ -55,7 +59,7 @@ class RunScores:
     metric: str
     lower_is_better: bool
     key: str | None = None
-    """The key that names what a row belongs to."""
+    """The key that names what a row belongs to; None: as the run itself was told (`cluster=`), if it was."""
     split: str | None = None
     """The split that counts; None for whatever there is."""
     rows: dict[str, ScoredRow] = field(default_factory=dict)
@@ -78,6 +82,24 @@ class RunScores:
         rows = count(len(self.elsewhere), "row")
         return [f"{self.run.name}: {rows} of other splits than {self.split} left out, as on HELM's leaderboards"]
 
+    def measure(self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = 0.95) -> Interval:
+        """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
+        given = list(self.rows.items() if rows is None else rows)
+        clusters = [row.cluster or f"\0{key}" for key, row in given] if any(row.cluster for _, row in given) else None
+        interval = mean_interval([row.score for _, row in given], clusters, level=level)
+        if interval.method == "none":
+            return interval
+        lowest, highest = find_bounds(self.metric)
+        return replace(interval, low=max(interval.low, lowest), high=min(interval.high, highest))
+
+    def slices(self) -> dict[tuple[str, str], list[tuple[str, ScoredRow]]]:
+        """Return the rows, with their ids, of each attribute and value, sorted."""
+        members: dict[tuple[str, str], list[tuple[str, ScoredRow]]] = {}
+        for key, row in self.rows.items():
+            for group in row.groups.items():
+                members.setdefault(group, []).append((key, row))
+        return dict(sorted(members.items()))
+
     def see(self, row: Prediction) -> bool:
         """Take a row. Returns whether it counts: perturbed copies, demonstrations and other splits do not."""
         if row.perturbation or row.split == "train":
@@ -85,7 +107,7 @@ class RunScores:
         if self.split is not None and row.split != self.split:
             self.elsewhere.add(row.instance_id)
             return False
-        score = row.scores.get(self.metric)
+        score = row.score(self.metric)
         if score is None:
             self.without.add(row.instance_id)
         else:
@@ -98,6 +120,11 @@ class RunScores:
             raise DatasetIntegrityError(f"{self.run.folder}: no row has a score by {self.metric}")
         if self.key is not None and all(row.cluster == name for name, row in self.rows.items()):
             raise RunEntryError(f"--cluster {self.key}: no row of {self.run.folder} has that key")
+
+
+def is_wrong(score: float, *, lower_is_better: bool) -> bool:
+    """Whether reports call a row of this score wrong: it is on the bad side of a half."""
+    return score > _HALF if lower_is_better else score < _HALF
 
 
 def find_main_metric(run: RunFiles) -> str:
@@ -128,7 +155,7 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
             )
         hint = did_you_mean(name, run.row_stats.names) or f"it has {', '.join(find_scores(run.row_stats.names))}"
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
-    lower = bool(describe_scores(run.run_spec, [name])[name].lower_is_better)
+    lower = is_lower_better(run.run_spec, name)
     return RunScores(
         run, _model(run), _dataset(run), _title(run), name,
         lower_is_better=lower, key=cluster, split=_find_split(run),
@@ -158,7 +185,7 @@ def _add(rows: dict[str, ScoredRow], row: Prediction, score: float, cluster: str
         known.score += (score - known.score) / known.trials
         return
     groups = dict(row.attributes) if row.sub_split is None else {"sub_split": row.sub_split, **row.attributes}
-    belongs = "" if cluster is None else find_cluster(row, cluster)
+    belongs = row.cluster or "" if cluster is None else find_cluster(row, cluster)
     rows[row.instance_id] = ScoredRow(score, _digest(row), groups, belongs)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from helm_ext.scoring.bounds import find_bounds
 
-__all__ = ["ScoreFacts", "describe_scores", "find_scores"]
+__all__ = ["ScoreFacts", "describe_scores", "find_scores", "is_lower_better"]
 
 _DESCRIPTIVE = frozenset(
     {
@@ -77,6 +77,18 @@ def describe_scores(run_spec: dict[str, Any], names: Iterable[str]) -> dict[str,
             lower_is_better=lower,
         )
     return facts
+
+
+def is_lower_better(run_spec: dict[str, Any], name: str) -> bool:
+    """Whether a lower value of this score is better; False where nobody says.
+
+    As `describe_scores` has it, but a run's metrics, which take seconds to import, are asked for other scores than ours
+    alone.
+    """
+    own = _registered().get(name.partition("@")[0])
+    if own is not None and own.lower_is_better is not None:
+        return own.lower_is_better
+    return bool(describe_scores(run_spec, [name])[name].lower_is_better)
 
 
 def _ask_metrics(metric_specs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:

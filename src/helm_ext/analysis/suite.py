@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.analysis.comparing import compare_runs
 from helm_ext.analysis.run_scores import read_scores
 from helm_ext.analysis.runs import FinishedRun, find_runs
-from helm_ext.scoring.bounds import find_bounds
-from helm_ext.scoring.statistics import mean_interval
 
 if TYPE_CHECKING:
     import datasets
@@ -49,9 +47,7 @@ class Suite:
         lines = []
         for run in self.runs:
             scores = read_scores(run, metric, cluster)
-            clusters = None if cluster is None else [row.cluster for row in scores.rows.values()]
-            interval = mean_interval([row.score for row in scores.rows.values()], clusters, level=level)
-            lowest, highest = find_bounds(scores.metric)
+            interval = scores.measure(level=level)
             known = interval.method != "none"
             lines.append(
                 {
@@ -59,8 +55,8 @@ class Suite:
                     "model": scores.model,
                     "metric": scores.metric,
                     "mean": interval.mean,
-                    "low": max(interval.low, lowest) if known else None,
-                    "high": min(interval.high, highest) if known else None,
+                    "low": interval.low if known else None,
+                    "high": interval.high if known else None,
                     "rows": interval.count,
                     "left_out": scores.left_out,
                     "method": interval.method,

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from helm_ext.cli.session import without_output
+from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
+from helm_ext.cli.session import shorten, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 
 if TYPE_CHECKING:
@@ -22,21 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "plan"]
 
-_SHOWN = 300
-"""Characters of a question or answer."""
-
 
 def compare(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
-    ],
+    runs: RunFolders,
     baseline: Annotated[str | None, typer.Option(help="Compare the other models with this one alone.")] = None,
-    metric: Annotated[str | None, typer.Option(help="A stat of the rows. Default: each run's main metric.")] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Rows with one value of this key are not independent: a passage, a conversation."),
-    ] = None,
+    metric: MetricOption = None,
+    cluster: ClusterOption = None,
     rows: Annotated[int, typer.Option(min=0, help="Show so many rows that flipped, of each pair of models.")] = 5,
     allow_different: Annotated[
         bool, typer.Option("--allow-different", help="Leave out rows that ask the models different questions.")
@@ -136,6 +128,8 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
 
 
 def _make_table(results: Sequence[PairResult]) -> Table:
+    from helm_ext.analysis.comparing import show_p
+
     first = results[0]
     table = Table(box=None, pad_edge=False)
     headings = (f"a: {first.a.model}", f"b: {first.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
@@ -151,14 +145,10 @@ def _make_table(results: Sequence[PairResult]) -> Table:
             f"{c.difference.mean:+.4g}",
             f"{c.difference.low:+.3g} to {c.difference.high:+.3g}" if math.isfinite(c.difference.low) else "not known",
             f"{c.greater}/{c.less}",
-            _show_p(c.p),
-            _show_p(one.p_holm),
+            show_p(c.p),
+            show_p(one.p_holm),
         )
     return table
-
-
-def _show_p(p: float) -> str:
-    return "<0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}"
 
 
 def describe_result(one: PairResult) -> str:
@@ -186,17 +176,12 @@ def _show_flip(one: PairResult, flip: Flip) -> str:
         [
             "",
             f"[bold]{escape(flip.instance_id)}[/bold]  a {flip.score_a:g}, b {flip.score_b:g}",
-            f"  question: {_short(flip.question)}",
-            f"  gold: {_short(' | '.join(flip.gold))}",
-            f"  {escape(one.a.model)}: {_short(flip.answer_a)}",
-            f"  {escape(one.b.model)}: {_short(flip.answer_b)}",
+            f"  question: {escape(shorten(flip.question))}",
+            f"  gold: {escape(shorten(' | '.join(flip.gold)))}",
+            f"  {escape(one.a.model)}: {escape(shorten(flip.answer_a))}",
+            f"  {escape(one.b.model)}: {escape(shorten(flip.answer_b))}",
         ]
     )
-
-
-def _short(text: str) -> str:
-    shown = " ".join(text.split())
-    return escape(shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…")
 
 
 def plan(

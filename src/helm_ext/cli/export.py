@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from helm_ext.cli.run_options import RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.formats.every_eval_ever.schema import ENUMS
@@ -29,35 +30,44 @@ class _Said:
     notes: list[str] = field(default_factory=list)
 
 
-Write = Callable[["Sequence[FinishedRun]", Path, "Publisher", bool], _Said]
-"""(runs, path, publisher, replace). Raises HelmExtError."""
+Write = Callable[["Sequence[FinishedRun]", Path, "Publisher", str, bool], _Said]
+"""(runs, path, publisher, table, replace). Raises HelmExtError."""
+
+_PREDICTIONS, _SCORES = "predictions", "scores"
 
 
 @dataclass(frozen=True)
 class _Target:
     """What `--to` names."""
 
-    default: str
-    """Where it is written unless `--out` says otherwise."""
+    ending: str
+    """Ends the name of the table that it is written to unless `--out` says otherwise."""
     write: Write
 
 
 def _table(writer: str) -> Write:
-    def write(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, replace: bool) -> _Said:
+    def write(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, table: str, replace: bool) -> _Said:
         from helm_ext.analysis.export import tables
         from helm_ext.analysis.export.every_eval_ever import Publisher
+        from helm_ext.analysis.export.scores import scores_table
 
         if publisher != Publisher():
             raise RunEntryError("--organization and the like are for records of Every Eval Ever: --to every_eval_ever")
-        rows = getattr(tables, writer)(runs, target, replace=replace)
-        return _Said([f"{target}: {count(rows, 'prediction')} of {count(len(runs), 'run')}"])
+        chosen = scores_table if table == _SCORES else tables.predictions_table
+        rows = getattr(tables, writer)(runs, target, replace=replace, table=chosen)
+        what = count(rows, table.removesuffix("s"))
+        return _Said([f"{target}: {what} of {count(len(runs), 'run')}"])
 
     return write
 
 
-def _record(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, replace: bool) -> _Said:
+def _record(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, table: str, replace: bool) -> _Said:
     from helm_ext.analysis.export.every_eval_ever import has_scores, write_every_eval_ever
 
+    if table != _PREDICTIONS:
+        raise RunEntryError(
+            "--table scores: a record of Every Eval Ever has scores and predictions\n  hint: leave it out"
+        )
     scored = [run for run in runs if has_scores(run)]
     without = [] if not scored else [run for run in runs if run not in scored]
     said = _Said(notes=[f"left out: {run.folder}: none of the stats of its rows is a score" for run in without])
@@ -68,11 +78,11 @@ def _record(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, rep
 
 
 _TARGETS = {
-    "csv": _Target("predictions.csv", _table("write_csv")),
-    "every_eval_ever": _Target("every_eval_ever", _record),
-    "hf": _Target("predictions", _table("write_hf")),
-    "jsonl": _Target("predictions.jsonl", _table("write_jsonl")),
-    "parquet": _Target("predictions.parquet", _table("write_parquet")),
+    "csv": _Target(".csv", _table("write_csv")),
+    "every_eval_ever": _Target("", _record),
+    "hf": _Target("", _table("write_hf")),
+    "jsonl": _Target(".jsonl", _table("write_jsonl")),
+    "parquet": _Target(".parquet", _table("write_parquet")),
 }
 
 
@@ -94,19 +104,24 @@ def _choice(path: str, description: str) -> typer.models.OptionInfo:
 
 
 def export(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
-    ],
+    runs: RunFolders,
     to: Annotated[
         str, typer.Option(parser=_one_of(*_TARGETS), metavar=f"[{'|'.join(_TARGETS)}]", help="What to write.")
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The file, or for hf and every_eval_ever the folder. Default: predictions.*, every_eval_ever."
+            help="The file, or for hf and every_eval_ever the folder. Default: the table's name, every_eval_ever."
         ),
     ] = None,
+    table: Annotated[
+        str,
+        typer.Option(
+            parser=_one_of(_PREDICTIONS, _SCORES),
+            metavar=f"[{_PREDICTIONS}|{_SCORES}]",
+            help="A row for each prediction, or for each run, score and slice with its 95 % interval.",
+        ),
+    ] = _PREDICTIONS,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
     organization: Annotated[str, typer.Option(help="EEE: who ran the evaluation.")] = "unknown",
     relationship: Annotated[
@@ -119,7 +134,7 @@ def export(
         str, _choice("model_info.additional_details.model_availability", "of the model's weights.")
     ] = "unknown",
 ) -> None:
-    """Write the predictions of finished runs, of any HELM scenario: one row each with prompt, answer and scores.
+    """Write the predictions or the scores of finished runs, of any HELM scenario, as a table, or records of EEE.
 
     csv, jsonl, parquet: one file of all runs. hf: a folder for datasets.load_from_disk. every_eval_ever (EEE): a record
     for each run, https://evalevalai.com. Columns and rules: docs/how-to/export.md.
@@ -131,13 +146,13 @@ def export(
         raise RunEntryError("--organization: expected a name")
     publisher = Publisher(organization, relationship, deployment_type, model_availability)
     target = _TARGETS[to]
-    path = out or Path(target.default)
+    path = out or Path("every_eval_ever" if target.write is _record else f"{table}{target.ending}")
     found, unfinished = find_runs(runs)
     for folder in unfinished:
         typer.echo(f"left out: {folder}: the run is not finished", err=True)
     try:
         with Console(stderr=True).status("exporting"), without_output():
-            said = target.write(found, path, publisher, replace)
+            said = target.write(found, path, publisher, table, replace)
     except OSError as error:
         raise HelmExtError(f"{path}: cannot be written: {error.strerror}") from error
     for note in said.notes:

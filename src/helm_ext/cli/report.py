@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 
@@ -15,17 +16,11 @@ __all__ = ["report"]
 
 
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),
-    ],
+    runs: RunFolders,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Default: the name of the suite.")] = None,
-    metric: Annotated[str | None, typer.Option(help="A stat of the rows. Default: each run's main metric.")] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Rows with one value of this key are not independent: a passage, a conversation."),
-    ] = None,
+    metric: MetricOption = None,
+    cluster: ClusterOption = None,
     rows: Annotated[int, typer.Option(min=0, help="Show so many rows of each dataset, drawn by their ids.")] = 500,
 ) -> None:
     """Write one self-contained HTML page about finished runs of any HELM scenario: to open from disk, mail or print.

@@ -5,19 +5,31 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from helm_ext.cli.session import shorten
 from helm_ext.scoring.stat_names import DIFFERS, ENDS
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["FileFacts", "find_source", "list_warnings", "make_table", "name_stats", "read_stats", "to_json"]
+    from helm_ext.analysis.wrong_rows import WrongRow
+
+__all__ = [
+    "FileFacts",
+    "find_source",
+    "list_warnings",
+    "make_table",
+    "make_wrong_list",
+    "name_stats",
+    "read_stats",
+    "to_json",
+]
 
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 """Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
@@ -63,6 +75,24 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
             interval = f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
             table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}", interval)
     return table
+
+
+def make_wrong_list(rows: Sequence[WrongRow], total: int) -> str:
+    """Return rows that were answered wrongly as text: question, answer, gold and reading of each."""
+    lines = [
+        f"wrong: {total}" + (f", the first {len(rows)}; --show wrong={total} shows all" if len(rows) < total else "")
+    ]
+    for row in rows:
+        options = "".join(f" | {label}: {text}" for label, text in (row.options or {}).items())
+        read = "nothing" if row.read is None else row.read
+        lines += [
+            f"{row.instance_id}  {row.score:.4g}",
+            f"  question: {shorten(row.question + options)}",
+            f"  gold: {shorten(' | '.join(row.gold))}",
+            f"  answer: {'(none)' if row.answer is None else shorten(row.answer)}",
+            *([] if row.read == row.answer else [f"  read as: {shorten(read)}"]),
+        ]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, read_stats, to_json
+from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, make_wrong_list, read_stats, to_json
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.scenarios.scenario import Instance
 
+    from helm_ext.analysis.wrong_rows import WrongRow
     from helm_ext.formats import Format
 
 __all__ = ["score"]
@@ -41,6 +42,8 @@ RUNNER = "helm_ext.running.StreamingRunner"
 
 _SHOWN_WARNINGS = 10
 """Of one file; `helm-ext validate` shows all."""
+
+_SHOWN_WRONG = 10
 
 _ABOUT_LIVE_RUNS = ("not-differentiated", "few-rows")
 """Codes of warnings about drawing demonstrations: nothing is drawn for completions that are recorded."""
@@ -84,6 +87,10 @@ def score(
         typer.Option(metavar="METRIC=X", help="Exit 1 if a run's METRIC is below X; `main` is each main metric."),
     ] = None,
     strict: Annotated[bool, typer.Option("--warnings-as-errors", help="Exit 1 if there is a warning.")] = False,
+    show: Annotated[
+        str | None,
+        typer.Option(metavar="wrong[=N]", help="List rows that the main metric calls wrong: the first 10, or N."),
+    ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="Show every stat, also those that describe the run.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show HELM's own log.")] = False,
 ) -> None:
@@ -104,6 +111,7 @@ def score(
     if missing is not None:
         arguments["missing"] = missing
     least = parse_thresholds(fail_under or [])
+    most = None if show is None else parse_show(show)
     with Console(stderr=True).status("scoring"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
     scoring = _Scoring(kind, arguments, model, output_path, suite, local_path)
@@ -116,9 +124,13 @@ def score(
             typer.echo(said, err=True)
         failures += len(below) + (sum(one.startswith("warning") for one in warnings) if strict else 0)
         if as_json:
-            typer.echo(json.dumps(to_json(run_spec, folder, facts)))  # ASCII: no character in it ends a line
+            wrong = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(folder, most)[0]]}
+            # ASCII: no character in it ends a line
+            typer.echo(json.dumps({**to_json(run_spec, folder, facts), **wrong}))
         else:
             console.print(make_table(run_spec, folder, show_all=show_all))
+            if most is not None:
+                console.print(make_wrong_list(*_find_wrong(folder, most)), soft_wrap=True, highlight=False)
         typer.echo(f"written to {folder}", err=as_json)
     if failures or scoring.refused:
         raise typer.Exit(1)
@@ -175,6 +187,22 @@ class _Scoring:
         _require_new_name(run_spec, self._taken, self.model)
         facts = find_facts(run_spec)
         return run_spec, facts, run(run_spec, self.output_path, self.suite, self.local_path)
+
+
+def parse_show(given: str) -> int:
+    """Return how many wrong rows `--show` asks for. Raises RunEntryError."""
+    what, sign, number = given.partition("=")
+    if what != "wrong" or (sign and not (number.isascii() and number.isdigit() and int(number))):
+        raise RunEntryError(f"--show {given}: expected wrong, or wrong=N for the first N rows")
+    return int(number) if sign else _SHOWN_WRONG
+
+
+def _find_wrong(folder: Path, most: int) -> tuple[list[WrongRow], int]:
+    from helm_ext.analysis import read_run
+    from helm_ext.analysis.wrong_rows import find_wrong
+
+    with without_output():
+        return find_wrong(read_run(folder), most)
 
 
 def parse_thresholds(given: Sequence[str]) -> dict[str, float]:

@@ -32,6 +32,7 @@ __all__ = [
     "parse_arguments",
     "read_format_name",
     "require_unnamed",
+    "shorten",
     "start_helm",
     "without_output",
 ]
@@ -244,3 +245,12 @@ def _require_numbers(run_spec: RunSpec) -> None:
         is_absent = value is None and name == "max_eval_instances"
         if lowest is not None and not is_absent and (type(value) is not int or value < lowest):
             raise RunEntryError(f"{name}={value}: expected a whole number from {lowest} on")
+
+
+def shorten(text: str) -> str:
+    """Return a question or an answer on one line, and no more of it than a list of rows has place for."""
+    shown = " ".join(text.split())
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+
+
+_SHOWN = 300

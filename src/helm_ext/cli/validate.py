@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,8 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
@@ -64,13 +64,22 @@ def validate(
     arguments = parse_arguments(arg or [])
     if lint and no_exec:
         raise RunEntryError("--lint: what is asked is known once scripts have run\n  hint: leave --no-exec out")
-    progress = Console(stderr=True)
     for file in itertools.chain.from_iterable(map(files_in, files)):
-        with progress.status(escape(f"checking {file}")):
+        with _progress(file):
             reports.append(check_file(file, get_format(kind) if kind else None, arguments, no_exec=no_exec, lint=lint))
     print_reports(reports, output)
     if any(problem.severity == "error" for report in reports for problem in report["problems"]):
         raise typer.Exit(1)
+
+
+def _progress(file: Path) -> contextlib.AbstractContextManager[object]:
+    """Say which file is checked, on a terminal: elsewhere rich is not even imported."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    from rich.console import Console
+    from rich.markup import escape
+
+    return Console(stderr=True).status(escape(f"checking {file}"))
 
 
 def check_file(

@@ -67,8 +67,8 @@ class AnsweredExecutor(Executor):
                 result = to_result(reply, state.request, extra_token=dialect.extra_token)
             except ReplyError as error:
                 raise RecordedError(f"{custom_id}: {error}") from error
-            if dialect.seed is not None:
-                result.notes = {**result.notes, "seed": to_body(state.request, dialect).get("seed")}
+            if (seed := to_body(state.request, dialect).get("seed")) is not None:
+                result.notes = {**result.notes, "seed": seed}
             # As `recorded.hand_back`: HELM's executor would copy each state.
             vars(state)["result"] = result
             self.crossing += crosses_border(state)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
 __all__ = [
-    "NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "OptionRequest", "annotate_with_notes", "notes_of",
+    "NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "OptionRequest", "annotate_with_notes",
+    "is_refused", "notes_of",
     "option_of",
 ]  # fmt: skip
 
@@ -61,11 +62,18 @@ class NotedResult(RequestResult):
     """
 
     notes: Mapping[str, Any]
+    is_refused: bool
+    """Of a failure: the server is there and refuses this one request (too long a prompt). Others need not fail."""
 
 
 def notes_of(result: RequestResult | None) -> Mapping[str, Any]:
     """Return a result's notes; {} where it has none."""
     return getattr(result, "notes", {})
+
+
+def is_refused(result: RequestResult) -> bool:
+    """Whether a failure says nothing about other requests (`NotedResult.is_refused`)."""
+    return getattr(result, "is_refused", False)
 
 
 def annotate_with_notes(states: Sequence[RequestState]) -> None:

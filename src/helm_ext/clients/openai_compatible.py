@@ -47,6 +47,9 @@ from helm_ext.errors import DeploymentError, RunEntryError, show
 
 __all__ = ["OpenAICompatibleClient"]
 
+_HELMS_NAMES = {"n": "num_completions", "seed": "random"}
+"""What HELM's Request calls parameters that may be omitted."""
+
 IDLE_SECONDS = 600.0
 """Reasoning models think for minutes and send nothing."""
 
@@ -129,8 +132,9 @@ class OpenAICompatibleClient(Client):
                 reasons[str(error)] += 1
             if not is_scored(request):
                 for name in self.dialect.omit:
-                    value = getattr(request, "num_completions" if name == "n" else name)
-                    left_out.setdefault(name, set()).add(value)
+                    value = getattr(request, _HELMS_NAMES.get(name, name))
+                    if value is not None:
+                        left_out.setdefault(name, set()).add(value)
         deployment = requests[0].model_deployment if requests else ""
         if reasons:
             number = sum(reasons.values())
@@ -184,7 +188,9 @@ class OpenAICompatibleClient(Client):
         try:
             reply, result = await self.server.ask(self.path, body, read, retrying)
         except ServerError as error:
-            return _fail(str(error))
+            failed = _fail(str(error))
+            failed.is_refused = error.fault is Fault.OWN and error.status is not None
+            return failed
         reply = {**reply, "request_time": time.time() - started, "request_datetime": int(started)}
         self.cache.put_many([(self._make_key(body, request), reply)])
         self._look_at_length(result, request)

@@ -249,11 +249,15 @@ def _numbers(counted: Mapping[str, Any]) -> dict[str, Any]:
     """Return the whole numbers of `usage`, those one level deeper too; servers add all kinds of things."""
     numbers: dict[str, Any] = {}
     for name, value in counted.items():
-        if isinstance(value, int) and not isinstance(value, bool):
+        if _is_count(value):
             numbers[name] = value
-        elif isinstance(value, dict) and (inner := {k: v for k, v in value.items() if type(v) is int}):
+        elif isinstance(value, dict) and (inner := {key: one for key, one in value.items() if _is_count(one)}):
             numbers[name] = inner
     return numbers
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
 
 
 def _to_generated(choice: Choice, request: Request) -> GeneratedOutput:

@@ -8,6 +8,7 @@ completions); HELM's own conversion: helm/clients/openai_client.py.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -37,7 +38,7 @@ MaxTokensField = Literal["max_tokens", "max_completion_tokens"]
 PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "completions": "/completions"}
 """Where an endpoint is, below the `/v1` of a server's address."""
 
-OMITTABLE = ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty")
+OMITTABLE = ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed")
 """What may be left out of a body, where the user says so: some models (o1, gpt-5) refuse these."""
 
 MAX_STOPS = 4
@@ -75,6 +76,7 @@ class Dialect:
     send_top_k: bool = False
     """Whether the server knows `top_k`, which is no part of OpenAI's API (vLLM does)."""
     seed: int | None = None
+    """Sent with every request; with `Request.random`, one is made of both. None: the request's alone."""
     extra_token: bool = False
     """Ask for one token where HELM asks for none, which some servers refuse; the reply's token is cut off."""
     prompt_logprobs: bool = False
@@ -204,8 +206,9 @@ def _sampling_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
                 "  hint: --top-k (client argument send_top_k: true) sends it, to a server that knows it, as vLLM does"
             )
         fields["top_k"] = request.top_k_per_token
-    if dialect.seed is not None:
-        fields["seed"] = _to_seed(dialect.seed, request.random)
+    seed = _to_seed(dialect.seed, request.random)
+    if seed is not None and "seed" not in dialect.omit:
+        fields["seed"] = seed
     return fields
 
 
@@ -215,8 +218,15 @@ def _to_stops(stops: Sequence[str]) -> list[str]:
     return list(stops)
 
 
-def _to_seed(seed: int, random: str | None) -> int:
-    """Return the seed of a request. HELM gives requests that must differ different values of `random`."""
+def _to_seed(seed: int | None, random: str | None) -> int | None:
+    """Return the seed of a request; None where nobody set one.
+
+    HELM gives requests that must differ different values of `random`: the numbers of trials, or the file's seed. A
+    number is sent as it is.
+    """
     if random is None:
         return seed
-    return int.from_bytes(hashlib.sha256(f"{seed}:{random}".encode()).digest()[:4], "big") >> 1
+    if seed is None and re.fullmatch(r"[0-9]{1,18}", random):
+        return int(random)
+    mixed = random if seed is None else f"{seed}:{random}"
+    return int.from_bytes(hashlib.sha256(mixed.encode()).digest()[:4], "big") >> 1

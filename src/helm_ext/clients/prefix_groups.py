@@ -17,7 +17,7 @@ FORWARD_COST = 16
 BATCH_TOKENS = 2048
 """Tokens whose keys and values are held at once, the prefix counted for each of its copies."""
 
-BATCH_TAILS = 256
+BATCH_TAILS = 160
 """Tokens beyond the prefix whose logits over the whole vocabulary are held at once."""
 
 Tokens = list[int]

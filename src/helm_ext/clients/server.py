@@ -98,6 +98,7 @@ class Server:
         self.url = url
         self.idle_seconds = idle_seconds
         self.attempts = attempts
+        self.has_connected = False
         self.has_answered = False
         self.api_key = api_key
         self._session: aiohttp.ClientSession | None = None
@@ -180,8 +181,8 @@ class Server:
                 if response.status != 200:
                     raise await self._explain(path, response.status, response.headers, text, data)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            fault = Fault.PASSING if self.has_answered else Fault.ALL
-            hint = "" if self.has_answered else "\n  hint: is the server running, and is its address (base_url) right?"
+            fault = Fault.PASSING if self.has_connected else Fault.ALL
+            hint = "" if self.has_connected else "\n  hint: is the server running, and is its address (base_url) right?"
             raise ServerError(f"nobody answers at {url}: {_reason(error)}{hint}", fault) from error
         except aiohttp.InvalidURL as error:
             raise ServerError(f"{url}: no address", Fault.ALL) from error
@@ -203,7 +204,10 @@ class Server:
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
             if self.api_key:
                 headers["Authorization"] = f"Bearer {self.api_key}"
+            trace = aiohttp.TraceConfig()
+            trace.on_connection_create_end.append(self._note_connection)
             self._session = aiohttp.ClientSession(
+                trace_configs=[trace],
                 connector=aiohttp.TCPConnector(limit=0),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=headers,
@@ -212,6 +216,9 @@ class Server:
             )
             weakref.finalize(self, _close, self._session)
         return self._session
+
+    async def _note_connection(self, *_: Any) -> None:
+        self.has_connected = True
 
     async def _explain(
         self, path: str, status: int, headers: Mapping[str, str], text: bytes, data: bytes
@@ -276,7 +283,7 @@ def _find_proxy(url: str) -> str | None:
 async def _read_all(response: aiohttp.ClientResponse) -> bytes:
     """Return the body. Raises ValueError for one that is too long."""
     length = response.content_length
-    if length is not None and length <= MAX_REPLY_BYTES:
+    if length is not None and length <= MAX_REPLY_BYTES and "Content-Encoding" not in response.headers:
         return await response.read()
     parts, size = [], 0
     async for part in response.content.iter_any():

@@ -256,15 +256,16 @@ class EvalSet:
         from helm_ext.evalset.unread import UnreadRows
 
         if isinstance(self.instances, UnreadRows):
-            return {self.instances.split}
+            return set(self.instances.columns.find_splits())
         return {instance.split for instance in self.instances}
 
     def has_options(self) -> bool:
         """Whether there is a row whose completion is read as one of its options."""
         from helm_ext.evalset.unread import UnreadRows
 
-        unread = isinstance(self.instances, UnreadRows)
-        return not unread and any("labels" in row_extra(instance) for instance in self.instances)
+        if isinstance(self.instances, UnreadRows):
+            return self.instances.columns.has_labels
+        return any("labels" in row_extra(instance) for instance in self.instances)
 
     @property
     def short_digest(self) -> str:

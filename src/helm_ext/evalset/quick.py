@@ -14,22 +14,24 @@ from dataclasses import field, fields, make_dataclass
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from helm.benchmark.metrics import metric
 from helm.benchmark.scenarios import scenario
 from helm.common import request
 
-__all__ = ["GeneratedOutput", "Input", "Instance", "Output", "PerInstanceStats", "Reference", "Token"]
+__all__ = ["GeneratedOutput", "Input", "Instance", "Output", "Reference", "Token", "make_quick"]
 
 T = TypeVar("T")
 
 
-def _quick(cls: type[T]) -> type[T]:
-    """Return the subclass of a dataclass without `__post_init__` whose defaults are plain values."""
+def make_quick(cls: type[T], module: str = __name__) -> type[T]:
+    """Return the subclass of a dataclass without `__post_init__` whose defaults are plain values.
+
+    `module` is where it can be imported from by the dataclass's name, so that it can be pickled.
+    """
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     thawed = make_dataclass(cls.__name__, [(f.name, f.type, field(default=f.default)) for f in fields(cls)])  # type: ignore[arg-type]
     body = {
         "__doc__": f"`{cls.__module__}.{cls.__qualname__}`, made quickly.",
-        "__module__": __name__,
+        "__module__": module,
         "__init__": thawed.__init__,  # type: ignore[misc]
         "__setattr__": object.__setattr__,
         "__delattr__": object.__delattr__,
@@ -45,10 +47,9 @@ def _quick(cls: type[T]) -> type[T]:
     return made
 
 
-Input = _quick(scenario.Input)
-Output = _quick(scenario.Output)
-Reference = _quick(scenario.Reference)
-Instance = _quick(scenario.Instance)
-Token = _quick(request.Token)
-GeneratedOutput = _quick(request.GeneratedOutput)
-PerInstanceStats = _quick(metric.PerInstanceStats)
+Input = make_quick(scenario.Input)
+Output = make_quick(scenario.Output)
+Reference = make_quick(scenario.Reference)
+Instance = make_quick(scenario.Instance)
+Token = make_quick(request.Token)
+GeneratedOutput = make_quick(request.GeneratedOutput)

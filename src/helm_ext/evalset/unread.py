@@ -13,50 +13,90 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
+import numpy as np
 from helm.benchmark.scenarios.scenario import Input as HelmInput
 from helm.benchmark.scenarios.scenario import Instance, Reference
 
-__all__ = ["UnreadRows", "read_unread"]
+from helm_ext.evalset.columns import RowColumns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["RowReader", "UnreadRows", "read_unread"]
 
 _set = object.__setattr__
 
 
+class RowReader(Protocol):
+    """Reads rows of a dataset, as tasks say which."""
+
+    @property
+    def finds_rows(self) -> bool:
+        """Whether it reads a few rows, in any order, without going through the file from its beginning."""
+
+    def read(self, task: Any) -> Iterator[Instance]:
+        """Yield the instances of a task. May raise DatasetError."""
+
+
 class UnreadRows(Sequence[Instance]):
-    """The instances of a dataset: all of one split, without perturbations, recordings or options, for runs of any kind.
+    """The instances of a dataset, for runs of any kind. Whoever goes through them reads the file; nothing is kept."""
 
-    Whoever goes through them reads the file; what was read is not kept.
-    """
-
-    def __init__(self, ids: Sequence[str], split: str, read: Callable[[Sequence[int]], Iterable[Instance]]) -> None:
-        """`read` yields the instances of these places, which are in ascending order. It may raise DatasetError."""
+    def __init__(
+        self,
+        reader: RowReader,
+        make_task: Callable[[NDArray[Any]], Any],
+        columns: RowColumns,
+        ids: Sequence[str] | None = None,
+    ) -> None:
+        """`make_task`: from places among the instances, in ascending order unless `reader` says otherwise, to what the
+        reader reads. `ids`: of all rows, where they are known without reading.
+        """
+        self.reader = reader
+        self.make_task = make_task
+        self.columns = columns
         self.ids = ids
-        self.split = split
-        self._read = read
         self._all: list[Instance] | None = None
         self._lock = threading.Lock()
 
+    def read(self, places: Sequence[int] | NDArray[Any]) -> Iterator[Instance]:
+        """Yield the instances of these places, in ascending order. May raise DatasetError."""
+        return self.reader.read(self.make_task(np.asarray(places, np.intp)))
+
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.columns)
 
     def __iter__(self) -> Iterator[Instance]:
-        return iter(self._read(range(len(self.ids))))
+        return iter(self.read(range(len(self))))
 
     @overload
     def __getitem__(self, place: int) -> Instance: ...
     @overload
     def __getitem__(self, place: slice) -> list[Instance]: ...
     def __getitem__(self, place: int | slice) -> Instance | list[Instance]:
-        places = range(len(self.ids))[place]
+        places = range(len(self))[place]
         if isinstance(places, int):
-            return next(iter(self._read([places])))
-        found = list(self._read(sorted(places)))
+            return next(iter(self.read([places])))
+        found = list(self.read(sorted(places)))
         return found if places.step > 0 else found[::-1]
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether rows can be handed out before they are read: ids are known, and nothing but the split decides."""
+        return self.ids is not None and self.columns.recordings is None
 
     def hand_out(self) -> list[Instance]:
         """Return an instance for each row that has not been read yet."""
-        return [_Unread(self, place, row_id) for place, row_id in enumerate(self.ids)]
+        assert self.ids is not None
+        splits, codes = self.columns.splits, self.columns.split.tolist()
+        return [_Unread(self, place, row_id, splits[codes[place]]) for place, row_id in enumerate(self.ids)]
+
+    def take(self, places: Sequence[int]) -> list[Instance]:
+        """Return the instances of these places, in this order; the file is read once."""
+        wanted = sorted(set(places))
+        found = dict(zip(wanted, self.read(wanted), strict=True))
+        return [found[place] for place in places]
 
     def fill(self, unread: Sequence[_Unread]) -> None:
         """Read these, in one pass."""
@@ -64,7 +104,7 @@ class UnreadRows(Sequence[Instance]):
         for instance in unread:
             waiting.setdefault(instance.place, set()).add(instance)
         places = sorted(waiting)
-        for place, found in zip(places, self._read(places), strict=True):
+        for place, found in zip(places, self.read(places), strict=True):
             for instance in waiting[place]:
                 _become(instance, found)
 
@@ -82,11 +122,11 @@ class _Unread(Instance):
     rows: UnreadRows
     place: int
 
-    def __init__(self, rows: UnreadRows, place: int, row_id: str) -> None:
+    def __init__(self, rows: UnreadRows, place: int, row_id: str, split: str) -> None:
         _set(self, "rows", rows)
         _set(self, "place", place)
         _set(self, "id", row_id)
-        _set(self, "split", rows.split)
+        _set(self, "split", split)
 
     @property
     def input(self) -> HelmInput:

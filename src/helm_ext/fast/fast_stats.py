@@ -11,6 +11,7 @@ Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/fast/te
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,12 +28,13 @@ from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
 from helm.benchmark.metrics.metric import get_unique_stat_by_name
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
-from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
+from helm.benchmark.scenarios.scenario import CORRECT_TAG
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import singleton
 from helm.common.hierarchical_logger import hlog, hwarn
 from scipy.special import softmax
 
+from helm_ext.fast.calibration import compute_calibration
 from helm_ext.fast.fast_scores import get_score
 from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
 from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_parts
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import MetricMetadata
     from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.scenarios.scenario import Instance
 
 __all__ = ["FastGenerationMetric", "FastReferenceMetric", "Reading"]
 
@@ -122,17 +125,22 @@ class FastGenerationMetric(OnePassMetric):
     def derive(self, stats: dict[MetricName, Stat]) -> list[Stat]:
         return _derive_perplexity(stats)
 
-    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Stats]) -> list[Stat]:
+    @property
+    def kept(self) -> tuple[str, ...]:
+        return () if "logprob" in self.left_out else ("max_prob", "exact_match")
+
+    def derive_from_kept(self, stats: dict[MetricName, Stat], kept: Sequence[array[float]]) -> list[Stat]:
         lowest = next((stat.min for name, stat in stats.items() if name.name == "logprob"), None)
         if lowest is None or lowest >= 0:
             hlog("Skipping computing calibration metrics because logprobs were not available.")  # HELM's words
             return []
+        if not kept:
+            return []
         try:
-            from helm.benchmark.metrics.basic_metrics import compute_calibration_metrics
+            return compute_calibration(*kept)
         except ImportError as error:
             hwarn(f"no calibration metrics: HELM computes them with modules that cannot be imported here: {error}")
             return []
-        return compute_calibration_metrics(rows)
 
 
 def _derive_perplexity(stats: Mapping[MetricName, Stat]) -> list[Stat]:

@@ -2,36 +2,34 @@
 
 `helm.benchmark.metrics.metric.Metric.evaluate` builds some 25 `Stat`s a row, copies each into its context, merges
 each into a sum behind a hash of its name, and does it once more for worst cases among perturbations that are not there.
-Here a `Stat` is made once for each value and shared by the rows that have it, and the sums are plain numbers. Names,
-values and order are HELM's: numbers are added in the same sequence, so that not even the last bit differs.
+Here a `Stat` is made once for each value and shared by the rows that have it, and sums are made of columns of numbers
+(`tally`). Names, values and order are HELM's: numbers are added in the same sequence, so that not even the last bit
+differs.
 
 Shared `Stat`s must not be changed by whoever receives them; HELM's own code copies before it merges.
 
 Plain equivalent: `Metric.evaluate`. Of a recorded run are saved: 75 % by the worst cases, which HELM computes without
-perturbations too (`_Trial.worst_cases`), 7 % by counting what rows share (`SharedStats`), 7 % by `Context.once`. Held
-equal by tests/unit/fast/test_fast_stats.py, test_generation_equals_helm and test_references_equal_helm.
+perturbations too (`_add_worst_cases`), 7 % by `Context.once`. Held equal by tests/unit/fast/test_fast_stats.py,
+test_generation_equals_helm and test_references_equal_helm.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from array import array
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
 from helm.benchmark.augmentations.perturbation_description import PERTURBATION_WORST, PerturbationDescription
-from helm.benchmark.metrics.metric import (
-    MetricInterface,
-    MetricResult,
-    PerInstanceStats,
-    add_context,
-    compute_worst_case_metrics,
-)
+from helm.benchmark.metrics.metric import PerInstanceStats, add_context, compute_worst_case_metrics
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
-from helm_ext.evalset import garbage, quick
+from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.evalset.quick_stats import PerInstanceStats as QuickStats
+from helm_ext.fast.tally import Column, Tally, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["Context", "OnePassMetric", "Parts", "SharedStats", "Stats"]
+__all__ = ["Context", "OnePassMetric", "Parts", "Stats"]
 
 REMEMBERED = 10_000
 """How many values of one kind a context remembers: scores repeat, times and log-probabilities do not."""
@@ -50,17 +48,6 @@ Stats = list[Stat]
 Parts = list[Stats]
 """The Stats of a row, in pieces."""
 T = TypeVar("T")
-
-
-class SharedStats(list[Stat]):
-    """A piece of whole numbers: where rows share it, it is summed up by counting it, for such sums are exact."""
-
-    __slots__ = ("times",)
-
-    def __init__(self, stats: Stats) -> None:
-        super().__init__(stats)
-        self.times = 0
-        """How often it came in the trial that is being added up."""
 
 
 class Context:
@@ -86,9 +73,7 @@ class Context:
 
     def stats(self, values: Iterable[tuple[str, float | None]]) -> Stats:
         """Return Stats of one value each, without those that are left out."""
-        kept = [(name, value) for name, value in values if name not in self.left_out]
-        stats = [self.stat(name, value) for name, value in kept]
-        return SharedStats(stats) if all(value is None or isinstance(value, int) for _, value in kept) else stats
+        return [self.stat(name, value) for name, value in values if name not in self.left_out]
 
     def stat(self, name: str, *values: float | None) -> Stat:
         """Return a Stat of these values, added one after the other (None adds nothing, as in `Stat.add`)."""
@@ -114,115 +99,85 @@ class Context:
         return known
 
 
-class _Sum:
-    """Adds up Stats of one name in the order they come, as `merge_stat` does, without a mean at each step."""
-
-    __slots__ = ("context", "count", "max", "min", "name", "several", "sum", "sum_squared")
-
-    def __init__(self, stat: Stat, context: Context) -> None:
-        self.name: MetricName = stat.name
-        self.context = context
-        self.count: int = stat.count
-        self.sum: float = stat.sum
-        self.sum_squared: float = stat.sum_squared
-        self.min: float | None = stat.min
-        self.max: float | None = stat.max
-        self.several = stat.count > 1
-        """Whether a row brought more than one value: its worst case is then not its value."""
-
-    def to_stat(self, name: MetricName | None = None) -> Stat:
-        stat = Stat(name or self.name, self.count, self.sum, self.sum_squared, self.min, self.max)
-        stat._update_mean_variance_stddev()  # noqa: SLF001 - HELM's own arithmetic, once instead of once a row
-        return stat
+Kept = dict[MetricContext, "tuple[array[float], ...]"]
+"""Of the rows of each context that have all stats of `OnePassMetric.kept`: their means, in the rows' order."""
 
 
+@dataclass(slots=True)
+class _TrialSummary:
+    """What the rows of a batch say of one trial."""
+
+    columns: list[Column]
+    kept: Kept
+    worst: list[Stat] | None = None
+    """HELM's worst cases, where there are perturbations: the batch is the whole run."""
+
+
+@dataclass(slots=True)
 class _Trial:
-    """What one trial's rows add up to."""
+    """Adds up the batches of one trial."""
 
-    def __init__(self, instances: Sequence[Instance], contexts: Sequence[Context]) -> None:
-        self.instances = instances
-        self.contexts = contexts
-        self.rows: list[Stats] = []
-        self.sums: dict[int, _Sum] = {}
-        """By the id of the name, of which each context has one. In order of first appearance."""
-        self.counted: list[_Sum] = []
-        """The sums in the order in which they got their first value."""
-        self._shared: list[SharedStats] = []
-        """The pieces that came, once each."""
+    totals: Totals = field(default_factory=Totals)
+    kept: Kept = field(default_factory=dict)
+    worst: list[Stat] | None = None
 
-    def add(self, parts: Parts, context: Context) -> Stats:
-        """Add a row, and return its Stats."""
-        row: Stats = []
-        for part in parts:
-            row += part
-            if isinstance(part, SharedStats):
-                part.times += 1
-                if part.times > 1:
-                    continue
-                self._shared.append(part)
-            self._add(part, context)
-        self.rows.append(row)
-        return row
+    def add(self, summary: _TrialSummary) -> None:
+        self.totals.add(summary.columns)
+        for context, values in summary.kept.items():
+            for mine, new in zip(self.kept.setdefault(context, tuple(array("d") for _ in values)), values, strict=True):
+                mine.extend(new)
+        self.worst = summary.worst
 
-    def finish(self) -> None:
-        """Add what came again, all at once."""
-        for part in self._shared:
-            for stat in part:
-                total = self.sums[id(stat.name)]
-                total.count += (part.times - 1) * stat.count
-                total.sum += (part.times - 1) * stat.sum
-                total.sum_squared += (part.times - 1) * stat.sum_squared
-            part.times = 0
-        self._shared.clear()
 
-    def _add(self, part: Stats, context: Context) -> None:
-        sums = self.sums
-        for stat in part:
-            total = sums.get(id(stat.name))
-            count = stat.count
-            if total is None:
-                total = sums[id(stat.name)] = _Sum(stat, context)
-                if count:
-                    self.counted.append(total)
-                continue
-            if not count:
-                continue
-            if not total.count:
-                self.counted.append(total)
-            if count > 1:
-                total.several = True
-            total.count += count
-            total.sum += stat.sum
-            total.sum_squared += stat.sum_squared
-            low, high = stat.min, stat.max
-            # Written so that NaN behaves as in min(total, stat) and max(total, stat).
-            if total.min is None or low < total.min:
-                total.min = low
-            if total.max is None or high > total.max:
-                total.max = high
+class _Total:
+    """Adds up the batches of a run: `Total` of a metric that is computed in one pass."""
 
-    def worst_cases(self) -> list[Stat]:
-        """Return what `compute_worst_case_metrics` returns: HELM's own result where there is a perturbation.
+    def __init__(self, metric: OnePassMetric, trials: int) -> None:
+        self.metric = metric
+        self.trials = [_Trial() for _ in range(trials)]
 
-        Without any, the worst case of a row is the row itself, for "robustness" and "fairness" alike.
-        """
-        ids = {instance.id for instance in self.instances}
-        if len(ids) < len(self.instances) or any(instance.perturbation is not None for instance in self.instances):
-            return compute_worst_case_metrics(dict(zip(self.instances, self.rows, strict=True)))
-        worst: list[Stat] = []
-        for total in self.counted:
-            lowest = self._sum_of_minima(total.name) if total.several else total
-            worst.extend(
-                lowest.to_stat(replace(total.name, perturbation=description)) for description in _WORST_DESCRIPTIONS
-            )
-        return worst
+    def add(self, summary: Sequence[_TrialSummary]) -> None:
+        """Add a batch: its trials."""
+        for trial, of_batch in zip(self.trials, summary, strict=True):
+            trial.add(of_batch)
 
-    def _sum_of_minima(self, name: MetricName) -> _Sum:
-        minima = [Stat(name).add(stat.min) for row in self.rows for stat in row if stat.name is name and stat.count]
-        trial = _Trial((), ())
-        for stat in minima:
-            trial.add([[stat]], self.contexts[0])
-        return trial.counted[0]
+    def to_stats(self) -> list[Stat]:
+        """Return the means over trials."""
+        means: dict[MetricName, Stat] = {}
+        for trial in self.trials:
+            for stat in self._sum_up(trial):
+                merge_stat(means, stat.take_mean())
+        return list(means.values())
+
+    def _sum_up(self, trial: _Trial) -> list[Stat]:
+        by_name: dict[MetricName, Stat] = {}
+        sums: dict[MetricContext, dict[MetricName, Stat]] = defaultdict(dict)
+        for stat in trial.totals.to_stats():
+            by_name[stat.name] = sums[MetricContext.from_metric_name(stat.name)][stat.name] = stat
+        derived = [(context, self.metric.derive(stats)) for context, stats in sums.items()]
+        kept = trial.kept
+        derived += [
+            (context, self.metric.derive_from_kept(stats, kept.get(context, ()))) for context, stats in sums.items()
+        ]
+        for context, stats in derived:
+            for stat in stats:
+                merge_stat(by_name, add_context(stat, context))
+        worst = trial.worst if trial.worst is not None else _name_worst_cases(trial.totals.lowest())
+        for stat in worst:
+            merge_stat(by_name, stat)
+        return list(by_name.values())
+
+
+def _name_worst_cases(stats: Iterable[Stat]) -> list[Stat]:
+    """Return what `compute_worst_case_metrics` returns where there is no perturbation: sums of rows' lowest values.
+
+    The worst case of a row is then the row itself, for "robustness" and "fairness" alike.
+    """
+    return [
+        replace(stat, name=replace(stat.name, perturbation=description))
+        for stat in stats
+        for description in _WORST_DESCRIPTIONS
+    ]
 
 
 _WORST_DESCRIPTIONS = (
@@ -231,78 +186,79 @@ _WORST_DESCRIPTIONS = (
 )
 
 
-class OnePassMetric(MetricInterface):
+class OnePassMetric(FoldingMetric):
     """Computes all rows' Stats in one loop in one thread: nothing in it waits for anything."""
 
     left_out: frozenset[str] = frozenset()
     """Names of stats that are not computed."""
 
-    def evaluate(
-        self,
-        scenario_state: ScenarioState,
-        metric_service: MetricService,
-        eval_cache_path: str,  # noqa: ARG002 - HELM's signature
-        parallelism: int,  # noqa: ARG002
-    ) -> MetricResult:
-        """Return HELM's result: means over trials, and the Stats of each row.
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of stats whose mean is kept of each row until the end, for `derive_from_kept`."""
+        return ()
 
-        Raises ValueError for instances without an id, and what `prepare` and its function raise.
+    def begin(
+        self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
+    ) -> Callable[[ScenarioState], Measured]:
+        """Return what measures a batch.
+
+        Raises ValueError for a method that it cannot score, and what `prepare` raises; what is returned raises
+        ValueError for instances without an id, and what the function of `prepare` raises.
         """
-        adapter_spec = scenario_state.adapter_spec
         if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
             raise ValueError(f"{type(self).__name__} cannot score the method {ADAPT_LANGUAGE_MODELING}")
-        compute_row = self.prepare(adapter_spec, metric_service)
-        known: dict[tuple[Any, ...], Context] = {}
-        contexts: list[Context] = []
-        for instance in scenario_state.instances:
-            if instance.id is None:
-                raise ValueError(f"an instance has no id: {instance.input.text[:80]!r}")
-            key = (instance.split, instance.sub_split, instance.perturbation)
-            context = known.get(key)
-            if context is None:
-                context = known[key] = Context(instance, self.left_out)
-            contexts.append(context)
+        compute_row = self.prepare(adapter_spec, service)
+        contexts: dict[tuple[Any, ...], Context] = {}
+        trials = range(adapter_spec.num_train_trials)
 
-        with garbage.paused():
-            return self._evaluate(scenario_state, contexts, compute_row)
+        def measure(state: ScenarioState) -> Measured:
+            of_rows = [self._get_context(contexts, instance) for instance in state.instances]
+            measured = [self._measure_trial(state, trial, of_rows, compute_row, facts) for trial in trials]
+            return Measured([rows for rows, _ in measured], [summary for _, summary in measured])
 
-    def _evaluate(
+        return measure
+
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Total:  # noqa: ARG002
+        """Return what adds up the batches."""
+        return _Total(self, adapter_spec.num_train_trials)
+
+    def _get_context(self, known: dict[tuple[Any, ...], Context], instance: Instance) -> Context:
+        if instance.id is None:
+            raise ValueError(f"an instance has no id: {instance.input.text[:80]!r}")
+        key = (instance.split, instance.sub_split, instance.perturbation)
+        context = known.get(key)
+        if context is None:
+            context = known[key] = Context(instance, self.left_out)
+        return context
+
+    def _measure_trial(
         self,
         scenario_state: ScenarioState,
+        index: int,
         contexts: Sequence[Context],
         compute_row: Callable[[Sequence[RequestState], Context], Parts],
-    ) -> MetricResult:
-        global_stats: dict[MetricName, Stat] = {}
-        per_instance: list[PerInstanceStats] = []
-        for index in range(scenario_state.adapter_spec.num_train_trials):
-            trial = _Trial(scenario_state.instances, contexts)
-            for instance, context in zip(scenario_state.instances, contexts, strict=True):
-                states = self.select(scenario_state, index, instance)
-                row = trial.add(compute_row(states, context) if states else [], context)
-                if row:
-                    per_instance.append(quick.PerInstanceStats(str(instance.id), instance.perturbation, index, row))
-            trial.finish()
-            for stat in self._sum_up(trial):
-                merge_stat(global_stats, stat.take_mean())
-        return MetricResult(list(global_stats.values()), per_instance)
-
-    def _sum_up(self, trial: _Trial) -> list[Stat]:
-        by_name: dict[MetricName, Stat] = {}
-        sums: dict[Context, dict[MetricName, Stat]] = defaultdict(dict)
-        for total in trial.sums.values():
-            by_name[total.name] = sums[total.context][total.name] = total.to_stat()
-        rows: dict[Context, dict[Instance, Stats]] = defaultdict(dict)
-        for instance, row, context in zip(trial.instances, trial.rows, trial.contexts, strict=True):
-            if row:
-                rows[context][instance] = row
-        derived = [(context, self.derive(stats)) for context, stats in sums.items()]
-        derived += [(context, self.derive_from_rows(sums[context], found)) for context, found in rows.items()]
-        for context, stats in derived:
-            for stat in stats:
-                merge_stat(by_name, add_context(stat, context.metric_context))
-        for stat in trial.worst_cases():
-            merge_stat(by_name, stat)
-        return list(by_name.values())
+        facts: RunFacts,
+    ) -> tuple[list[PerInstanceStats], _TrialSummary]:
+        """Return the Stats of the rows in one trial, and what they say together."""
+        tally = Tally()
+        rows: list[PerInstanceStats] = []
+        of_instances: dict[Instance, Stats] = {}
+        kept = Keeper(self.kept) if self.kept else None
+        for instance, context in zip(scenario_state.instances, contexts, strict=True):
+            states = self.select(scenario_state, index, instance)
+            parts = compute_row(states, context) if states else []
+            stats = [stat for part in parts for stat in part]
+            if stats:
+                tally.add(parts)
+                rows.append(QuickStats(str(instance.id), instance.perturbation, index, stats))
+                if kept is not None:
+                    kept.add(context.metric_context, stats)
+            if facts.has_perturbations:
+                of_instances[instance] = stats
+        summary = _TrialSummary(tally.to_columns(), kept.found if kept is not None else {})
+        if facts.has_perturbations:
+            summary.worst = compute_worst_case_metrics(of_instances)
+        return rows, summary
 
     @abstractmethod
     def prepare(
@@ -318,6 +274,38 @@ class OnePassMetric(MetricInterface):
         """Return stats made of one context's sums. HELM: `Metric.derive_stats`."""
         return []
 
-    def derive_from_rows(self, stats: dict[MetricName, Stat], rows: dict[Instance, Stats]) -> list[Stat]:  # noqa: ARG002
+    def derive_from_kept(self, stats: dict[MetricName, Stat], kept: Sequence[array[float]]) -> list[Stat]:  # noqa: ARG002
         """Return stats made of one context's rows. HELM: `Metric.derive_per_instance_stats`."""
         return []
+
+
+class Keeper:
+    """Keeps the means of some stats of each row that has them all."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._places = [0] * len(names)
+        """Where the last row had them: rows are much alike."""
+        self.found: Kept = {}
+
+    def add(self, context: MetricContext, stats: Stats) -> None:
+        """Look at the Stats of a row."""
+        values = [self._get(number, stats) for number in range(len(self._names))]
+        if None not in values:
+            for kept, value in zip(self._of(context), values, strict=True):
+                kept.append(value)  # type: ignore[arg-type]
+
+    def _of(self, context: MetricContext) -> tuple[array[float], ...]:
+        kept = self.found.get(context)
+        if kept is None:
+            kept = self.found[context] = tuple(array("d") for _ in self._names)
+        return kept
+
+    def _get(self, number: int, stats: Stats) -> float | None:
+        name, place = self._names[number], self._places[number]
+        if place >= len(stats) or stats[place].name.name != name:
+            place = next((at for at, stat in enumerate(stats) if stat.name.name == name), -1)
+            if place < 0:
+                return None
+            self._places[number] = place
+        return stats[place].mean

@@ -29,10 +29,10 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
 
-__all__ = ["ArrayWriter", "consume", "dumps", "write_array", "write_object"]
+__all__ = ["ArrayWriter", "around_field", "consume", "dumps", "write_array"]
 
 T = TypeVar("T")
 
@@ -169,13 +169,18 @@ def _encode_elements(items: list[Any], depth: int) -> bytes:
 
 
 class ArrayWriter:
-    """Writes a JSON array that stands `depth` levels deep, element by element."""
+    """Writes a JSON array that stands `depth` levels deep, element by element.
 
-    def __init__(self, file: IO[bytes], depth: int = 0) -> None:
-        self._file = file
+    `is_part`: write elements only, joined, for an array that is put together elsewhere (`add_encoded`).
+    """
+
+    def __init__(self, file: IO[bytes], depth: int = 0, *, is_part: bool = False) -> None:
+        self.file = file
         self._depth = depth
+        self._before = b"" if is_part else b"[\n"
+        self._after, self._nothing = (b"", b"") if is_part else (b"\n" + b"  " * depth + b"]", b"[]")
         self._pending: list[Any] = []
-        self._started = False
+        self.is_empty = True
 
     def add(self, item: Any) -> None:
         """Write an element, sooner or later."""
@@ -183,17 +188,28 @@ class ArrayWriter:
         if len(self._pending) == CHUNK:
             self._flush()
 
+    def add_encoded(self, data: bytes) -> None:
+        """Write elements that are encoded as they stand in the array, joined by commas."""
+        if self._pending:
+            self._flush()
+        self.begin_element()
+        self.file.write(data)
+
+    def begin_element(self) -> None:
+        """Write what stands before an element; the caller writes the element."""
+        self.file.write(self._before if self.is_empty else b",\n")
+        self.is_empty = False
+
     def _flush(self) -> None:
-        self._file.write(b",\n" if self._started else b"[\n")
-        self._file.write(_encode_elements(self._pending, self._depth))
+        self.begin_element()
+        self.file.write(_encode_elements(self._pending, self._depth))
         self._pending.clear()
-        self._started = True
 
     def close(self) -> None:
         """Write what is left, and the closing bracket."""
         if self._pending:
             self._flush()
-        self._file.write(b"\n" + b"  " * self._depth + b"]" if self._started else b"[]")
+        self.file.write(self._nothing if self.is_empty else self._after)
 
 
 def write_array(file: IO[bytes], items: Iterable[Any], depth: int = 0) -> None:
@@ -215,14 +231,19 @@ def consume(items: list[T]) -> Iterator[T]:
         yield items.pop()
 
 
-def write_object(file: IO[bytes], value: Any, streamed: Mapping[str, Iterable[Any]]) -> None:
-    """Write a dataclass instance as a JSON object; its fields in `streamed` are lists, with these elements."""
-    separator = b"{\n  "
+def around_field(value: Any, field: str) -> tuple[bytes, bytes]:
+    """Return what stands before and behind one field of a dataclass instance that is written as a JSON object.
+
+    The field's own value is written between them, a level deeper.
+    """
+    before, behind = [], []
+    names = list(_default(value))
     for name, item in _default(value).items():
-        file.write(separator + orjson.dumps(name) + b": ")
-        if name in streamed:
-            write_array(file, streamed[name], depth=1)
+        text = b"  " + orjson.dumps(name) + b": "
+        if name == field:
+            before.append(text)
+        elif names.index(name) < names.index(field):
+            before.append(text + dumps(item, depth=1) + b",\n")
         else:
-            file.write(dumps(item, depth=1))
-        separator = b",\n  "
-    file.write(b"\n}" if separator != b"{\n  " else b"{}")
+            behind.append(b",\n" + text + dumps(item, depth=1))
+    return b"{\n" + b"".join(before), b"".join([*behind, b"\n}"])

@@ -3,18 +3,16 @@
 The metrics of `fast_stats` share Stats between the rows that have the same values. Those are encoded once; of the
 others, which differ in their numbers alone, only the numbers are.
 
-Plain equivalent: `write_array(file, remove_per_instance_stats_nans(rows))`. Saves 10 % of a recorded run, 3 % of it by
-encoding the numbers alone (`_fill_in`; plain: `dumps(stat, depth=3)`). Held equal by
+Plain equivalent: `write_array` of `serialise`, after `remove_per_instance_stats_nans`. Saves 10 % of a recorded run,
+3 % of it by encoding the numbers alone (`_fill_in`; plain: `dumps(stat, depth=3)`). Held equal by
 tests/unit/fast/test_runner_serialise.py, test_stats_are_helms_and_nans_go.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import fields
 from operator import attrgetter
-from typing import IO
 
 import orjson
 from helm.benchmark.metrics.metric import PerInstanceStats
@@ -44,14 +42,6 @@ class StatRenderer:
         """Those that were met twice."""
         self._templates: dict[int, tuple[MetricName, bytes]] = {}
         """By the id of a name: what is around the numbers of its Stats."""
-
-    def write_array(self, file: IO[bytes], rows: Iterable[PerInstanceStats]) -> None:
-        """Write the rows as a JSON array."""
-        separator = b"[\n"
-        for row in rows:
-            file.write(separator + self.render(row))
-            separator = b",\n"
-        file.write(b"\n]" if separator == b",\n" else b"[]")
 
     def render(self, row: PerInstanceStats) -> bytes:
         """Return a row as an element of an array, indented."""

@@ -5,17 +5,21 @@ Several files that belong together: `files.staged`.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from helm_ext.files.limits import COPY_BYTES, STALE_SECONDS
 
-__all__ = ["PART", "Part", "open_part", "replace_file", "sync_folder"]
+__all__ = ["PART", "Part", "append_file", "open_part", "replace_file", "sync_folder"]
+
+_NOT_HERE = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
+"""What `copy_file_range` says where the kernel or a file system cannot do it."""
 
 PART = ".part"
 """Suffix of files that are being written. Nothing reads them."""
@@ -99,3 +103,22 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def append_file(source: Path, target: IO[bytes]) -> None:
+    """Append a file's bytes to an open one, in the kernel where that is possible. Raises OSError."""
+    target.flush()
+    with source.open("rb") as file:
+        left = os.fstat(file.fileno()).st_size
+        try:
+            while left and hasattr(os, "copy_file_range"):
+                copied = os.copy_file_range(file.fileno(), target.fileno(), left)
+                if not copied:
+                    break
+                left -= copied
+        except OSError as error:
+            if error.errno not in _NOT_HERE:
+                raise
+        if left:
+            file.seek(-left, os.SEEK_END)
+            shutil.copyfileobj(file, target, COPY_BYTES)

@@ -170,7 +170,8 @@ PATH = Kind("path", read_path)
 MISSING = Argument(
     "missing",
     one_of("error", "skip"),
-    "rows without a usable recording: `skip` leaves them out of the score and counts them",
+    "rows without a usable recording, and those of a live run whose requests fail: `skip` leaves them out of the score "
+    "and counts them",
     "`error`",
 )
 """An argument of every format. The run decides (`helm_ext.adaptation`), so `load` never sees it."""

@@ -35,10 +35,18 @@ def detect(path: str | Path, formats: Sequence[Format]) -> Format:
 
 
 def files_in(path: str | Path, formats: Sequence[Format]) -> list[Path]:
-    """Return the dataset files of a folder that is no dataset itself; else the path alone."""
+    """Return the dataset files of a folder that is no dataset itself; else the path alone.
+
+    A file that is read with another one (results with their requests) is not read by itself once more.
+    """
     path = Path(path)
     if not path.is_dir() or any(format_.claims(look(path)) for format_ in formats):
         return [path]
     files = [file for file in sorted(path.iterdir()) if file.is_file()]
-    claimed = [file for file in files if any(format_.claims(look(file)) for format_ in formats)]
-    return claimed or [path]
+    parts: set[Path] = set()
+    claimed: set[Path] = set()
+    for format_ in formats:
+        its = [file for file in files if format_.claims(look(file))]
+        claimed.update(its)
+        parts.update(set(its).difference(format_.datasets_among(its)) if len(its) > 1 else ())
+    return [file for file in files if file in claimed and file not in parts] or [path]

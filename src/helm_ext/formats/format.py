@@ -76,6 +76,10 @@ class Format(ABC):
         """Return the arguments that name this file, for the run entry, `load` and `check`."""
         return {"path": str(path)}
 
+    def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
+        """Return which files of this format in a folder are datasets: not those that are read with another one."""
+        return files
+
     def find(self, name: str) -> Path | None:  # noqa: ARG002 - most formats know no names
         """Return the file of the dataset of this name (`dataset=NAME`), or None."""
         return None

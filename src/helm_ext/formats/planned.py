@@ -32,9 +32,14 @@ def keep(arguments: Mapping[str, Any], evalset: EvalSet) -> None:
     """Keep what was read for the scenario of these arguments (its digest among them)."""
     key = canonical_json(arguments)
     others = [waiting for other, waiting in _waiting.items() if waiting is not None and other != key]
-    rows = sum(len(waiting.instances) for waiting in others) + len(evalset.instances)
+    rows = sum(map(_count_held, others)) + _count_held(evalset)
     garbage.relax()  # HELM imports a lot before the first run starts, and each time these rows would be walked through
     _waiting[key] = evalset if not others or rows <= MAX_WAITING else None
+
+
+def _count_held(evalset: EvalSet) -> int:
+    """Return how many instances are in memory."""
+    return len(evalset.instances) if isinstance(evalset.instances, list) else 0
 
 
 def withdraw(arguments: Mapping[str, Any]) -> EvalSet | None:

@@ -135,8 +135,8 @@ class EvalSetScenario(Scenario):
         """Read the dataset; raises DatasetError."""
         return self.format.load(**self._load_arguments())
 
-    def get_instances(self, output_path: str) -> list[Instance]:
-        """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
+    def open(self, output_path: str) -> EvalSet:
+        """Return the dataset that the run was planned with. Raises DatasetChangedError if the bytes are others."""
         evalset = planned.take(self.key())
         if evalset is None:
             if self.reference is not None:
@@ -147,11 +147,23 @@ class EvalSetScenario(Scenario):
         garbage.relax()
         self.description = evalset.description or evalset.display_name or self.description
         self.tags = list(evalset.tags)
-        if isinstance(evalset.instances, UnreadRows):
-            return evalset.instances.hand_out()  # they have no recordings
-        instances = order_for_sampling(evalset.instances, evalset.adapter_spec.eval_splits or EVAL_SPLITS)
-        skips = self.arguments.get("missing", "skip" if self.skips_missing else "error") == "skip"
-        return [skip_missing(i) for i in instances] if skips else instances
+        return evalset
+
+    def get_instances(self, output_path: str) -> list[Instance]:
+        """Return the instances. Raises DatasetChangedError if the bytes are not those that the run was planned with."""
+        return self.to_instances(self.open(output_path))
+
+    def to_instances(self, evalset: EvalSet) -> list[Instance]:
+        """Return the instances of a dataset in the order in which HELM samples them."""
+        if isinstance(evalset.instances, UnreadRows) and evalset.instances.can_wait:
+            return evalset.instances.hand_out()
+        instances = order_for_sampling(list(evalset.instances), evalset.adapter_spec.eval_splits or EVAL_SPLITS)
+        return [skip_missing(i) for i in instances] if self.leaves_out else instances
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether rows without a usable recording are left out and counted."""
+        return bool(self.arguments.get("missing", "skip" if self.skips_missing else "error") == "skip")
 
     def key(self) -> dict[str, Any]:
         """Return what tells one dataset from another, for `planned`: the digest and how it is loaded."""

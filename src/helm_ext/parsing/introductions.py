@@ -9,7 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from helm_ext.parsing.phrases import MARKER, any_of
+from helm_ext.parsing.phrases import any_of
+from helm_ext.parsing.spelling import MARKER
 
 __all__ = ["INTRODUCTION", "JSON_KEY", "find_anchors", "find_rejections", "find_verdicts"]
 

@@ -39,7 +39,6 @@ from collections.abc import Mapping
 
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.predictions import apply_pattern, without_thinking
-from helm_ext.parsing.reader import read_options
 from helm_ext.parsing.runon import find_asked_options, without_next_question
 from helm_ext.parsing.spelling import get_label_set, peel, simplify, strip_end_tokens
 
@@ -111,6 +110,8 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
     stated = label_set.find(plain["label"]) if plain else None
     if plain and stated is not None and all(len(text) > len(plain["named"]) for text in labels.values()):
         return (stated,)
+    from helm_ext.parsing.reader import read_options  # its patterns take 70 ms to compile: not where labels are plain
+
     options = Options(label_set, labels)
     text = without_next_question(completion.rstrip()).strip()
     asked = find_asked_options(text)

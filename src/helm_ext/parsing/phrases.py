@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from helm_ext.parsing.spelling import MARKER
+
 __all__ = [
     "APPOSITION",
     "CLAUSE_START",
@@ -20,11 +22,11 @@ __all__ = [
     "DENIAL",
     "EARLIER",
     "ELSEWHERE",
+    "ENDED",
     "FILLER",
     "FINAL",
     "HYPOTHESIS",
     "LEAD",
-    "MARKER",
     "MODAL",
     "NEGATION",
     "OBJECTION",
@@ -42,9 +44,6 @@ __all__ = [
     "any_of",
     "find_apologies",
 ]
-
-MARKER = "\ue000"
-"""Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
 
 _FLAGS = re.IGNORECASE
 
@@ -78,6 +77,9 @@ CLAUSE_START = re.compile(
 
 SENTENCE_END = re.compile(r"[.!?](?=[\s\"')*_]|$)|[;\n。！？；]")
 """What ends a sentence; the point in "3.5" does not."""
+
+ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
+"""After an option: nothing more of its sentence."""
 
 # What stands before an introduction and takes its meaning away.
 _THINK = (

@@ -6,8 +6,9 @@ from helm_ext.parsing import phrases
 from helm_ext.parsing.checklists import read_checklist
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import Options
+from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, peel
-from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections, read_sentence
+from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections
 
 __all__ = ["read_options"]
 

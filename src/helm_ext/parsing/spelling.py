@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from helm_ext.parsing import phrases
-
 __all__ = [
     "BRACKETS",
     "BULLET",
     "CLOSERS",
     "DASHES",
     "FINAL",
+    "MARKER",
     "OPENERS",
     "PUNCTUATION",
     "LabelSet",
@@ -32,6 +31,9 @@ __all__ = [
     "squeeze",
     "strip_end_tokens",
 ]
+
+MARKER = "\ue000"
+"""Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
 
 # Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark.
 _INVISIBLE = dict.fromkeys((0x00AD, 0x0640, 0x200B, 0x200E, 0x200F, 0x2060, 0xFE0F, 0x20E3, 0xFEFF))
@@ -74,16 +76,16 @@ def simplify(text: str) -> str:
     if "```" in text:
         text = _FENCE.sub("```\n", text)
     if "\\" in text:
-        text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(phrases.MARKER + "{", text))
+        text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(MARKER + "{", text))
         text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", text)
     if "<" in text:
-        text = _STYLE_TAG.sub(r"*\2*", _END_TAG.sub("\n", _ANSWER_TAG.sub(phrases.MARKER, text)))
+        text = _STYLE_TAG.sub(r"*\2*", _END_TAG.sub("\n", _ANSWER_TAG.sub(MARKER, text)))
     return text
 
 
 def peel(text: str) -> str:
     """Return the text without the decoration around a label or an option's text."""
-    text = text.strip().lstrip(phrases.MARKER)
+    text = text.strip().lstrip(MARKER)
     bullet = BULLET.match(text)
     if bullet:
         text = text[bullet.end() :]
@@ -115,7 +117,7 @@ def peelings(text: str) -> Iterator[tuple[str, str, str]]:
     for _ in range(_MAX_PEELINGS):
         yield text, front, back
         bullet = BULLET.match(text)
-        if text.startswith(phrases.MARKER):  # the braces of \\boxed{} are never part of an answer
+        if text.startswith(MARKER):  # the braces of \\boxed{} are never part of an answer
             text = text[1:]
             if text.startswith("{"):
                 text = (text[1:-1] if text.endswith("}") else text[1:]).strip()

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.spelling import CLOSERS, OPENERS, PUNCTUATION, is_unspaced
+from helm_ext.parsing.spelling import CLOSERS, MARKER, OPENERS, PUNCTUATION, is_unspaced
 
-__all__ = ["Rank", "Statement", "find_statements", "raise_corrections", "read_sentence"]
+__all__ = ["Rank", "Statement", "find_statements", "raise_corrections"]
 
 _MAX_STATEMENTS = 100
 """At most this many introductions and verdicts are read, from the end."""
@@ -125,7 +125,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         return
     if not _introduces(kind, introduction[0], before, mentions.text, start):
         return
-    if mentions.text[place - 1] == phrases.MARKER and mentions.text[place : place + 1] == "{":
+    if mentions.text[place - 1] == MARKER and mentions.text[place : place + 1] == "{":
         place += 1  # the brace of \\boxed{}
     # "Likely" and "No" may be options.
     read = mentions.read_items(_skip_filler(mentions.text, place)) or mentions.read_items(place)
@@ -159,7 +159,7 @@ def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Ite
     wrong = mentions.read_item(_skip_filler(mentions.text, place))
     link = _REPLACED.match(mentions.text, wrong.stem) if wrong else None
     right = mentions.read_item(link.end()) if link else None
-    if wrong and right and right.label != wrong.label and _ENDED.match(mentions.text, right.stem):
+    if wrong and right and right.label != wrong.label and phrases.ENDED.match(mentions.text, right.stem):
         yield Statement(start, right.end, Rank.STATED, frozenset({right.label}))
     elif wrong and mentions.read_items(_skip_filler(mentions.text, place)):
         yield Statement(start, wrong.end, Rank.STATED, frozenset({wrong.label}), is_denied=True)
@@ -187,7 +187,6 @@ _HAS = re.compile(
 _REPLACED = re.compile(
     r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE
 )
-_ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
 
 
 def _read_letters(mentions: Mentions, place: int) -> tuple[Named, Item] | None:
@@ -319,89 +318,3 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 """Where a clause may begin."""
-
-
-def read_sentence(mentions: Mentions) -> Named | None:
-    """Return the option that a sentence is about, where nothing states an answer.
-
-    The first sentence or the last one ends in it ("The capital of France is Paris."), or the completion begins with an
-    option's text that "is the" something. None where that is denied, doubted or asked, or another text is named too.
-    """
-    text, options = mentions.text, mentions.options
-    ends = [match.end() for match in phrases.SENTENCE_END.finditer(text)]
-    spans = [(begin, end) for begin, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[begin:end].strip()]
-    named: set[Named] = set()
-    for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
-        stop = min(end, begin + _LONGEST_SENTENCE)
-        if "?" in text[end - 2 : end] or phrases.ELSEWHERE.search(text, begin, end):
-            continue
-        sentence = text[begin:stop]
-        named.update(_read_sentence_end(mentions, begin, stop))
-        for head in phrases.PREDICATE.finditer(sentence):
-            read = mentions.read_items(begin + head.end())
-            if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
-                continue
-            if not head["equals"]:
-                named.add(read[0])
-            elif read[1].is_text and (head["equals"] == "=" or _ENDED.match(text, read[1].stem)):
-                return read[0]
-    topics = [t for t in options.texts if mentions.lowered.startswith(t) and phrases.TOPIC.match(text, len(t))]
-    if topics and not phrases.NEGATION.search(text, 0, spans[0][1]):
-        named.add(frozenset({options.by_text[topics[0]] or ""}))
-    if len(named) != 1:
-        return None
-    found = named.pop()
-    longer = [text for text, label in options.by_text.items() if label in found]
-    others = [text for text, label in options.by_text.items() if label not in found]
-    here = [span for span in spans if not phrases.ELSEWHERE.search(text, *span)]
-    return None if any(mentions.names_text(other, longer, here) for other in others) else found
-
-
-def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Named]:
-    """Yield the option that the sentence is nothing but, and the options' texts that it ends in."""
-    if begin and end == len(mentions.text):
-        whole = mentions.read_items(begin, end)
-        if whole is None:
-            whole = mentions.read_items(begin + len(mentions.text[begin:]) - len(mentions.text[begin:].lstrip()))
-        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end):
-            yield whole[0]
-    ending = (end, end)
-    for option in mentions.options.texts:  # the longest first
-        place = mentions.lowered.rfind(option, begin, end)
-        if place < 0 or ending[0] <= place <= place + len(option) <= ending[1]:
-            continue  # "red" in "dark red"
-        is_word = any(char.isalpha() or char in "$€£¥" for char in option)
-        before = mentions.text[begin : max(begin, place)]
-        if (
-            not before
-            or before[-1].isalnum()
-            or before[-1] in "-+"
-            or (
-                not _HAPPENS.search(before[-40:])
-                and (not is_word or before.lower().endswith((" of ", " in ", " from ", " about ")))
-            )
-        ):
-            continue
-        if (before.split() or [""])[-1].strip(OPENERS + ".:") in mentions.options.label_set.by_core:
-            continue  # "B Paris", where Paris is not B
-        read = mentions.read_items(place)
-        if (
-            read
-            and read[1].start == place
-            and not read[1].is_asked
-            and not phrases.NEGATION.search(mentions.text, begin, place)
-        ):
-            ending = (place, place + len(option))
-            yield read[0]
-
-
-_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i['’]d\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
-_HAPPENS = re.compile(
-    r"\b(?:\w{2,12}ed|made|lies?|lay|lives?|falls?|fall|fell|born|found|built|begins?|began|occurs?|happens?|consists?|comes?"
-    r"|came|grows?|grew|written|held)\s(?:up\s|place\s)?(?:of|in|from)\s(?:the\s)?$",
-    re.IGNORECASE,
-)
-"""Before an option that a sentence ends in: where, when or of what."""
-
-_LONGEST_SENTENCE = 600
-"""At most this many characters of a sentence are looked at."""

@@ -9,20 +9,25 @@ for that: long values give way to a digest, and their full text stands in `run_s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
-from helm.benchmark.metrics.metric_service import MetricService
+from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.runner import get_benchmark_output_path
 from helm.benchmark.scenarios.scenario import get_scenario_cache_path
 
 from helm_ext.errors import RunEntryError
+from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
 from helm_ext.files import canonical_json
 from helm_ext.formats import long_arguments
 from helm_ext.formats.scenario import GROUP_LENGTH, EvalSetScenario
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.metrics.statistic import Stat
 
 __all__ = ["MAX_FILE_NAME", "RunArguments", "fit_arguments", "fit_name", "full_name", "to_text"]
 
@@ -95,24 +100,36 @@ def _write(reference: str, group: str) -> None:
         long_arguments.write(reference, get_scenario_cache_path(output, group))
 
 
-class RunArguments(MetricInterface):
+class RunArguments(FoldingMetric):
     """Measures nothing: its arguments in `run_spec.json` are the full text of those that are shortened elsewhere."""
 
     def __init__(self, **arguments: Any) -> None:
         self.arguments = arguments
 
-    def evaluate(
-        self,
-        scenario_state: ScenarioState,  # noqa: ARG002 - HELM's signature
-        metric_service: MetricService,  # noqa: ARG002
-        eval_cache_path: str,  # noqa: ARG002
-        parallelism: int,  # noqa: ARG002
-    ) -> MetricResult:
-        """Return nothing."""
-        return MetricResult(aggregated_stats=[], per_instance_stats=[])
+    def find_facts(self, scenario_state: ScenarioState) -> RunFacts:  # noqa: ARG002
+        """Return nothing that is so."""
+        return RunFacts()
+
+    def begin(self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts) -> Callable[..., Measured]:  # noqa: ARG002
+        """Return what measures nothing."""
+        return lambda state: Measured([], None)  # noqa: ARG005
+
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Nothing:  # noqa: ARG002
+        """Return what adds up nothing."""
+        return _Nothing()
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Return nothing."""
+        return []
+
+
+class _Nothing:
+    """The `Total` of no stats."""
+
+    def add(self, summary: None) -> None:
+        pass
+
+    def to_stats(self) -> list[Stat]:
         return []
 
 

@@ -1,6 +1,7 @@
 """Runners and summarizers that users name on the command line.
 
 helm-run --runner-class-name helm_ext.running.StreamingRunner ...
+helm-run --runner-class-name helm_ext.running.RayRunner ...
 helm-summarize --summarizer-class-name helm_ext.running.StreamingSummarizer ...
 """
 
@@ -10,12 +11,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from helm_ext.running.ray_runner import RayRunner
     from helm_ext.running.runner import StreamingRunner
     from helm_ext.running.summarizer import StreamingSummarizer
 
-__all__ = ["StreamingRunner", "StreamingSummarizer"]
+__all__ = ["RayRunner", "StreamingRunner", "StreamingSummarizer"]
 
-_MODULES = {"StreamingRunner": "runner", "StreamingSummarizer": "summarizer"}
+_MODULES = {"RayRunner": "ray_runner", "StreamingRunner": "runner", "StreamingSummarizer": "summarizer"}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helm.common.hierarchical_logger import hwarn
 from helm.common.request import GeneratedOutput, RequestResult
 
-from helm_ext.clients.asking import notes_of
+from helm_ext.clients.asking import is_refused, notes_of
 from helm_ext.errors import DeploymentError
 from helm_ext.evalset.copying import copy_with
 from helm_ext.running.failed_rows import Asked
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
 __all__ = ["Asking"]
-
-_COUNTED = ("cached", "failed", "tokens_in", "tokens_out", "tokens_cached")
 
 
 class Asking:
@@ -38,7 +37,7 @@ class Asking:
         self.failures_in_a_row = 0
         self._row_of = {place: number for number, row in enumerate(rows) for place in row}
         self._open = [len(row) for row in rows]
-        self._tallies: dict[int, dict[str, int]] = {}
+        self._tallies: dict[int, Counter[str]] = {}
         self._lock = threading.RLock()
 
     @property
@@ -54,7 +53,7 @@ class Asking:
         """Take what a client returned: an answer, or why there is none. As HELM's `Executor.process`."""
         if not result.success:
             if result.error_flags is None or result.error_flags.is_fatal is None or result.error_flags.is_fatal:
-                self.failed(place, str(result.error))
+                self.failed(place, str(result.error), is_refused=is_refused(result))
                 return
             hwarn(f"Non-fatal error treated as empty completion: {result.error}")
             result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
@@ -73,8 +72,6 @@ class Asking:
         details = usage.get("prompt_tokens_details")
         with self._lock:
             self.states[place] = copy_with(self.states[place], result=result)
-            if not result.cached:
-                self.failures_in_a_row = 0
             self._count(
                 place,
                 cached=int(result.cached),
@@ -83,32 +80,23 @@ class Asking:
                 tokens_cached=_whole(details.get("cached_tokens")) if isinstance(details, dict) else 0,
             )
 
-    def failed(self, place: int, reason: str) -> None:
-        """Take note of a request without an answer."""
+    def failed(self, place: int, reason: str, *, is_refused: bool = False) -> None:
+        """Take note of a request without an answer; `is_refused`: which says nothing about others."""
         with self._lock:
             self.failures[place] = reason
-            self.failures_in_a_row += 1
-            if self.failures_in_a_row >= self.patience:
-                self.stop(
-                    DeploymentError(
-                        f"{self.states[place].request.model_deployment}: {self.failures_in_a_row} requests failed one "
-                        f"after another, the last one with: {reason}\n"
-                        "  hint: what was answered is in the cache, unless that is disabled; start the run again when "
-                        "the model answers"
-                    )
-                )
-            self._count(place, failed=1)
+            self._count(place, failed=1, refused=int(is_refused))
 
     def _count(self, place: int, **numbers: int) -> None:
         """Report a row when its last request is answered."""
         number = self._row_of[place]
-        tally = self._tallies.setdefault(number, dict.fromkeys(_COUNTED, 0))
+        tally = self._tallies.setdefault(number, Counter())
         for name, value in numbers.items():
             tally[name] += value
         self._open[number] -= 1
         if self._open[number]:
             return
         del self._tallies[number]
+        self._look_at_run(place, tally, len(self.rows[number]))
         try:
             self.progress.done(
                 rows=1,
@@ -120,6 +108,22 @@ class Asking:
             )
         except LimitReached as limit:
             self.stop(limit)
+
+    def _look_at_run(self, place: int, tally: Counter[str], size: int) -> None:
+        """Stop where row after row fails, and none between them is answered by the model."""
+        if tally["failed"] == size and not tally["refused"]:
+            self.failures_in_a_row += 1
+        elif tally["cached"] < size:
+            self.failures_in_a_row = 0
+        if self.failures_in_a_row >= self.patience:
+            self.stop(
+                DeploymentError(
+                    f"{self.states[place].request.model_deployment}: {self.failures_in_a_row} rows failed one after "
+                    f"another, the last one with: {self.failures.get(place, '')}\n"
+                    "  hint: what was answered is in the cache, unless that is disabled; start the run again when the "
+                    "model answers"
+                )
+            )
 
     def finish(self) -> Asked:
         """Return what came of it. Raises what stopped it."""

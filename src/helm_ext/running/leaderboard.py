@@ -7,6 +7,7 @@ What HELM's summarizer does that a reader stumbles over, and what is done about 
 | columns and datasets stand in the order of a set: another one each time | in the order of the runs, titles sorted   |
 | every table has a column for each metric of any dataset               | columns without a value are left out        |
 | no number says how sure it is                                         | a table with the ends of 95 % intervals     |
+| pages cut headings after 27 characters, so both ends look alike       | which end it is stands first                |
 
 Intervals of runs of ours stand in their `stats.json` (`helm_ext.scoring.uncertainty`). For runs of HELM's own they are
 computed from `per_instance_stats.json`, one run after the other.
@@ -30,13 +31,13 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.fast.json_arrays import read_array
 from helm_ext.scoring.stat_names import ENDS
-from helm_ext.scoring.uncertainty import describe_interval, to_interval_stats
+from helm_ext.scoring.uncertainty import END_WORDS, describe_interval, to_interval_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.presentation.summarize import Table
 
-__all__ = ["add_intervals", "describe_metrics", "interval_group", "join_recordings", "tidy_table"]
+__all__ = ["add_intervals", "describe_metrics", "interval_group", "join_recordings", "name_ends_first", "tidy_table"]
 
 Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
 """As `Summarizer.group_scenario_adapter_to_runs` has them for a group."""
@@ -102,8 +103,8 @@ def _measure(path: Path, main_metric: str) -> Iterable[Stat]:
                 mean, trials = split.get(row["instance_id"], (0.0, 0))
                 split[row["instance_id"]] = (mean + (stat["mean"] - mean) / (trials + 1), trials + 1)
     for name, rows in values.items():
-        means = {row_id: mean for row_id, (mean, _) in rows.items()}
-        yield from to_interval_stats(MetricName(main_metric, split=name), means, {})
+        means = [mean for mean, _ in rows.values()]
+        yield from to_interval_stats(MetricName(main_metric, split=name), means, None)
 
 
 def join_recordings(by_scenario: Mapping[ScenarioSpec, Mapping[AdapterSpec, list[Run]]]) -> Runs:
@@ -117,6 +118,21 @@ def join_recordings(by_scenario: Mapping[ScenarioSpec, Mapping[AdapterSpec, list
                 key = first.setdefault(run.run_spec.groups[0], scenario_spec) if is_ours else scenario_spec
                 joined[key][adapter_spec].append(run)
     return joined
+
+
+def name_ends_first(table: Table) -> Table:
+    """Return a table of several datasets whose headings begin with the end of the interval that they are of.
+
+    HELM's pages show the first 27 characters of a heading: `from: Everyday reasoning - EM` is told apart from
+    `to: Everyday reasoning - EM`, where `Everyday reasoning - EM from` is not.
+    """
+    header = []
+    for heading in table.header:
+        metric, group = (heading.metadata.get(key, "") for key in ("metric", "run_group"))
+        name, _, word = metric.rpartition(" ")
+        is_end = word in END_WORDS and heading.value == f"{group} - {metric}"
+        header.append(replace(heading, value=f"{word}: {group} - {name}") if is_end else heading)
+    return replace(table, header=header)
 
 
 def tidy_table(table: Table) -> Table:

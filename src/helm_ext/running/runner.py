@@ -21,7 +21,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections import Counter
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,10 @@ from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.data_preprocessor import DataPreprocessor
 from helm.benchmark.executor import Executor
 from helm.benchmark.metrics.dry_run_metrics import DryRunMetric
-from helm.benchmark.metrics.metric import MetricInterface, PerInstanceStats, create_metric
+from helm.benchmark.metrics.metric import MetricInterface, create_metric
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.model_deployment_registry import get_model_deployment
-from helm.benchmark.runner import Runner, downsample_eval_instances, remove_stats_nans
+from helm.benchmark.runner import Runner, downsample_eval_instances
 from helm.benchmark.scenarios.scenario import (
     EVAL_SPLITS,
     Instance,
@@ -46,29 +47,47 @@ from helm.benchmark.scenarios.scenario import (
 )
 from helm.common.cache import cache_stats
 from helm.common.general import ensure_directory_exists
-from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
+from helm.common.hierarchical_logger import hlog, htrack_block
 
 from helm_ext.adaptation import recorded
 from helm_ext.clients.asking import annotate_with_notes
 from helm_ext.evalset import garbage
-from helm_ext.evalset.unread import read_unread
+from helm_ext.evalset.folding import FoldingMetric
+from helm_ext.evalset.unread import UnreadRows, read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
-from helm_ext.fast.serialise import consume, dumps, write_array, write_object
-from helm_ext.fast.serialise_stats import StatRenderer
+from helm_ext.fast.serialise import write_array
 from helm_ext.files.staged import staged
+from helm_ext.formats.scenario import EvalSetScenario
+from helm_ext.running.engines import Engine, read_number
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
+from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
+from helm_ext.running.process_engine import ProcessEngine
+from helm_ext.running.progress import Progress
+from helm_ext.running.recorded_rows import (
+    RecordedWork,
+    can_wait,
+    choose_places,
+    find_facts,
+    iter_batches,
+    iter_tasks,
+    split_task,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.annotation.annotator import AnnotatorSpec
-    from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.window_services.window_service import WindowService
 
+    from helm_ext.evalset import EvalSet
+
 __all__ = ["StreamingRunner"]
+
+WORKERS_ENV = "HELM_EXT_WORKERS"
+"""Processes that score the rows of a recorded run; 1, the default: this one."""
 
 
 TokenCounts = dict[tuple[int, int], int]
@@ -87,10 +106,14 @@ class StreamingRunner(Runner):
     """HELM's Runner: same arguments, same files, less time and memory. See the module's docstring."""
 
     executor: Executor
+    shares_disk = True
+    """Whether workers of `make_engine` read and write the files that this process does."""
+
+    executor_class: type[LiveExecutor] = LiveExecutor
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.executor = LiveExecutor.in_place_of(self.executor)
+        self.executor = self.executor_class.in_place_of(self.executor)
 
     def run_one(self, run_spec: RunSpec) -> None:
         """Restate `Runner.run_one`."""
@@ -105,19 +128,14 @@ class StreamingRunner(Runner):
             if self.cache_instances_only:
                 self._get_instances(run_spec, scenario)
                 return
-            # No name for all of them: those that are not chosen are freed.
-            instances = self._select_instances(run_spec, self._get_instances(run_spec, scenario))
-            token_counts: TokenCounts = {}
-            scenario_state = self._execute(run_spec, self._adapt(run_spec, instances, token_counts))
-            del instances
-            stats, per_instance_stats = self._measure(run_spec, scenario_state, token_counts)
-            if self.skip_instances:
-                hlog("skip_instances was True. Skipping writing results out.")
-                return
-            annotate_with_notes(scenario_state.request_states)
-            write_run(
-                Path(run_path), run_spec, scenario, scenario_state, stats=stats, per_instance_stats=per_instance_stats
-            )
+            evalset = self._open_evalset(scenario)
+            if evalset is None or not self._fold_unread(run_spec, scenario, evalset):
+                # No name for all instances: those that are not chosen are freed.
+                instances = self._select_instances(run_spec, self._get_instances(run_spec, scenario, evalset))
+                token_counts: TokenCounts = {}
+                states = self._execute(run_spec, self._adapt(run_spec, instances, token_counts))
+                del instances, evalset
+                self._fold(run_spec, scenario, states, token_counts)
         cache_stats.print_status()
 
     def make_request_states(self, run_spec: RunSpec) -> list[RequestState]:
@@ -125,7 +143,17 @@ class StreamingRunner(Runner):
         instances = self._get_instances(run_spec, create_scenario(run_spec.scenario_spec))
         return self._adapt(run_spec, self._select_instances(run_spec, instances), {})
 
-    def _get_instances(self, run_spec: RunSpec, scenario: Scenario) -> list[Instance]:
+    def _open_evalset(self, scenario: Scenario) -> EvalSet | None:
+        """Return the dataset of a scenario of ours; None where HELM's own way to the instances is asked for."""
+        if not isinstance(scenario, EvalSetScenario) or self.skip_instances or self.cache_instances:
+            return None
+        with htrack_block("scenario.get_instances"):
+            return scenario.open(get_scenario_cache_path(self.output_path, scenario.name))
+
+    def _get_instances(self, run_spec: RunSpec, scenario: Scenario, evalset: EvalSet | None = None) -> list[Instance]:
+        if evalset is not None:
+            assert isinstance(scenario, EvalSetScenario)
+            return scenario.to_instances(evalset)
         args = ",".join(f"{key}={value}" for key, value in sorted(run_spec.scenario_spec.args.items()))
         folder = Path(self.instances_path) / (f"{scenario.name}:{args}" if args else scenario.name)
         path = folder / "input_instances.json"
@@ -165,7 +193,7 @@ class StreamingRunner(Runner):
         waits_for_nothing = get_model_deployment(adapter_spec.model_deployment).tokenizer_name is None
         return adapter.adapt(instances, 1 if waits_for_nothing else parallelism)
 
-    def _execute(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
+    def _execute(self, run_spec: RunSpec, states: list[RequestState]) -> list[RequestState]:
         """Execute, annotate."""
         if self.dry_run or not recorded.hand_back(states):
             if isinstance(self.executor, LiveExecutor):
@@ -175,8 +203,7 @@ class StreamingRunner(Runner):
         ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
         if ours and not self.dry_run:
             self._annotate(run_spec.annotators or (), states)
-        scenario_state = self._make_state(run_spec, states)
-        return scenario_state if ours else self.annotator_executor.execute(scenario_state)
+        return states if ours else self.annotator_executor.execute(self._make_state(run_spec, states)).request_states
 
     def _make_state(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
         return ScenarioState(run_spec.adapter_spec, states, run_spec.annotators)
@@ -189,55 +216,96 @@ class StreamingRunner(Runner):
                 for state in states:
                     vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
 
-    def _measure(
-        self, run_spec: RunSpec, scenario_state: ScenarioState, token_counts: TokenCounts
-    ) -> tuple[list[Stat], list[PerInstanceStats]]:
-        metrics: list[MetricInterface] = (
-            [DryRunMetric()] if self.dry_run else [faster(create_metric(spec)) for spec in run_spec.metric_specs]
-        )
+    def _fold(
+        self, run_spec: RunSpec, scenario: Scenario, states: list[RequestState], token_counts: TokenCounts
+    ) -> None:
+        """Measure the states batch by batch, and write the run."""
+        metrics = self._make_metrics(run_spec)
+        state = self._make_state(run_spec, states)
+        facts = [metric.find_facts(state) for metric in metrics]
+        del state
         service = CountingMetricService(self.executor.context, token_counts)
-        stats: list[Stat] = []
-        per_instance_stats: list[PerInstanceStats] = []
-        with htrack_block(f"{len(metrics)} metrics"):
-            for metric in metrics:
-                with htrack_block(metric):
-                    result = metric.evaluate(
-                        scenario_state, service, self.eval_cache_path, self.executor.execution_spec.parallelism
-                    )
-                    stats.extend(result.aggregated_stats)
-                    per_instance_stats.extend(result.per_instance_stats)
-        for metric_name, count in Counter(stat.name for stat in stats).items():
-            if count > 1:
-                hwarn(f"duplicate metric name {metric_name}")
-        hlog(f"Generated {len(stats)} stats.")
-        return stats, per_instance_stats
+        work, totals = BatchWork(run_spec, metrics, service, facts), RunTotals(run_spec, metrics, facts)
+        is_foreign = any(isinstance(metric, WholeMetric) for metric in metrics)
+        needs_all = is_foreign or any(of.has_perturbations for of in facts)
+        batches = [states] if needs_all else split_states(states)
+        kept = nullcontext() if is_foreign else garbage.paused()  # others' metrics may leave cycles
+        with kept, self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metrics)} metrics"):
+            for batch in batches:
+                measured = work.measure(batch)
+                totals.add(measured.summaries)
+                if files is not None:
+                    annotate_with_notes(batch)
+                    files.rows.write(batch, measured.segments)
+            stats = totals.to_stats()
+            if files is not None:
+                files.finish(stats)
 
+    def _fold_unread(self, run_spec: RunSpec, scenario: EvalSetScenario, evalset: EvalSet) -> bool:
+        """Score the recordings of a dataset that is not in memory, and write the run. False: it must be in memory."""
+        rows = evalset.instances
+        if self.dry_run or not isinstance(rows, UnreadRows):
+            return False
+        if not can_wait(rows, run_spec, leaves_out=scenario.leaves_out):
+            return False
+        places = choose_places(rows, run_spec.adapter_spec)
+        facts = find_facts(rows, places)
+        with (
+            garbage.paused(),
+            self._open_files(run_spec, scenario) as files,
+            Progress(len(places)) as progress,
+        ):
+            folder = str(files.folder) if files is not None and self.shares_disk else None
+            engine = self.make_engine()
+            reader = rows.reader if self.shares_disk and rows.reader.finds_rows else None
+            work = RecordedWork(run_spec, facts, reader, folder)
+            metrics = work.make_metrics()
+            totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
+            if engine is None:
+                worker = work.begin()
+                for instances in iter_batches(rows, places):
+                    states, batch = worker.score(instances)
+                    totals.add(batch.summaries)
+                    if files is not None:
+                        files.rows.write(states, batch.segments)
+                    progress.done(len(instances))
+            else:
+                for done in engine.map(work.begin, iter_tasks(rows, places, finds=self.shares_disk), split=split_task):
+                    for summaries in done.summaries:
+                        totals.add(summaries)
+                    if files is not None:
+                        files.join(done.parts)
+                    progress.done(done.rows)
+            stats = totals.to_stats()
+            if files is not None:
+                files.finish(stats)
+        return True
 
-def write_run(
-    run_path: Path,
-    run_spec: RunSpec,
-    scenario: Scenario,
-    scenario_state: ScenarioState,
-    *,
-    stats: Sequence[Stat],
-    per_instance_stats: list[PerInstanceStats],
-) -> None:
-    """Write HELM's five files of a run, all or none. The rows are taken off the lists as they are written.
+    def make_engine(self) -> Engine | None:
+        """Return where the rows of a recorded run are scored; None: in this process."""
+        workers = int(read_number(WORKERS_ENV, 1, least=1))
+        return ProcessEngine(workers) if workers > 1 else None
 
-    What was written is freed while it is at hand; for a million rows that is minutes faster than at the end.
-    """
-    scenario_state.request_state_map.clear()
-    scenario_state.instances.clear()
-    with garbage.paused(), staged(run_path) as files:
-        for name, value in (("run_spec.json", run_spec), ("scenario.json", scenario)):
-            with files.open(name) as file:
-                file.write(dumps(value))
-        with files.open("scenario_state.json") as file:
-            write_object(file, scenario_state, {"request_states": consume(scenario_state.request_states)})
-        with files.open("stats.json") as file:
-            write_array(file, remove_stats_nans(list(stats)))
-        with files.open("per_instance_stats.json") as file:
-            StatRenderer().write_array(file, consume(per_instance_stats))
+    def _make_metrics(self, run_spec: RunSpec) -> list[FoldingMetric]:
+        """Return the run's metrics, those that want all rows at once wrapped."""
+        made = [DryRunMetric()] if self.dry_run else [faster(create_metric(spec)) for spec in run_spec.metric_specs]
+        whole = partial(
+            WholeMetric,
+            eval_cache_path=self.eval_cache_path,
+            parallelism=self.executor.execution_spec.parallelism,
+        )
+        return [metric if isinstance(metric, FoldingMetric) else whole(metric) for metric in made]
+
+    @contextmanager
+    def _open_files(self, run_spec: RunSpec, scenario: Scenario) -> Iterator[RunFiles | None]:
+        """Open the run's files, all or none of which appear; None where nothing is written."""
+        if self.skip_instances:
+            hlog("skip_instances was True. Skipping writing results out.")
+            yield None
+            return
+        path = Path(self._get_run_path(run_spec))
+        with staged(path) as staged_files, RunFiles(staged_files, run_spec, scenario) as files:
+            yield files
 
 
 def faster(metric: MetricInterface) -> MetricInterface:

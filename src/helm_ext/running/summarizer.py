@@ -30,6 +30,7 @@ from helm_ext.running.leaderboard import (
     describe_metrics,
     interval_group,
     join_recordings,
+    name_ends_first,
     tidy_table,
 )
 from helm_ext.scoring.stat_names import ENDS
@@ -137,7 +138,7 @@ class StreamingSummarizer(Summarizer):
         ):
             group = self.schema.name_to_run_group.get(runs[0].run_spec.groups[0])
             options["title"] = (group and group.display_name) or options["title"]
-        return tidy_table(super().create_group_table(*arguments, **options))
+        return name_ends_first(tidy_table(super().create_group_table(*arguments, **options)))
 
     def write_run_display_json(self, skip_completed: bool) -> None:
         """Write the three display files of each run."""

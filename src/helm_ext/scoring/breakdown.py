@@ -23,8 +23,20 @@ from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
 from helm_ext.evalset.copying import copy_with
+from helm_ext.fast.tally import Column, Tally, Totals
 
-__all__ = ["SUB_SPLIT", "attributes_of", "break_down", "describe_breakdown", "without_sub_splits"]
+__all__ = [
+    "SUB_SPLIT",
+    "BreakdownMeasure",
+    "BreakdownSummary",
+    "BreakdownTotal",
+    "attributes_of",
+    "describe_breakdown",
+    "without_sub_splits",
+]
+
+BreakdownSummary = dict[int, list[Column]]
+"""By trial."""
 
 
 SUB_SPLIT = "sub_split"
@@ -45,36 +57,60 @@ def without_sub_splits(scenario_state: ScenarioState) -> ScenarioState:
     return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=states)
 
 
-def break_down(
-    main_metric: str,
-    attributes: Mapping[str, Sequence[str]],
-    rows: Iterable[PerInstanceStats],
-    instances: Iterable[Instance],
-) -> list[Stat]:
-    """Return the main metric's mean over the rows of each attribute value: per trial, then over trials, as HELM."""
-    if not attributes:
-        return []
-    own = {(i.id, i.perturbation): attributes_of(i) for i in instances}
-    trials: dict[int, dict[MetricName, Stat]] = {}
-    for row in rows:
-        stats = trials.setdefault(row.train_trial_index, {})
-        for stat in row.stats:
-            if stat.name.name != main_metric:
-                continue
-            for attribute, value in own[row.instance_id, row.perturbation].items():
-                name = replace(stat.name, name=_stat_name(main_metric, attribute, value))
-                merge_stat(stats, Stat(name).merge(stat))
-    means: dict[MetricName, Stat] = {}
-    for stats in trials.values():
-        for stat in stats.values():
-            merge_stat(means, stat.take_mean())
-    return list(means.values())
+class BreakdownMeasure:
+    """Takes the main metric apart by the values of attributes, batch by batch."""
+
+    def __init__(self, main_metric: str) -> None:
+        self._main_metric = main_metric
+        self._names: dict[tuple[MetricName, str, str], MetricName] = {}
+
+    def measure(self, rows: Iterable[PerInstanceStats], instances: Iterable[Instance]) -> BreakdownSummary:
+        """Return the main metric's values for each attribute value, by trial."""
+        own = {(i.id, i.perturbation): attributes_of(i) for i in instances}
+        trials: BreakdownSummary = {}
+        tallies: dict[int, Tally] = {}
+        for row in rows:
+            tally = tallies.setdefault(row.train_trial_index, Tally())
+            for stat in row.stats:
+                if stat.name.name == self._main_metric:
+                    attributes = own[row.instance_id, row.perturbation]
+                    tally.add([[Stat(self._name(stat.name, *one)).merge(stat)] for one in attributes.items()])
+        for trial, tally in tallies.items():
+            trials[trial] = tally.to_columns()
+        return trials
+
+    def _name(self, name: MetricName, attribute: str, value: str) -> MetricName:
+        key = name, attribute, value
+        known = self._names.get(key)
+        if known is None:
+            known = self._names[key] = replace(name, name=_stat_name(self._main_metric, attribute, value))
+        return known
+
+
+class BreakdownTotal:
+    """Adds up the batches: the main metric's mean over the rows of each attribute value."""
+
+    def __init__(self) -> None:
+        self._trials: dict[int, Totals] = {}
+
+    def add(self, summary: BreakdownSummary) -> None:
+        """Add a batch."""
+        for trial, columns in summary.items():
+            self._trials.setdefault(trial, Totals()).add(columns)
+
+    def to_stats(self) -> list[Stat]:
+        """Return the means: per trial, then over trials, as HELM."""
+        means: dict[MetricName, Stat] = {}
+        for _, totals in sorted(self._trials.items()):
+            for stat in totals.to_stats():
+                merge_stat(means, stat.take_mean())
+        return list(means.values())
 
 
 def describe_breakdown(
     described: Mapping[str, MetricMetadata], main_metric: str, attributes: Mapping[str, Sequence[str]]
 ) -> list[MetricMetadata]:
-    """Return the metadata of every stat that `break_down` can make."""
+    """Return the metadata of every stat that `BreakdownTotal` can make."""
     main: Any = described.get(main_metric)
     title = (main and (main.display_name or main.name)) or main_metric
     return [

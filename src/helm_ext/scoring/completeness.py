@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
@@ -19,9 +20,12 @@ from helm_ext.adaptation.recorded import is_recorded
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.references import lacks_tokenizer
 
-__all__ = ["REPORT_METADATA", "count_left_out", "find_unmeasured", "take_scored"]
+if TYPE_CHECKING:
+    from helm.benchmark.scenarios.scenario import Instance
 
-_LOGPROB_STATS = frozenset(
+__all__ = ["LOGPROB_STATS", "REPORT_METADATA", "LeftOutTotal", "count_left_out", "find_unmeasured", "take_scored"]
+
+LOGPROB_STATS = frozenset(
     {"max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte"}
 )
 _TOKEN_STATS = frozenset({"num_prompt_tokens"})
@@ -45,7 +49,7 @@ def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -
         names |= _TOKEN_STATS
     generated = [state.result for state in states if state.reference_index is None]
     if not all(_has_logprobs(result.completions) for result in generated if result is not None):
-        names |= _LOGPROB_STATS
+        names |= LOGPROB_STATS
     return frozenset(names)
 
 
@@ -60,24 +64,46 @@ def _has_logprobs(completions: Sequence[GeneratedOutput]) -> bool:
     return measured
 
 
-def count_left_out(scenario_state: ScenarioState) -> list[Stat]:
-    """Return `num_left_out`, and one stat for each reason that occurred, per split. Always there: 0 is a statement."""
-    instances = scenario_state.instances
-    examples = {_place(instance): instance for instance in instances}
-    reasons = {place: Counter({"left_out": 0}) for place in examples}
-    # A row counts once, however many of its states.
-    left_out = {(i.id, _place(i)): reason for i in instances if (reason := row_extra(i).get("left_out"))}
-    for (_, place), reason in left_out.items():
-        reasons[place].update(("left_out", reason))
-    return [
-        add_context(Stat(MetricName(f"num_{reason}")).add(count), MetricContext.from_instance(examples[place]))
-        for place, counts in reasons.items()
-        for reason, count in sorted(counts.items())
-    ]
-
-
+Place = tuple[Any, ...]
+"""What stats of instances are told apart by (HELM: MetricContext): split, sub-split, perturbation."""
 _place = attrgetter("split", "sub_split", "perturbation")
-"""What stats of instances are told apart by (HELM: MetricContext)."""
+
+
+def count_left_out(instances: Iterable[Instance]) -> dict[Place, Counter[str]]:
+    """Return how many instances of a batch are left out, and why, by place; 0 for places where none is."""
+    reasons: dict[Place, Counter[str]] = {}
+    seen: set[tuple[str | None, Place]] = set()
+    for instance in instances:
+        place = _place(instance)
+        counts = reasons.setdefault(place, Counter({"left_out": 0}))
+        reason = row_extra(instance).get("left_out")
+        if reason and (instance.id, place) not in seen:  # a row counts once, however many of its states
+            seen.add((instance.id, place))
+            counts.update(("left_out", reason))
+    return reasons
+
+
+class LeftOutTotal:
+    """Adds up the batches: `num_left_out`, and one stat for each reason that occurred, per split.
+
+    Always there: 0 is a statement.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: dict[Place, Counter[str]] = {}
+
+    def add(self, summary: dict[Place, Counter[str]]) -> None:
+        """Add a batch."""
+        for place, counts in summary.items():
+            self._reasons.setdefault(place, Counter()).update(counts)
+
+    def to_stats(self) -> list[Stat]:
+        """Return the counts."""
+        return [
+            add_context(Stat(MetricName(f"num_{reason}")).add(count), MetricContext(*place))
+            for place, counts in self._reasons.items()
+            for reason, count in sorted(counts.items())
+        ]
 
 
 REPORT_METADATA = [
@@ -106,7 +132,7 @@ REPORT_METADATA = [
     MetricMetadata(
         name="num_failed",
         display_name="# failed",
-        description="Rows left out because the recorded request failed.",
+        description="Rows left out because their request failed.",
         lower_is_better=True,
         group="general_information",
     ),

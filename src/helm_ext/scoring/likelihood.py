@@ -201,7 +201,7 @@ class SentenceLikelihoodMetric(MetricInterface):
         self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
     ) -> MetricResult:
         """Score every row but those that were left out, which are counted. Raises LogprobsMissingError."""
-        from helm_ext.scoring.completeness import count_left_out, find_unmeasured
+        from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured
 
         adapter_spec = scenario_state.adapter_spec
         states = scenario_state.request_states
@@ -213,8 +213,10 @@ class SentenceLikelihoodMetric(MetricInterface):
             metric.evaluate(state, metric_service, eval_cache_path, parallelism)
             for metric in (InstancesPerSplitMetric(), _RowMetric(self.rule, unmeasured))
         ]
+        counts = LeftOutTotal()
+        counts.add(count_left_out(scenario_state.instances))
         return MetricResult(
-            aggregated_stats=[s for r in results for s in r.aggregated_stats] + count_left_out(scenario_state),
+            aggregated_stats=[s for r in results for s in r.aggregated_stats] + counts.to_stats(),
             per_instance_stats=[row for r in results for row in r.per_instance_stats],
         )
 

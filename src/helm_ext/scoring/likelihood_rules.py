@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+from array import array
 from collections.abc import Sequence
 
-import numpy as np
-
-__all__ = ["MAIN_STATS", "REPLACEMENT", "RULES", "argmin", "common_prefix", "mc2", "ppl", "ppl_norm"]
+__all__ = [
+    "MAIN_STATS",
+    "REPLACEMENT",
+    "RULES",
+    "argmin",
+    "common_prefix",
+    "count_reference_tokens",
+    "mc2",
+    "ppl",
+    "ppl_norm",
+]
 
 MAIN_STATS = {"ppl": "ppl_accuracy", "ppl_norm": "ppl_norm_accuracy", "mc2": "mc2"}
 """Rule to the stat on the leaderboard."""
@@ -72,6 +81,8 @@ def mc2(negative_logprobs: Sequence[float], worth: Sequence[float]) -> float:
 
     Computed with log-sum-exp: the probabilities themselves are far below the smallest float. NaN is no probability.
     """
+    import numpy as np  # the names of the rules are read where nothing is computed
+
     scores = np.array([-math.inf if math.isnan(value) else -value for value in negative_logprobs])
     correct = np.array([value > 0 for value in worth])
     highest = scores.max(initial=-math.inf)
@@ -89,7 +100,25 @@ def argmin(values: Sequence[float]) -> int | None:
     """
     if all(math.isnan(value) for value in values):
         return None
-    array = np.array([math.inf if math.isnan(value) else value for value in values], dtype=np.float64)
-    lowest = np.flatnonzero(array == array.min())
-    digest = int(hashlib.sha256(array.tobytes()).hexdigest(), 16)
-    return int(lowest[digest % len(lowest)])
+    numbers = array("d", [math.inf if math.isnan(value) else value for value in values])
+    least = min(numbers)
+    lowest = [index for index, value in enumerate(numbers) if value == least]
+    digest = int(hashlib.sha256(numbers.tobytes()).hexdigest(), 16)
+    return lowest[digest % len(lowest)]
+
+
+def count_reference_tokens(tokens: Sequence[str], reference: str) -> int | None:
+    """Return how many of the last tokens spell `reference` (the space before it belongs to its first token).
+
+    None when the tokens do not end with it: the log-probability of this option is then unknown.
+    """
+    wanted = reference.strip()
+    tail = ""
+    for count, token in enumerate(reversed(tokens), start=1):
+        # SentencePiece writes its word boundary as U+2581.
+        tail = token.replace("▁", " ") + tail
+        if tail.strip() == wanted:
+            return count
+        if len(tail.strip()) > len(wanted):
+            break
+    return None

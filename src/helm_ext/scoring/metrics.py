@@ -10,34 +10,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
+from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
 
 from helm_ext.evalset import Scoring, row_extra
+from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts, find_perturbations
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
 from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options, take_answers
-from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
-from helm_ext.scoring.completeness import REPORT_METADATA, count_left_out, find_unmeasured, take_scored
+from helm_ext.scoring.batches import BatchMeasure, BatchTotal, Pieces
+from helm_ext.scoring.breakdown import describe_breakdown
+from helm_ext.scoring.completeness import REPORT_METADATA, find_unmeasured, take_scored
 from helm_ext.scoring.reducers import FIRST, find_reducer
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
-from helm_ext.scoring.source_scores import compare, describe_source_scores, find_left_out
-from helm_ext.scoring.uncertainty import describe_interval, measure_uncertainty
+from helm_ext.scoring.source_scores import SourceMeasure, describe_source_scores
+from helm_ext.scoring.uncertainty import describe_interval
 
 __all__ = ["EvalSetMetric"]
 
 
-class EvalSetMetric(MetricInterface):
+class EvalSetMetric(FoldingMetric):
     """Scores a run of an EvalSet. The arguments are those of `Scoring`; the class path is public API.
 
     A format that treats completions in its own way derives from it: `get_postprocess`, `find_scores`, `score_row`.
@@ -70,36 +73,36 @@ class EvalSetMetric(MetricInterface):
         named = {score.name for score in ours}
         self.helm_metrics = [name for name in metrics if name not in named]
 
-    def evaluate(
-        self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
-    ) -> MetricResult:
-        """Score every request state but those of rows that were left out, which are counted."""
-        instances = scenario_state.instances
-        scenario_state = without_sub_splits(scenario_state)
-        state = take_scored(scenario_state)
-        scored = state.request_states
-        unmeasured = find_unmeasured(state.adapter_spec, scored)
-        metrics: list[MetricInterface] = [InstanceCountMetric()]
-        if any(s.reference_index is None for s in scored):
-            metrics.append(FastGenerationMetric(self.helm_metrics, unmeasured, self._get_reader(state.adapter_spec)))
-        if any(s.reference_index is not None for s in scored):
-            metrics.append(FastReferenceMetric(unmeasured, lambda s: collapse_reference(s, state.adapter_spec)))
-        results = [m.evaluate(state, metric_service, eval_cache_path, parallelism) for m in metrics]
-        rows = [row for r in results for row in r.per_instance_stats]
-        aggregated = [s for r in results for s in r.aggregated_stats]
-        if self.source:
-            rows += find_left_out(scenario_state.instances)
-            same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
-            aggregated = compare(self.source, self.scoring.main_metric, aggregated, rows, same=same)
-        return MetricResult(
-            aggregated_stats=[
-                *aggregated,
-                *summarize(self.list_scores, aggregated),
-                *break_down(self.scoring.main_metric, self.attributes, rows, instances),
-                *measure_uncertainty(self.scoring.main_metric, rows, instances),
-                *count_left_out(scenario_state),
-            ],
-            per_instance_stats=rows,
+    def find_facts(self, scenario_state: ScenarioState) -> RunFacts:
+        """Return what batches must know of the whole run."""
+        scored = take_scored(scenario_state)
+        return RunFacts(
+            unmeasured=find_unmeasured(scenario_state.adapter_spec, scored.request_states),
+            has_perturbations=find_perturbations(scored.instances),
+        )
+
+    def begin(
+        self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
+    ) -> Callable[[ScenarioState], Measured]:
+        """Return what scores the request states of a batch, but those of rows that are left out, which are counted."""
+        return BatchMeasure(self._take_apart(adapter_spec, facts), adapter_spec, service, facts)
+
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> BatchTotal:
+        """Return what adds up the batches."""
+        return BatchTotal(self._take_apart(adapter_spec, facts), adapter_spec, facts)
+
+    def _take_apart(self, adapter_spec: AdapterSpec, facts: RunFacts) -> Pieces:
+        same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
+        main = self.scoring.main_metric
+        return Pieces(
+            helms=(
+                FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
+                FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
+            ),
+            main_metric=main,
+            has_attributes=bool(self.attributes),
+            source=SourceMeasure(self.source, main, same=same) if self.source else None,
+            summarize=partial(summarize, self.list_scores),
         )
 
     def get_metadata(self) -> list[MetricMetadata]:

@@ -8,6 +8,7 @@ differ, is seen there.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,10 +18,11 @@ from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
-from helm_ext.evalset import quick, row_extra
+from helm_ext.evalset import row_extra
+from helm_ext.evalset.quick_stats import PerInstanceStats as QuickStats
 from helm_ext.scoring.stat_names import DIFFERS
 
-__all__ = ["compare", "describe_source_scores", "find_left_out"]
+__all__ = ["SourceMeasure", "SourceSummary", "SourceTotal", "describe_source_scores", "find_left_out"]
 
 _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""
@@ -37,48 +39,75 @@ def find_left_out(instances: Iterable[Instance]) -> list[PerInstanceStats]:
                 add_context(Stat(MetricName(name)).add(value), context)
                 for name, value in extra["source_scores"].items()
             ]
-            found.append(quick.PerInstanceStats(str(instance.id), instance.perturbation, 0, stats))
+            found.append(QuickStats(str(instance.id), instance.perturbation, 0, stats))
     return found
 
 
-def compare(
-    source: Mapping[str, Any],
-    main_metric: str,
-    aggregated: Sequence[Stat],
-    rows: Iterable[PerInstanceStats],
-    *,
-    same: Collection[str] = (),
-) -> list[Stat]:
-    """Return the run's stats, those of the source's scores over all rows that have them: `count` is their number.
+SourceSummary = dict[MetricName, tuple["array[float]", "array[int]"]]
+"""Of each score of the source: its values, and for those that ours can be compared with, whether it differs."""
 
-    With each comes on how many rows ours differs: `sum`, of `count` that have both. Ours is the metric of the same name
-    if it is one of `same`, else the main metric. A score that no row can be compared by has no such stat. `source` is
-    `Source.to_args()`; rows that are left out of our scores are among `rows` (`find_left_out`). Written for speed: this
-    runs over all rows.
+
+class SourceMeasure:
+    """Compares the source's scores with ours, batch by batch."""
+
+    def __init__(self, source: Mapping[str, Any], main_metric: str, *, same: Collection[str] = ()) -> None:
+        """Ours is the metric of the same name if it is one of `same`, else the main metric.
+
+        `source` is `Source.to_args()`.
+        """
+        self.partners = {}
+        for name, score in source["scores"].items():
+            metric = name.partition(",")[0]  # lm-eval's names go on with the filter
+            self.partners[score["stat"]] = metric if metric in same else main_metric
+        self._names = list(dict.fromkeys([*self.partners, *self.partners.values()]))
+        self._pairs = [(self._names.index(theirs), self._names.index(ours)) for theirs, ours in self.partners.items()]
+
+    def measure(self, rows: Iterable[PerInstanceStats]) -> SourceSummary:
+        """Compare; rows that are left out of our scores are among them. Written for speed: this runs over all rows."""
+        found: dict[int, tuple[MetricName, array[float], array[int]]] = {}
+        """By the id of the stat's name, of which a context has one."""
+        for stats in _pick(rows, self._names):
+            for place, partner in self._pairs:
+                stat, ours = stats[place], stats[partner]
+                if stat is None or stat.mean is None:
+                    continue
+                _, values, differ = found.setdefault(id(stat.name), (stat.name, array("d"), array("b")))
+                values.append(stat.mean)
+                if ours is not None and ours.mean is not None:
+                    differ.append(abs(stat.mean - ours.mean) > _CLOSE)
+        summary: SourceSummary = {}
+        for name, values, differ in found.values():
+            known = summary.setdefault(name, (array("d"), array("b")))
+            known[0].extend(values)
+            known[1].extend(differ)
+        return summary
+
+
+class SourceTotal:
+    """Adds up the batches: the source's scores over all rows that have them (`count` is their number).
+
+    With each comes on how many rows ours differs: `sum`, of `count` that have both. A score that no row can be compared
+    by has no such stat.
     """
-    partners = {}
-    for name, score in source["scores"].items():
-        metric = name.partition(",")[0]  # lm-eval's names go on with the filter
-        partners[score["stat"]] = metric if metric in same else main_metric
-    names = list(dict.fromkeys([*partners, *partners.values()]))
-    pairs = [(names.index(theirs), names.index(ours)) for theirs, ours in partners.items()]
-    found: dict[int, tuple[MetricName, list[float], list[int]]] = {}
-    """By the id of the stat's name, of which a context has one."""
-    for stats in _pick(rows, names):
-        for place, partner in pairs:
-            stat, ours = stats[place], stats[partner]
-            if stat is None or stat.mean is None:
-                continue
-            _, values, differ = found.setdefault(id(stat.name), (stat.name, [], []))
-            values.append(stat.mean)
-            if ours is not None and ours.mean is not None:
-                differ.append(int(abs(stat.mean - ours.mean) > _CLOSE))
-    made: dict[MetricName, Stat] = {}
-    for name, values, differ in found.values():
-        _add(made, name, values)
-        if differ:
-            _add(made, replace(name, name=f"{name.name}{DIFFERS}"), differ)
-    return [*(stat for stat in aggregated if stat.name.name not in partners), *made.values()]
+
+    def __init__(self) -> None:
+        self._found: SourceSummary = {}
+
+    def add(self, summary: SourceSummary) -> None:
+        """Add a batch."""
+        for name, (values, differ) in summary.items():
+            known = self._found.setdefault(name, (array("d"), array("b")))
+            known[0].extend(values)
+            known[1].extend(differ)
+
+    def to_stats(self) -> list[Stat]:
+        """Return the scores and the counts of rows that differ."""
+        made: list[Stat] = []
+        for name, (values, differ) in self._found.items():
+            made.append(_to_stat(name, values))
+            if differ:
+                made.append(_to_stat(replace(name, name=f"{name.name}{DIFFERS}"), differ))
+        return made
 
 
 def _pick(rows: Iterable[PerInstanceStats], names: Sequence[str]) -> Iterator[list[Stat | None]]:
@@ -99,11 +128,9 @@ def _pick(rows: Iterable[PerInstanceStats], names: Sequence[str]) -> Iterator[li
         yield picked
 
 
-def _add(made: dict[MetricName, Stat], name: MetricName, values: Sequence[float]) -> None:
-    """Add values to the stat of this name."""
-    squares = math.fsum([value * value for value in values])
-    stat = Stat(name, len(values), math.fsum(values), squares, min(values), max(values))
-    made.setdefault(name, Stat(name)).merge(stat)
+def _to_stat(name: MetricName, values: Sequence[float]) -> Stat:
+    squares = math.fsum(value * value for value in values)
+    return Stat(name).merge(Stat(name, len(values), math.fsum(values), squares, min(values), max(values)))
 
 
 def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:

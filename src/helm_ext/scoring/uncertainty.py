@@ -8,10 +8,13 @@ that leaderboards show.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
@@ -19,15 +22,26 @@ from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.breakdown import attributes_of
 from helm_ext.scoring.stat_names import ENDS
 from helm_ext.scoring.statistics import mean_interval
 
-__all__ = ["describe_interval", "measure_uncertainty", "to_interval_stats"]
+__all__ = [
+    "END_WORDS",
+    "IntervalSummary",
+    "IntervalTotal",
+    "describe_interval",
+    "measure_uncertainty",
+    "to_interval_stats",
+]
+
+END_WORDS = ("from", "to")
+"""End the short names of both ends."""
 
 
 @dataclass(slots=True)
 class _Rows:
-    """The values of one group of rows: the mean over trials of each, and what it belongs to."""
+    """The values of one group of rows: the mean over trials of each."""
 
     values: dict[str, float] = field(default_factory=dict)
     trials: dict[str, int] = field(default_factory=dict)
@@ -38,22 +52,23 @@ class _Rows:
         self.values[row_id] = known + (value - known) / number
 
 
+Group = tuple[str, "str | None"]
+"""Name of the main metric, perhaps of one attribute value, and the split."""
+IntervalSummary = dict[Group, tuple["array[float]", "list[str | None] | None"]]
+"""Of each group the values of its rows, and the clusters that they belong to; None where no row has one."""
+
+
 def measure_uncertainty(
     main_metric: str, rows: Iterable[PerInstanceStats], instances: Iterable[Instance]
-) -> list[Stat]:
-    """Return the ends of the interval of the main metric in each split, and of each value of the rows' attributes.
-
-    None where it is no mean over rows (a score of all rows together), and where one row or one cluster is all there is.
-    """
+) -> IntervalSummary:
+    """Return a batch's values of the main metric in each split, and of each value of the rows' attributes."""
     groups, clusters = {}, {}
     for instance in instances:
         extra = row_extra(instance)
-        groups[instance.id] = extra.get("attributes") or {}
-        if instance.sub_split is not None:
-            groups[instance.id] = {"sub_split": instance.sub_split, **groups[instance.id]}
+        groups[instance.id] = attributes_of(instance)
         if "cluster" in extra:
             clusters[instance.id] = extra["cluster"]
-    found: dict[tuple[str, str | None], _Rows] = {}
+    found: dict[Group, _Rows] = {}
     for row in rows:
         if row.perturbation is not None:
             continue
@@ -65,22 +80,59 @@ def measure_uncertainty(
                     if group is None:
                         group = found[name, stat.name.split] = _Rows()
                     group.add(row.instance_id, stat.mean)
-    return [
-        stat
-        for (name, split), group in found.items()
-        for stat in to_interval_stats(MetricName(name, split=split), group.values, clusters)
-    ]
+    return {
+        group: (
+            array("d", rows.values.values()),
+            [clusters.get(row_id) for row_id in rows.values] if clusters else None,
+        )
+        for group, rows in found.items()
+    }
 
 
-def to_interval_stats(name: MetricName, values: Mapping[str, float], clusters: Mapping[str, str]) -> Iterator[Stat]:
-    """Yield both ends of the interval of the mean of these rows, by id; `clusters` says of some what they belong to.
+class IntervalTotal:
+    """Adds up the batches: the ends of each group's interval.
+
+    None where the main metric is no mean over rows (a score of all rows together), and where one row or one cluster is
+    all there is.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[Group, array[float]] = {}
+        self._clusters: dict[Group, list[int]] = {}
+        """Of each row, the number of its cluster. Absent while no row has one."""
+        self._numbers: dict[str, int] = {}
+        self._alone = itertools.count(-1, -1)
+        """Numbers for rows that belong to nothing."""
+
+    def add(self, summary: IntervalSummary) -> None:
+        """Add a batch."""
+        for group, (values, clusters) in summary.items():
+            known = self._values.setdefault(group, array("d"))
+            if clusters is not None or group in self._clusters:
+                numbers = self._clusters.setdefault(group, list(itertools.islice(self._alone, len(known))))
+                numbers += [self._number(cluster) for cluster in clusters or [None] * len(values)]
+            known.extend(values)
+
+    def _number(self, cluster: str | None) -> int:
+        return next(self._alone) if cluster is None else self._numbers.setdefault(cluster, len(self._numbers))
+
+    def to_stats(self) -> list[Stat]:
+        """Return the ends of the intervals."""
+        return [
+            stat
+            for group, values in self._values.items()
+            for stat in to_interval_stats(MetricName(group[0], split=group[1]), values, self._clusters.get(group))
+        ]
+
+
+def to_interval_stats(name: MetricName, values: Sequence[float], clusters: Sequence[Hashable] | None) -> Iterator[Stat]:
+    """Yield both ends of the interval of the mean of these rows; `clusters` says what each row belongs to.
 
     None where a value is infinite or NaN (a perplexity beyond all numbers).
     """
-    if not all(map(math.isfinite, values.values())):
+    if not np.isfinite(values).all():
         return
-    belongs = [clusters.get(row_id, f"\0{row_id}") for row_id in values] if clusters else None
-    interval = mean_interval(list(values.values()), belongs)
+    interval = mean_interval(values, clusters)
     lowest, highest = find_bounds(name.name)
     for end, value in zip(ENDS, (max(interval.low, lowest), min(interval.high, highest)), strict=True):
         if interval.method != "none" and math.isfinite(value):
@@ -100,5 +152,5 @@ def describe_interval(described: Mapping[str, MetricMetadata], main_metric: str)
             lower_is_better=None,
             group=None,
         )
-        for end, which, word in zip(ENDS, ("lower", "upper"), ("from", "to"), strict=True)
+        for end, which, word in zip(ENDS, ("lower", "upper"), END_WORDS, strict=True)
     ]

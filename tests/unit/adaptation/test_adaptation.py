@@ -243,7 +243,7 @@ class TestRecorded:
         adapter_spec = spec("recorded/x", "multiple_choice_separate_original")
         said = (
             r"2 of 2 rows have completions that multiple_choice_separate_original cannot be scored with: it needs one "
-            r"request per option, with log-probabilities; row a has 0 of 2\n.*method=generation"
+            r"request per option, with log-probabilities of tokens that end with it; row a has 0 of 2\n.*method=generation"
         )
         with pytest.raises(RecordedError, match=said):
             adapt(adapter_spec, *incomplete)

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.runner import downsample_eval_instances
@@ -10,8 +11,9 @@ from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Input, Instance
 from request_states_files import answered, split_rows, write
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.adaptation.row_order import in_file_order, order_for_sampling
+from helm_ext.adaptation.row_order import in_file_order, order_for_sampling, sample_places
 from helm_ext.evalset import EXTRA_KEY, row_extra
+from helm_ext.evalset.columns import RowColumns
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states.scenario import AdapterSpecScenario
 
@@ -45,6 +47,28 @@ def test_helm_takes_rows_of_live_runs_first(live, others, train):
         chosen = [one for one in downsample_eval_instances(ordered, limit, EVAL_SPLITS) if one.split != "train"]
         assert len(chosen) == limit
         assert sum(map(is_live, chosen)) == min(limit, live)
+
+
+@pytest.mark.parametrize(("live", "others"), [(0, 5), (1, 40), (7, 3), (10, 190), (30, 0)])
+@pytest.mark.parametrize("splits", [EVAL_SPLITS, ["test"]])
+def test_places_are_sampled_as_instances(live, others, splits):
+    instances = [make("test" if number % 2 else "valid", None, number) for number in range(live)]
+    instances += [make("test", "recorded", number) for number in range(others)]
+    instances[2:2] = [make("train", "live", number) for number in range(4)]
+    names, only = ("train", "valid", "test"), (None, "live", "recorded")
+    columns = RowColumns(
+        splits=names,
+        split=np.array([names.index(one.split) for one in instances], np.uint8),
+        only=np.array([only.index(row_extra(one).get("only")) for one in instances], np.uint8),
+    )
+    for limit in (*range(1, live + others + 2), None):
+        chosen = order_for_sampling(instances, splits)
+        if limit is not None:
+            chosen = downsample_eval_instances(chosen, limit, splits)
+        else:
+            chosen = [one for one in chosen if one.split == "train"] + [one for one in chosen if one.split in splits]
+        places = sample_places(columns, splits, limit)
+        assert [instances[place].id for place in places] == [one.id for one in chosen]
 
 
 def test_nothing_moves_where_all_rows_take_part():

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib import import_module
 
 import pytest
 from lint_rows import row, write
@@ -41,7 +42,7 @@ def test_and_not_where_that_is_not_wanted(file):
 
 
 def test_large_files_only_when_asked(file, monkeypatch):
-    monkeypatch.setattr(sys.modules["helm_ext.cli.validate"], "LINTED_ROWS", 1)
+    monkeypatch.setattr(import_module("helm_ext.cli.validate"), "LINTED_ROWS", 1)
     assert "duplicate" not in codes(file)
     assert "duplicate" in codes(file, "--lint")
     said = CliRunner().invoke(app, ["validate", file]).stdout

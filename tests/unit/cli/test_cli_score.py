@@ -63,6 +63,48 @@ def test_what_helm_counts_with_is_a_whole_number(value):
         session._require_numbers(SimpleNamespace(adapter_spec=spec))
 
 
+@pytest.mark.parametrize("given", ["right", "wrong=", "wrong=0", "wrong=-1", "wrong=x", "wrongs", "wrong=²"])
+def test_what_can_be_shown(given):
+    from helm_ext.cli.score import parse_show
+
+    assert (parse_show("wrong"), parse_show("wrong=3")) == (10, 3)
+    with pytest.raises(RunEntryError, match="--show .*: expected wrong, or wrong=N"):
+        parse_show(given)
+
+
+def test_wrong_rows_are_listed(tmp_path):
+    """A row that is read as nothing, one that is read as another option, and one right."""
+    import json
+
+    from typer.testing import CliRunner
+
+    from helm_ext.cli import app
+
+    rows = [("1", "I think (B)."), ("2", "no idea\nat all"), ("3", "A")]
+    header = {"name": "fish", "adapter_spec": {"max_train_instances": 0, "reference_prefix": "A. ", "max_tokens": 5}}
+    lines = [header] + [
+        {
+            "instance": {
+                "id": name, "split": "test", "input": {"text": f"Which swims? {name}"},
+                "references": [{"output": {"text": "cod"}, "tags": ["correct"]}, {"output": {"text": "cat"}, "tags": []}],
+            },
+            "request": {"result": {"completions": [{"text": text}]}},
+        }
+        for name, text in rows
+    ]  # fmt: skip
+    (tmp_path / "fish.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    arguments = ["score", str(tmp_path / "fish.jsonl"), "--model", "m", "-o", str(tmp_path / "out"), "--show"]
+    shown = CliRunner().invoke(app, [*arguments, "wrong"], catch_exceptions=False).stdout
+    assert shown.partition("wrong: 2\n")[2].splitlines()[:10] == [
+        "1  0", "  question: Which swims? 1 | A: cod | B: cat", "  gold: cod", "  answer: I think (B).", "  read as: cat",
+        "2  0", "  question: Which swims? 2 | A: cod | B: cat", "  gold: cod", "  answer: no idea at all",
+        "  read as: nothing",
+    ]  # fmt: skip
+    shown = CliRunner().invoke(app, [*arguments, "wrong=1"], catch_exceptions=False).stdout
+    assert "wrong: 2, the first 1; --show wrong=2 shows all\n" in shown
+    assert "Which swims? 2" not in shown
+
+
 @pytest.mark.parametrize("given", [["--model", ""], ["--model", "m", "--suite", " "]])
 def test_names_are_not_empty(given):
     from typer.testing import CliRunner

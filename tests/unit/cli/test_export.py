@@ -78,6 +78,23 @@ def test_wrong_usage(run, out):
         run("nowhere", "--to", "csv")
 
 
+def test_scores_are_a_table_of_their_own(run, out, tmp_path):
+    import csv
+
+    from helm_ext.scoring.statistics.intervals import wilson_interval
+
+    done = run(out, "--to", "csv", "--table", "scores")
+    assert done.stdout.startswith("scores.csv: ")
+    found = list(csv.DictReader((tmp_path / "scores.csv").open()))
+    (whole,) = [row for row in found if row["metric"] == "exact_match" and not row["slice"]]
+    one_of_three = wilson_interval(1, 3)  # of 2, 3 and 4 the model says 2
+    assert (float(whole["low"]), float(whole["high"])) == (one_of_three.low, one_of_three.high)
+    assert (whole["rows"], whole["interval"], whole["main"]) == ("3", "wilson", "true")
+    assert {row["slice"] for row in found if row["slice"]} == {"sub_split=even", "sub_split=odd"}
+    with pytest.raises(RunEntryError, match="--table scores: a record"):
+        run(out, "--to", "every_eval_ever", "--table", "scores")
+
+
 def test_a_place_that_cannot_be_written_is_named(run, out, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(HelmExtError, match="file: cannot be written: |file/x"):

@@ -1,6 +1,8 @@
 """The client for models of transformers beside HELM's, on tiny models with several kinds of tokenizer."""
 
 import sqlite3
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -380,3 +382,9 @@ def test_a_model_that_cannot_be_loaded_is_said_at_once(folders, tmp_path):
     result = client.make_request(requests[0])
     assert not result.success
     assert result.error_flags.is_retriable is False
+
+
+def test_torch_is_imported_only_where_the_client_is_asked_for():
+    program = "import sys, helm_ext.clients, helm_ext.running.executor; print(*sorted({'torch', 'transformers'} & {*sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -90,7 +90,7 @@ def test_what_a_server_answers_is_not_taken_for_what_another_one_does(server, tm
 def test_notes_say_what_the_server_counted_and_the_seed(server):
     usage = {
         "prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3, "x": "y"},
-        "cost": "much", "is_free": True,
+        "cost": "much", "is_free": True, "total_tokens": 1 << 70, "cached": -1,
     }  # fmt: skip
     server.instead = lambda path, body: (200, {**answer_chat(body), "usage": usage})
     client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", seed=7)

@@ -196,3 +196,62 @@ def test_more_tokens_than_there_are_cannot_be_cut_off(counted):
     }
     with pytest.raises(ReplyError, match="completion_tokens"):
         read(body, "completions", SCORED, extra_token=True)
+
+
+def own(*entries, content="!"):
+    """A reply to a request with vLLM's prompt_logprobs (CompletionResponseChoice.prompt_logprobs)."""
+    found = [entry if entry is None else {str(place): entry} for place, entry in enumerate(entries)]
+    return chat({**text(content, reason="length"), "prompt_logprobs": found})
+
+
+def entry(token, logprob):
+    return {"logprob": logprob, "rank": 3, "decoded_token": token}
+
+
+def test_vllms_own_log_probabilities_of_a_prompt():
+    [completion] = read(own(None, entry(" 2", -0.5), entry(" 3", -1.5)), "completions", SCORED).completions
+    assert completion.tokens == [Token("1", 0.0), Token(" 2", -0.5), Token(" 3", -1.5)]
+    assert (completion.text, completion.logprob) == ("1 2 3", -2)
+
+
+def test_a_token_before_the_prompt_has_no_text():
+    body = own(None, entry("1", -3), entry(" 2", -0.5), entry(" 3", -1.5))
+    [completion] = read(body, "completions", SCORED).completions
+    assert [token.text for token in completion.tokens] == ["", "1", " 2", " 3"]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([None, None], "token 2: expected one entry, got null"),
+        ([None, {"1": entry("a", -1), "2": entry("b", -2)}], "token 2: expected one entry"),
+        ([None, {"1": {"logprob": None, "decoded_token": "a"}}], "token 2: expected a number, got null"),
+        ([None, {"1": {"logprob": -1}}], "token 2: decoded_token: expected a string"),
+        ([None, {"1": 7}], "token 2: decoded_token"),
+        ({}, "expected a list"),
+        ([], "no log-probabilities of the prompt"),
+        (None, "no log-probabilities of the prompt"),
+    ],
+)
+def test_prompt_logprobs_that_are_none(found, said):
+    with pytest.raises(ReplyError, match=said):
+        read(chat({**text("!"), "prompt_logprobs": found}), "completions", SCORED)
+
+
+@pytest.mark.parametrize("reason", [None, "stop"])
+def test_null_content_without_a_reason_is_no_answer(reason):
+    with pytest.raises(ReplyError, match="content is null, and nothing says why"):
+        read(chat(message(None, reason=reason)))
+
+
+@pytest.mark.parametrize("reason", ["length", "tool_calls", "content_filter"])
+def test_null_content_with_a_reason_is_an_empty_answer(reason):
+    assert read(chat(message(None, reason=reason))).completions[0].text == ""
+
+
+def test_vllm_adds_its_own_to_echo():
+    """With the likeliest token beside the prompt's own, and nothing that says which is which."""
+    echoed = text("1 2 3", reason="length", logprobs=logprobs(["1", " 2", " 3"], [None, -0.5, -1.5], [0, 1, 3]))
+    both = {"7": entry(" 2", -0.5), "8": entry(" x", -0.1)}
+    [completion] = read(chat({**echoed, "prompt_logprobs": [None, both, both]}), "completions", SCORED).completions
+    assert [token.logprob for token in completion.tokens] == [0, -0.5, -1.5]

@@ -136,3 +136,43 @@ def test_every_field_of_helms_request_is_thought_of():
         "max_tokens", "stop_sequences", "echo_prompt", "top_p", "presence_penalty", "frequency_penalty", "random",
         "messages", "multimodal_prompt", "image_generation_parameters", "response_format",
     }  # fmt: skip
+
+
+def test_the_limit_of_tokens_may_have_its_other_name():
+    request = replace(REQUEST, max_tokens=7)
+    for endpoint in ("chat", "completions"):
+        for field in ("max_tokens", "max_completion_tokens"):
+            body = to_body(request, Dialect(model="tiny", endpoint=endpoint, max_tokens_field=field))
+            assert [body[name] for name in ("max_tokens", "max_completion_tokens") if name in body] == [7]
+            assert field in body
+    with pytest.raises(RunEntryError, match="max_tokens_field=limit: max_tokens or max_completion_tokens"):
+        Dialect(model="tiny", endpoint="chat", max_tokens_field="limit")
+
+
+def test_prompts_are_scored_by_vllms_own_field():
+    """vLLM's CompletionRequest: prompt_logprobs, 0 for the prompt's own tokens alone; max_tokens is 1 at least."""
+    scored = replace(REQUEST, max_tokens=0, echo_prompt=True, num_completions=1)
+    body = to_body(scored, Dialect(model="tiny", endpoint="completions", prompt_logprobs=True))
+    assert body == {"model": "tiny", "prompt": scored.prompt, "max_tokens": 1, "prompt_logprobs": 0, "temperature": 0}
+    for args in ({"endpoint": "chat"}, {"endpoint": "completions", "extra_token": True}):
+        with pytest.raises(RunEntryError, match="prompt_logprobs: for the endpoint completions"):
+            Dialect(model="tiny", prompt_logprobs=True, **args)
+
+
+def test_what_is_sent_beside_the_request_is_in_every_body():
+    dialect = Dialect(model="tiny", endpoint="completions", extra_body={"min_p": 0.1})
+    assert to_body(REQUEST, dialect)["min_p"] == 0.1
+    assert to_body(replace(REQUEST, max_tokens=0, echo_prompt=True, num_completions=1), dialect)["min_p"] == 0.1
+
+
+@pytest.mark.parametrize(("random", "seed"), [("42", 42), ("0", 0), ("9" * 18, 10**18 - 1)])
+def test_the_seed_of_a_file_is_sent_as_it_is(random, seed):
+    assert to_body(replace(REQUEST, random=random), CHAT)["seed"] == seed
+    assert "seed" not in to_body(replace(REQUEST, random=random), replace(CHAT, omit=("seed",)))
+
+
+@pytest.mark.parametrize("random", ["trial", "-1", "٣", "9" * 5000, "1.5", ""])
+def test_a_seed_that_is_no_number_is_made_one(random):
+    found = to_body(replace(REQUEST, random=random), CHAT)["seed"]
+    assert 0 <= found < 2**31
+    assert found == to_body(replace(REQUEST, random=random), CHAT)["seed"]

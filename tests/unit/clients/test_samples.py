@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
 from helm_ext.clients.openai_replies import parse_reply
 from helm_ext.clients.outputs import parse_output
 
-SAMPLES = next(
-    (
-        p / "shared/imports_samples/openai_batch"
-        for p in Path(__file__).parents
-        if (p / "shared/imports_samples").is_dir()
-    ),
-    Path("nowhere"),
-)
-pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="no ../shared/imports_samples beside the checkout")
+SAMPLES = IMPORT_SAMPLES / "openai_batch"
+pytestmark = needs_import_samples
 
 
 def lines(name: str) -> list[dict]:

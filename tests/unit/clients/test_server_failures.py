@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import threading
 import time
 from dataclasses import replace
@@ -14,7 +16,7 @@ from openai_server import Odd, answer_chat, answer_completions, serve
 
 from helm_ext.clients import OpenAICompatibleClient
 from helm_ext.clients import server as server_module
-from helm_ext.clients.server import _retry_after
+from helm_ext.clients.server import Fault, ServerError, _retry_after
 
 REQUEST = Request(model="acme/tiny", model_deployment="here/tiny", prompt="Capital of France?", max_tokens=5)
 SCORED = replace(REQUEST, max_tokens=0, echo_prompt=True)
@@ -38,7 +40,7 @@ def config(tmp_path):
 
 def make(server, config, **args):
     client = OpenAICompatibleClient(config, base_url=f"{server.url}/v1", **args)
-    client.server.has_answered = True  # as in the middle of a run
+    client.server.has_answered = client.server.has_connected = True  # as in the middle of a run
     return client
 
 
@@ -293,3 +295,49 @@ def test_a_quota_that_is_used_up_is_not_waited_for(server, config):
     server.instead = lambda path, body: (429, {"error": {"message": "no money", "code": "insufficient_quota"}})
     assert "no money" in make(server, config).make_request(REQUEST).error
     assert len(server.asked) == 1
+
+
+def test_pauses_grow_and_differ(config, monkeypatch):
+    monkeypatch.setattr(server_module, "FIRST_DELAY", 1.0)
+    client = OpenAICompatibleClient(config, base_url="http://x/v1")
+    error = ServerError("busy", Fault.PASSING)
+    for number, most in ((1, 1.0), (2, 2.0), (3, 4.0), (4, 8.0), (5, 16.0)):
+        drawn = {client.server._delay(error, {Fault.PASSING: number}) for _ in range(50)}
+        assert len(drawn) > 40
+        assert most / 2 <= min(drawn) <= max(drawn) <= most
+    assert client.server._delay(error, {Fault.PASSING: 6}) is None
+    assert client.server._delay(ServerError("no", Fault.OWN), {Fault.OWN: 1}) is None
+
+
+def test_no_attempt_begins_after_the_time_for_them(server, config, monkeypatch):
+    """With the pauses that users have, of which a few are enough to show it."""
+    monkeypatch.setattr(server_module, "FIRST_DELAY", 0.4)
+    server.instead = lambda path, body: (500, {})
+    assert not make(server, config, retry_seconds=0.5, retries=100).make_request(REQUEST).success
+    assert len(server.asked) in (2, 3)
+
+
+def test_a_connection_that_was_never_made_ends_the_run_and_one_that_breaks_does_not(server, config):
+    """A server that has just answered somebody is there, though it takes no more connections for a while."""
+    client = OpenAICompatibleClient(config, base_url=f"{server.url}/v1", retries=1)
+    server.instead = lambda path, body: (500, {})
+    client.make_request(REQUEST)
+    assert (client.server.has_connected, client.server.has_answered) == (True, False)
+    client.server.url = "http://127.0.0.1:9/v1"
+    assert "(sent again 1 times)" in client.make_request(REQUEST).error
+
+
+def test_a_reply_that_is_packed_small_and_is_huge_is_not_read_to_its_end(server, config, monkeypatch):
+    monkeypatch.setattr(server_module, "MAX_REPLY_BYTES", 100_000)
+    bomb = gzip.compress(b" " * 50_000_000)
+    assert len(bomb) < 100_000
+    server.instead = lambda path, body: Odd(200, bomb, {"Content-Encoding": "gzip"})
+    failed = make(server, config, retries=0).make_request(REQUEST)
+    assert "a reply of more than 100000 bytes" in failed.error
+
+
+def test_a_reply_that_is_packed(server, config):
+    server.instead = lambda path, body: Odd(
+        200, gzip.compress(json.dumps(answer_chat(body)).encode()), {"Content-Encoding": "gzip"}
+    )
+    assert make(server, config).make_request(REQUEST).success

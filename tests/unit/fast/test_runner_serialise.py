@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from helm_ext.adaptation.recorded import make_recorded_request
 from helm_ext.fast import serialise, serialise_stats
-from helm_ext.fast.serialise import ArrayWriter, dumps, write_array, write_object
+from helm_ext.fast.serialise import ArrayWriter, around_field, dumps, write_array
 from helm_ext.fast.serialise_stats import StatRenderer
 
 
@@ -256,11 +256,31 @@ def test_objects_with_a_streamed_field(items):
 
     for state in (State(Box({"a": [1]}), items), State(Box(), items, [Box(2)])):
         file = io.BytesIO()
-        write_object(file, state, {"items": state.items})
+        before, behind = around_field(state, "items")
+        file.write(before)
+        write_array(file, state.items, depth=1)
+        file.write(behind)
         assert file.getvalue().decode() == helm(state)
-    file = io.BytesIO()
-    write_object(file, Nothing(), {"items": []})
-    assert file.getvalue() == b"{}"
+
+
+def test_parts_of_an_array():
+    items = [Box(i) for i in range(5)]
+    parts = []
+    for some in (items[:2], [], items[2:]):
+        part = io.BytesIO()
+        writer = ArrayWriter(part, is_part=True)
+        for item in some:
+            writer.add(item)
+        writer.close()
+        parts.append(part.getvalue())
+    whole = io.BytesIO()
+    joined = ArrayWriter(whole)
+    for data in filter(None, parts):
+        joined.add_encoded(data)
+    joined.close()
+    expected = io.BytesIO()
+    write_array(expected, items)
+    assert whole.getvalue() == expected.getvalue()
 
 
 def test_array_writer_writes_in_pieces():
@@ -285,10 +305,17 @@ def test_stats_are_helms_and_nans_go(cached, monkeypatch):
         for i in range(5)
     ]  # fmt: skip
     file = io.BytesIO()
-    StatRenderer().write_array(file, rows)
+    write_rows(file, rows)
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)
     assert file.getvalue().decode() == expected
     assert warned == ["Removing stat nan because its value is NaN"] * 5
+
+
+def write_rows(file, rows):
+    writer, renderer = ArrayWriter(file), StatRenderer()
+    for row in rows:
+        writer.add_encoded(renderer.render(row))
+    writer.close()
 
 
 def test_rows_of_all_kinds_are_written_as_their_stats():
@@ -305,7 +332,7 @@ def test_rows_of_all_kinds_are_written_as_their_stats():
     ]
     rows += [PerInstanceStats("e", None, 0, [*ints, stat("x", 0.5), stat("y", n / 4)]) for n in range(6)]
     file = io.BytesIO()
-    StatRenderer().write_array(file, rows)
+    write_rows(file, rows)
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)
     assert json.loads(file.getvalue()) == json.loads(expected)
     assert len(file.getvalue()) == len(expected)

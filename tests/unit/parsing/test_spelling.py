@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing.phrases import MARKER
 from helm_ext.parsing.spelling import (
+    MARKER,
     fold,
     get_label_set,
     index,

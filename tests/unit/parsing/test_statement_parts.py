@@ -1,4 +1,4 @@
-"""The parts that reading a statement is made of, one at a time (`helm_ext.parsing.statements`)."""
+"""The parts that reading a statement is made of, one at a time (`helm_ext.parsing.statements`, `sentences`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
+from helm_ext.parsing.sentences import _read_sentence_end, read_sentence
 from helm_ext.parsing.spelling import get_label_set, simplify
 from helm_ext.parsing.statements import (
     Rank,
@@ -16,10 +17,8 @@ from helm_ext.parsing.statements import (
     _rank,
     _read_apposed,
     _read_letters,
-    _read_sentence_end,
     _sentence_before,
     find_statements,
-    read_sentence,
 )
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
@@ -174,6 +173,14 @@ def test_what_stands_before_in_the_sentence(text, start, expected):
 @pytest.mark.parametrize(
     ("before", "is_void"),
     [
+        ("It is not ", True),
+        ('It is not "', True),  # what opens belongs to what follows
+        ("It is not (", True),
+        ("I doubt that ", True),
+        ("If ", True),
+        ("It is not so, but ", False),
+        ("", False),
+        ("So ", False),
         ("If it rains, ", True),
         ("If it rains, then so ", False),  # a conclusion
         ("If it rains, I doubt, but now ", False),
@@ -190,6 +197,36 @@ def test_what_stands_before_in_the_sentence(text, start, expected):
 )
 def test_what_takes_the_meaning_of_a_statement_away(before, is_void):
     assert _is_void(before) is is_void
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "introduces"),
+    [
+        ("mark", "They say ", True),
+        ("key", "They say ", True),
+        ("noun", "They say ", True),
+        ("ellipsis", "", True),
+        ("ellipsis", "It rains, ", True),
+        ("ellipsis", "They were ", False),
+        ("correcting", "They were ", False),
+        ("pronoun", "They were ", False),
+        ("labelled", "They were ", False),
+        ("labelled", "**", True),
+        ("contrast", "They were ", False),
+        ("contrast", "It is not A ", True),
+        ("contrast", "They take anything ", False),
+    ],
+)
+def test_where_an_introduction_may_stand(kind, before, introduces):
+    text = f"{before}words"
+    assert bool(_introduces(kind, "words", before, text, len(before))) is introduces
+
+
+def test_an_introduction_is_no_part_of_a_longer_word():
+    assert not _introduces("noun", "answer is", "", "Banswer is", 1)
+    assert not _introduces("mark", "answer is", "", "7answer is", 1)
+    assert _introduces("noun", "answer is", "", "_answer is", 1)
+    assert _introduces("noun", "答案", "", "的答案", 1)
 
 
 @pytest.mark.parametrize(

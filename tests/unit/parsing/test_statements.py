@@ -8,15 +8,13 @@ from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.reader import _weigh
+from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.spelling import get_label_set, simplify
 from helm_ext.parsing.statements import (
     Rank,
     Statement,
-    _introduces,
-    _is_void,
     find_statements,
     raise_corrections,
-    read_sentence,
 )
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
@@ -188,53 +186,6 @@ def test_what_stands_between_two_makes_the_second_a_correction():
 def test_a_sentence_about_an_option(text, expected):
     found = read_sentence(mentions(text))
     assert ("".join(sorted(found)) if found else None) == expected
-
-
-@pytest.mark.parametrize(
-    ("before", "is_void"),
-    [
-        ("It is not ", True),
-        ('It is not "', True),  # what opens belongs to what follows
-        ("It is not (", True),
-        ("I doubt that ", True),
-        ("If ", True),
-        ("It is not so, but ", False),
-        ("", False),
-        ("So ", False),
-    ],
-)
-def test_what_takes_the_meaning_away(before, is_void):
-    assert _is_void(before) is is_void
-
-
-@pytest.mark.parametrize(
-    ("kind", "before", "introduces"),
-    [
-        ("mark", "They say ", True),
-        ("key", "They say ", True),
-        ("noun", "They say ", True),
-        ("ellipsis", "", True),
-        ("ellipsis", "It rains, ", True),
-        ("ellipsis", "They were ", False),
-        ("correcting", "They were ", False),
-        ("pronoun", "They were ", False),
-        ("labelled", "They were ", False),
-        ("labelled", "**", True),
-        ("contrast", "They were ", False),
-        ("contrast", "It is not A ", True),
-        ("contrast", "They take anything ", False),
-    ],
-)
-def test_where_an_introduction_may_stand(kind, before, introduces):
-    text = f"{before}words"
-    assert bool(_introduces(kind, "words", before, text, len(before))) is introduces
-
-
-def test_an_introduction_is_no_part_of_a_longer_word():
-    assert not _introduces("noun", "answer is", "", "Banswer is", 1)
-    assert not _introduces("mark", "answer is", "", "7answer is", 1)
-    assert _introduces("noun", "answer is", "", "_answer is", 1)
-    assert _introduces("noun", "答案", "", "的答案", 1)
 
 
 def weigh(*said, several=False):

@@ -14,6 +14,7 @@ from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario, get
 from helm_names import SUFFIX, require_writable
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
+from helm_ext.evalset.folding import RunFacts
 from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.ultraeval.scenario import UltraEvalScenario
 from helm_ext.planning import run_specs
@@ -109,7 +110,9 @@ def test_a_path_of_3000_characters(config):
     assert len(create_scenario(run_spec.scenario_spec).get_instances("")) == 10
     metric = create_metric(run_spec.metric_specs[-1])
     assert metric.get_metadata() == []
-    assert metric.evaluate(None, None, "", 1).aggregated_stats == []
+    measured, total = metric.begin(None, None, RunFacts())(None), metric.make_total(None, RunFacts())
+    total.add(measured.summary)
+    assert (list(measured.segments), total.to_stats()) == ([], [])
 
 
 def test_what_is_short_is_as_it_was(tmp_path, monkeypatch):

@@ -273,9 +273,16 @@ def test_the_run_entry_decides_or_the_format(name, args, expected):
 
 def test_a_model_that_fails_again_and_again_is_given_up(tmp_path):
     client = OneByOne({"row": failure()})
-    with pytest.raises(DeploymentError, match=f"{FEWEST_FAILURES} requests failed one after another"):
+    with pytest.raises(DeploymentError, match=f"{FEWEST_FAILURES} rows failed one after another"):
         execute(make_executor(tmp_path, client, parallelism=1), make_states(100))
     assert len(client.asked) == FEWEST_FAILURES
+
+
+def test_one_row_of_many_options_is_one_failure(tmp_path):
+    client = ByRow({"row 3 ": failure()})
+    with pytest.raises(RowsFailedError, match="1 of 6 rows"):
+        execute(make_executor(tmp_path, client, parallelism=1), make_states(6, options=3 * FEWEST_FAILURES))
+    assert len(client.asked) == 6 * 3 * FEWEST_FAILURES
 
 
 def test_failures_with_answers_between_them_do_not_end_a_run(tmp_path):
@@ -351,6 +358,23 @@ def test_a_second_start_asks_only_for_what_failed(server, tmp_path):
     done = execute(make_executor(tmp_path, make_client(server, config)), make_states(40))
     assert len(server.asked) == 41
     assert [state.result.cached for state in done] == [row != 3 for row in range(40)]
+
+
+def test_rows_that_the_server_refuses_do_not_end_a_run_however_many(server, tmp_path):
+    long = {f"row {row} " for row in range(10, 40)}
+    server.instead = lambda path, body: (
+        (400, {"error": "too long"}) if any(part in body["messages"][0]["content"] for part in long) else None
+    )
+    with pytest.raises(RowsFailedError, match="30 of 50 rows"):
+        execute(make_executor(tmp_path, make_client(server), parallelism=1), make_states(50))
+    assert len(server.asked) == 50
+
+
+def test_a_server_that_hangs_ends_a_run(server, tmp_path):
+    server.instead = lambda path, body: Odd(seconds=20)
+    with pytest.raises(DeploymentError, match="10 rows failed one after another, .*nothing came for 0.2 s"):
+        execute(make_executor(tmp_path, make_client(server, timeout=0.2), parallelism=10), make_states(100))
+    assert len(server.asked) <= 20
 
 
 def test_a_row_that_hangs_does_not_hold_up_the_others(server, tmp_path):

@@ -28,7 +28,7 @@ from helm.common.authentication import Authentication
 from helm.common.request import ErrorFlags, GeneratedOutput, RequestResult, Thinking, Token
 
 from helm_ext.evalset import garbage
-from helm_ext.running import runner as our_runner
+from helm_ext.running import fold
 from helm_ext.running.runner import StreamingRunner
 
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
@@ -340,7 +340,7 @@ def test_a_write_that_fails_leaves_the_old_run(tmp_path, monkeypatch):
     def fail(*_args):
         raise OSError("disk full")
 
-    monkeypatch.setattr(our_runner, "remove_stats_nans", fail)
+    monkeypatch.setattr(fold, "remove_stats_nans", fail)
     with pytest.raises(OSError, match="disk full"):
         runner.run_all([RUNS["generation"]])
     assert read(tmp_path) == before

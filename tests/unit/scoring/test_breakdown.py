@@ -11,7 +11,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import Request
 
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.breakdown import break_down, describe_breakdown, without_sub_splits
+from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownTotal, describe_breakdown, without_sub_splits
 
 ATTRIBUTES = {"severity": ("high", "low")}
 
@@ -25,8 +25,24 @@ def instance(id, **attributes):
     return Instance(Input(""), [], split="test", id=id, extra_data={EXTRA_KEY: {"attributes": attributes}})
 
 
+def break_down(*batches):
+    measure, total = BreakdownMeasure("main"), BreakdownTotal()
+    for rows, instances in batches:
+        total.add(measure.measure(rows, instances))
+    return total.to_stats()
+
+
 def means(rows, instances):
-    return {(s.name.name, s.name.split): s.mean for s in break_down("main", ATTRIBUTES, rows, instances)}
+    return {(s.name.name, s.name.split): s.mean for s in break_down((rows, instances))}
+
+
+def test_batches_add_up():
+    of_batch = [(row(str(i), i / 7), instance(str(i), severity="low" if i % 3 else "high")) for i in range(20)]
+    apart = break_down(*[([made], [of]) for made, of in of_batch])
+    assert apart == break_down(([made for made, _ in of_batch], [of for _, of in of_batch]))
+    assert {stat.name.name: stat.mean for stat in apart}["main@severity=high"] == sum(
+        i / 7 for i in range(0, 20, 3)
+    ) / 7
 
 
 def test_the_mean_over_the_rows_of_each_value():
@@ -48,7 +64,7 @@ def test_trials_are_averaged_after_their_rows_as_in_helm():
 
 
 def test_without_attributes_there_is_nothing():
-    assert break_down("main", {}, [row("a", 1)], [instance("a")]) == []
+    assert break_down(([row("a", 1)], [instance("a")])) == []
 
 
 def test_metadata_stands_in_a_group_of_its_own():
@@ -69,7 +85,7 @@ def state(instance, text="x"):
 def test_sub_splits_are_an_attribute():
     rows = [row("a", 1), row("b", 0), row("c", 1)]
     instances = [replace(instance(i), sub_split=part) for i, part in (("a", "x"), ("b", "x"), ("c", None))]
-    made = {s.name.name: s.mean for s in break_down("main", {"sub_split": ("x",)}, rows, instances)}
+    made = {s.name.name: s.mean for s in break_down((rows, instances))}
     assert made == {"main@sub_split=x": 0.5}
 
 
@@ -102,7 +118,7 @@ def test_the_main_metric_is_found_wherever_it_stands_among_the_stats():
 def test_an_instance_of_another_format_has_no_attributes():
     plain = Instance(Input(""), [], split="test", id="a")
     assert means([row("a", 1)], [plain]) == {}
-    made = break_down("main", {"sub_split": ("x",)}, [row("a", 1)], [replace(plain, sub_split="x")])
+    made = break_down(([row("a", 1)], [replace(plain, sub_split="x")]))
     assert [stat.name.name for stat in made] == ["main@sub_split=x"]
 
 

@@ -10,9 +10,11 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext.adaptation.recorded import register_deployments
+from helm_ext.errors import RecordedError
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.completeness import count_left_out, find_unmeasured, take_scored
-from helm_ext.scoring.references import collapse_reference, count_reference_tokens, lacks_tokenizer
+from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured, take_scored
+from helm_ext.scoring.likelihood_rules import count_reference_tokens
+from helm_ext.scoring.references import collapse_reference, lacks_tokenizer
 
 PROBABILITIES = {
     "max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte",
@@ -54,7 +56,10 @@ def test_rows_are_counted_once_by_reason_and_split():
     two_states = instance("a", left_out="failed")
     rows = [two_states, two_states, instance("b", left_out="not_run"), instance("c", left_out="failed"), instance("d")]
     rows += [instance("a", split="valid"), instance("e", split="valid", left_out="failed", sub_split="x")]
-    stats = count_left_out(ScenarioState(RECORDED, [state(row) for row in rows]))
+    total = LeftOutTotal()
+    for batch in (rows[:3], rows[3:]):
+        total.add(count_left_out(batch))
+    stats = total.to_stats()
     assert {(s.name.name, s.name.split, s.name.sub_split): s.sum for s in stats} == {
         ("num_left_out", "test", None): 3,
         ("num_failed", "test", None): 2,
@@ -117,10 +122,11 @@ def test_what_is_no_reference_is_left_as_it_is():
 def test_tokens_of_sentencepiece_and_what_is_no_option():
     assert count_reference_tokens(["▁Is", "▁O", "b", "▁river"], "Ob river") == 3
     assert count_reference_tokens([" Ob", " river", " "], " Ob river") == 3
-    with pytest.raises(ValueError, match="end with 'Is it', which is not the option 'Ob': its log-probability cannot"):
-        count_reference_tokens(["Is", " it"], "Ob")
-    with pytest.raises(ValueError, match=f"end with '{'b' * 40}', which"):
-        count_reference_tokens(["a", "b" * 40], "Ob")
+    assert count_reference_tokens(["Is", " it"], "Ob") is None
+    assert count_reference_tokens([], "Ob") is None
+    other = state(tokens=[("a", -1.0), ("b" * 40, -1.0)], reference_index=1)
+    with pytest.raises(RecordedError, match='end with "b{40}", which is not the option "Ob river": its log-prob'):
+        collapse_reference(other, RECORDED)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ def test_bounds_are_known_by_name(stat, bounds):
 
 def test_ends_stay_within_the_bounds():
     """Two rows, 0.5 and 0.9: Student's t goes from -1.84 to 3.24."""
-    low, high = (stat.mean for stat in to_interval_stats(MetricName("f1_score"), {"a": 0.5, "b": 0.9}, {}))
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("f1_score"), [0.5, 0.9], None))
     assert (low, high) == (0, 1)
-    low, high = (stat.mean for stat in to_interval_stats(MetricName("judge"), {"a": 0.5, "b": 0.9}, {}))
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("judge"), [0.5, 0.9], None))
     assert low == pytest.approx(0.7 - 12.7062 * 0.2, abs=1e-3)
 
 
@@ -39,14 +39,14 @@ def test_nothing_is_known_of_another_packages_score(monkeypatch):
     tables = registry._tables()
     monkeypatch.setattr(registry, "_tables", lambda: tuple({**table, "grade": grade} for table in tables))
     assert "grade" in registry.get_scores()
-    low, high = (stat.mean for stat in to_interval_stats(MetricName("grade"), {"a": 6.0, "b": 8.0, "c": 7.5}, {}))
+    low, high = (stat.mean for stat in to_interval_stats(MetricName("grade"), [6.0, 8.0, 7.5], None))
     assert low < 7 < high
 
 
 def test_one_row_has_no_interval():
-    assert not list(to_interval_stats(MetricName("f1_score"), {"a": 0.5}, {}))
+    assert not list(to_interval_stats(MetricName("f1_score"), [0.5], None))
 
 
-@pytest.mark.parametrize("values", [{"a": 1.0, "b": math.inf}, {"a": math.nan}, {"a": 0.3, "b": 0.3}])
+@pytest.mark.parametrize("values", [[1.0, math.inf], [math.nan], [0.3, 0.3]])
 def test_where_the_rows_do_not_tell_there_is_none(values):
-    assert list(to_interval_stats(MetricName("perplexity", split="test"), values, {})) == []
+    assert list(to_interval_stats(MetricName("perplexity", split="test"), values, None)) == []

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.export.every_eval_ever_samples import SampleWriter
+from helm_ext.analysis.export.every_eval_ever_samples import RowValues, SampleWriter
 from helm_ext.analysis.export.lines import to_line
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.run_files import RunFiles
@@ -256,7 +256,7 @@ class _Record:
             "score_details": {
                 "score": score,
                 **({"details": details} if details else {}),
-                "uncertainty": {"num_samples": scored},
+                "uncertainty": {**_to_interval(writer.values.get(key), score, facts), "num_samples": scored},
             },
             "generation_config": original.get("generation_config") or self._generation_config(),
         }
@@ -323,6 +323,23 @@ class _Record:
         unknown = [name for name, facts in self.facts.items() if facts.lower_is_better is None]
         if unknown:
             yield f"whether lower is better is not known of {', '.join(unknown)}: written as false"
+
+
+def _to_interval(values: RowValues | None, score: float, facts: ScoreFacts) -> JSONObject:
+    """Return the field of a 95 % interval; {} where the rows do not tell it, or the score is no mean over them."""
+    if values is None:
+        return {}
+    interval = values.measure()
+    if interval.method == "none" or not math.isclose(interval.mean, score, rel_tol=1e-9, abs_tol=1e-12):
+        return {}
+    return {
+        "confidence_interval": {
+            "lower": max(interval.low, facts.lowest),
+            "upper": min(interval.high, facts.highest),
+            "confidence_level": interval.level,
+            "method": interval.method + (f", {interval.clusters} clusters" if interval.clusters else ""),
+        }
+    }
 
 
 def _to_component(text: str) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from helm_ext.analysis.export.lines import to_json
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
+from helm_ext.scoring.statistics import Interval, mean_interval
 
 __all__ = ["SampleWriter", "to_hash"]
 
@@ -23,10 +27,36 @@ Results = Sequence[tuple[JSONObject, str, str]]
 
 _LEFT_OUT = {
     "not_run": "not run: no completion is recorded",
-    "failed": "failed: the recorded request failed",
+    "failed": "failed: the request failed",
     "too_long": "left out: the question does not fit the model's context window",
     "unscored": "unscored: no score could be made of the answer",
 }
+
+
+class RowValues:
+    """The values of one result: a number a row, the mean over its trials."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._sums, self._trials = array("d"), array("L")
+        self._clusters: list[str] = []
+
+    def add(self, row: Prediction, value: float) -> None:
+        """Take the value of a row in one trial."""
+        place = self._rows.setdefault(row.instance_id, len(self._rows))
+        if place == len(self._sums):
+            self._sums.append(0.0)
+            self._trials.append(0)
+            if row.cluster is not None or self._clusters:
+                self._clusters += [f"\0{n}" for n in range(len(self._clusters), place)]
+                self._clusters.append(row.cluster or f"\0{place}")
+        self._sums[place] += value
+        self._trials[place] += 1
+
+    def measure(self) -> Interval:
+        """Return the interval of the mean over rows."""
+        means = np.frombuffer(self._sums) / np.frombuffer(self._trials, dtype=f"u{self._trials.itemsize}")
+        return mean_interval(means, self._clusters or None)
 
 
 class SampleWriter:
@@ -55,6 +85,8 @@ class SampleWriter:
         """When the first request was made, in seconds since 1970."""
         self.scored: Counter[str] = Counter()
         """By the canonical text of a stat's full name: rows with a value."""
+        self.values: dict[str, RowValues] = {}
+        """By the same: the values themselves."""
         self.left_out: Counter[str] = Counter()
         """Rows without one: a line says why, with the score 0."""
 
@@ -70,6 +102,7 @@ class SampleWriter:
             if by_key.get(key) in scores:
                 scored.add(name["name"])
                 self.scored[key] += 1
+                self.values.setdefault(key, RowValues()).add(row, scores[by_key[key]])
                 error = row.error or _LEFT_OUT.get(row.left_out or "")  # a source scores what we leave out
                 yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=error)
         place = _place(row.split, row.sub_split if self._knows_sub_splits else None, row.perturbation)

@@ -26,27 +26,38 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["to_pandas", "write_csv", "write_hf", "write_jsonl", "write_parquet"]
+__all__ = ["Table", "predictions_table", "to_pandas", "write_csv", "write_hf", "write_jsonl", "write_parquet"]
 
 BATCH = 1_000
 """Rows in memory, and in a row group of a Parquet file's buffer."""
 
 Row = list[Any]
 
+Table = Callable[[Sequence[RunFiles]], tuple[Sequence[Column], Iterator[Row]]]
+"""What is written about runs: the columns, and the values of each row in their order."""
 
-def write_csv(runs: Sequence[RunFiles], target: Path, *, replace: bool = False) -> int:
+
+def predictions_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Iterator[Row]]:
+    """Return a row for each prediction (`columns.COLUMNS`)."""
+    columns = find_columns(runs)
+    return columns, _rows(columns, runs)
+
+
+def write_csv(
+    runs: Sequence[RunFiles], target: Path, *, replace: bool = False, table: Table = predictions_table
+) -> int:
     """Write a CSV file, and return the number of rows: a header, lists and objects as JSON, null as an empty cell.
 
     Raises DatasetIntegrityError for a target that exists, unless `replace`; DatasetError for broken runs.
     """
-    columns = find_columns(runs)
+    columns, found = table(runs)
 
     def write(file: BinaryIO) -> int:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([column.name for column in columns])
         rows = 0
-        for row in _rows(columns, runs):
+        for row in found:
             writer.writerow([_cell(column.kind, value) for column, value in zip(columns, row, strict=True)])
             rows += 1
         text.detach()
@@ -55,14 +66,16 @@ def write_csv(runs: Sequence[RunFiles], target: Path, *, replace: bool = False) 
     return _write(target, write, replace=replace)
 
 
-def write_jsonl(runs: Sequence[RunFiles], target: Path, *, replace: bool = False) -> int:
+def write_jsonl(
+    runs: Sequence[RunFiles], target: Path, *, replace: bool = False, table: Table = predictions_table
+) -> int:
     """Write a JSON Lines file, each line with all columns, and return the number of rows. Raises as `write_csv`."""
-    columns = find_columns(runs)
+    columns, found = table(runs)
     names = [column.name for column in columns]
 
     def write(file: BinaryIO) -> int:
         rows = 0
-        for row in _rows(columns, runs):
+        for row in found:
             file.write(to_line(dict(zip(names, row, strict=True))))
             rows += 1
         return rows
@@ -70,32 +83,34 @@ def write_jsonl(runs: Sequence[RunFiles], target: Path, *, replace: bool = False
     return _write(target, write, replace=replace)
 
 
-def write_parquet(runs: Sequence[RunFiles], target: Path, *, replace: bool = False) -> int:
+def write_parquet(
+    runs: Sequence[RunFiles], target: Path, *, replace: bool = False, table: Table = predictions_table
+) -> int:
     """Write a Parquet file, compressed with zstd, and return the number of rows. Raises as `write_csv`."""
     import pyarrow.parquet as pq
 
-    columns = find_columns(runs)
+    columns, found = table(runs)
     schema = _to_schema(columns)
 
     def write(file: BinaryIO) -> int:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            return _write_batches(columns, runs, schema, writer.write_batch)
+            return _write_batches(columns, found, schema, writer.write_batch)
 
     return _write(target, write, replace=replace)
 
 
-def write_hf(runs: Sequence[RunFiles], target: Path, *, replace: bool = False) -> int:
+def write_hf(runs: Sequence[RunFiles], target: Path, *, replace: bool = False, table: Table = predictions_table) -> int:
     """Write a folder that `datasets.load_from_disk` reads, and return the number of rows. Raises as `write_csv`."""
     import datasets
     import pyarrow as pa
 
     _require_place(target, replace=replace)
-    columns = find_columns(runs)
+    columns, found = table(runs)
     schema = _to_schema(columns)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent) as folder:
         arrow, made = Path(folder) / "rows.arrow", Path(folder) / "dataset"
         with arrow.open("wb") as file, pa.ipc.new_stream(file, schema) as writer:
-            rows = _write_batches(columns, runs, schema, writer.write_batch)
+            rows = _write_batches(columns, found, schema, writer.write_batch)
         dataset = datasets.Dataset.from_file(str(arrow))
         with _without_progress_bars():
             dataset.save_to_disk(str(made))
@@ -160,14 +175,14 @@ def _cell(kind: Kind, value: Any) -> Any:
 
 def _write_batches(
     columns: Sequence[Column],
-    runs: Sequence[RunFiles],
+    rows: Iterator[Row],
     schema: pa.Schema,
     write: Callable[[pa.RecordBatch], object],
 ) -> int:
     """Write the rows as Arrow's batches, and return how many there are."""
     import pyarrow as pa
 
-    rows, written = _rows(columns, runs), 0
+    written = 0
     while batch := list(islice(rows, BATCH)):
         try:
             arrays = [

@@ -7,16 +7,15 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from helm_ext.analysis.comparing import PairResult, compare_runs
-from helm_ext.analysis.run_scores import RunScores, open_scores
+from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
 from helm_ext.errors import DatasetError, RunEntryError
-from helm_ext.scoring.bounds import find_bounds
-from helm_ext.scoring.statistics import Interval, mean_interval
+from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
@@ -28,7 +27,6 @@ _BINS = 10
 _LONGEST = 2_000
 """Characters of a text in the sample."""
 _CUT = frozenset({"length", "max_tokens"})
-_HALF = 0.5
 _ADAPTER_KEYS = ("method", "max_train_instances", "temperature", "max_tokens")
 _SOURCE_KEYS = ("tool", "version", "model", "task", "settings")
 
@@ -172,7 +170,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     for row in run.predictions():
         if not scores.see(row) or row.trial:
             continue
-        score = row.scores.get(scores.metric)
+        score = row.score(scores.metric)
         flags = _flags(row, score, lower_is_better=scores.lower_is_better)
         counts.update(flags)
         counts["scored"] += score is not None
@@ -188,9 +186,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
             sample.add(place, row.instance_id, _to_sample(row, score, flags))
     scores.finish()
     values = [row.score for row in scores.rows.values()]
-    clusters = None if cluster is None else [row.cluster for row in scores.rows.values()]
-    interval = _within_bounds(mean_interval(values, clusters), scores.metric)
-    facts = RunFacts(scores, interval, _slices(scores, use_clusters=cluster is not None), counts)
+    facts = RunFacts(scores, scores.measure(), _slices(scores), counts)
     facts.sample = sample.rows()
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
     facts.bins = bins if measured and measured == len(scores.rows) else []
@@ -207,9 +203,9 @@ def _flags(row: Prediction, score: float | None, *, lower_is_better: bool) -> li
         flags.append(row.left_out)
     elif score is None:
         flags.append("unscored")
-    elif (score > _HALF) if lower_is_better else (score < _HALF):
+    elif is_wrong(score, lower_is_better=lower_is_better):
         flags.append("wrong")
-    if row.scores.get("unmapped"):
+    if row.score("unmapped"):
         flags.append("unmapped")
     if any(completion["finish_reason"] in _CUT for completion in row.completions):
         flags.append("cut")
@@ -239,29 +235,15 @@ def _gold_labels(row: Prediction) -> set[str]:
     return {label for label, text in (row.options or {}).items() if text.strip() in gold}
 
 
-def _slices(scores: RunScores, *, use_clusters: bool) -> dict[str, dict[str, Interval]]:
-    members: dict[tuple[str, str], list[tuple[float, str]]] = {}
-    for row in scores.rows.values():
-        for name, value in row.groups.items():
-            members.setdefault((name, value), []).append((row.score, row.cluster))
+def _slices(scores: RunScores) -> dict[str, dict[str, Interval]]:
     found: dict[str, dict[str, Interval]] = {}
-    for (name, value), rows in sorted(members.items()):
-        clusters = [cluster for _, cluster in rows] if use_clusters else None
-        interval = mean_interval([score for score, _ in rows], clusters)
-        found.setdefault(name, {})[value] = _within_bounds(interval, scores.metric)
+    for (name, value), rows in scores.slices().items():
+        found.setdefault(name, {})[value] = scores.measure(rows)
     return found
 
 
-def _within_bounds(interval: Interval, metric: str) -> Interval:
-    """Return an interval without what the metric cannot be."""
-    lowest, highest = find_bounds(metric)
-    if interval.method == "none":
-        return interval
-    return replace(interval, low=max(interval.low, lowest), high=min(interval.high, highest))
-
-
 def _to_sample(row: Prediction, score: float | None, flags: list[str]) -> SampledRow:
-    said = row.input or "\n".join(f"{message['role']}: {message['content']}" for message in row.messages or ())
+    said = row.question
     if row.options:
         said = "\n".join([said, *(f"{label}. {text}" for label, text in row.options.items())])
     answer = "\n---\n".join(str(completion["text"]) for completion in row.completions)

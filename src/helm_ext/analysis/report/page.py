@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.comparing import PairResult
+from helm_ext.analysis.comparing import PairResult, show_p
 from helm_ext.analysis.report.charts import draw_calibration, draw_intervals
 from helm_ext.analysis.report.gathering import DatasetFacts, RunFacts
 from helm_ext.files.writing import open_part
@@ -37,7 +37,7 @@ def render(datasets: Sequence[DatasetFacts], notes: Sequence[str], title: str) -
 
     folder = resources.files(__package__)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(number=_number, share=_share, p=_show_p)
+    environment.filters.update(number=_number, share=_share, p=show_p)
     template = environment.from_string((folder / "report.html.jinja").read_text(encoding="utf-8"))
     return template.render(
         title=title,
@@ -153,7 +153,3 @@ def _number(value: float | None) -> str:
 
 def _share(value: int, of: int) -> str:
     return f"{value / of:.1%}" if of else ""
-
-
-def _show_p(value: float) -> str:
-    return "< 0.0001" if value < 0.0001 else f"{value:.2g}"

@@ -15,7 +15,8 @@ from helm_ext.errors import Problems, raise_for
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
-from helm_ext.formats.imported.gold import GoldColumn, GoldKind, to_options
+from helm_ext.formats.imported.gold import GoldKind, to_options
+from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.imported.row import Message, is_finite_number
 
 __all__ = [

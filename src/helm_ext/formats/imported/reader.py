@@ -42,6 +42,7 @@ class ImportReader(Reader):
     """Reads what an importer has opened. Its source's counts are complete after the last state."""
 
     is_imported = True
+    is_streamed = True
 
     def __init__(self, opened: Opened, problems: Problems, *, needs_gold: bool = True) -> None:
         """Read `opened`; `needs_gold`: whether its rows are compared with what is right."""

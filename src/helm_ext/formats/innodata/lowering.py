@@ -103,11 +103,29 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
 
 
 def _read_later(records: UnreadRecords, to_instances: Callable[[Iterable[Record]], Iterator[Instance]]) -> UnreadRows:
+    import numpy as np
     from helm.benchmark.scenarios.scenario import TEST_SPLIT
 
+    from helm_ext.evalset.columns import RowColumns
     from helm_ext.evalset.unread import UnreadRows
 
-    return UnreadRows(records.ids, TEST_SPLIT, lambda places: to_instances(records.pick(places)))
+    same = np.zeros(len(records.ids), np.uint8)
+    columns = RowColumns(splits=(TEST_SPLIT,), split=same, only=same)
+    return UnreadRows(_RecordReader(records, to_instances), lambda places: places.tolist(), columns, records.ids)
+
+
+class _RecordReader:
+    """Reads records by their places."""
+
+    finds_rows = False
+
+    def __init__(self, records: UnreadRecords, to_instances: Callable[[Iterable[Record]], Iterator[Instance]]) -> None:
+        self._records = records
+        self._to_instances = to_instances
+
+    def read(self, task: Sequence[int]) -> Iterator[Instance]:
+        """Yield the instances of these places."""
+        return self._to_instances(self._records.pick(task))
 
 
 def _to_adapter_spec(options: Options) -> AdapterSpec:

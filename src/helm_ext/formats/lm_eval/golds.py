@@ -1,8 +1,9 @@
 """What `target` means. The harness writes it as a text, whatever it was (lm_eval/loggers/evaluation_tracker.py).
 
 Of a multiple-choice task it was a position from 0, an option's text, or a list of positions (lm_eval/api/task.py,
-process_results). Metrics that log the gold itself (`f1`, `mcc`, `brier_score`, `likelihood`) tell which; else both ways
-are tried on every line, and must lead to the `acc` that was logged.
+process_results). There false and true are the positions 0 and 1, as they are for Python: also where the options read
+"True" and "False". Metrics that log the gold itself (`f1`, `mcc`, `brier_score`, `likelihood`) tell which; else both
+ways are tried on every line, and must lead to the `acc` that was logged.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from helm_ext.errors import show
 from helm_ext.formats.lm_eval.requests import RequestError
@@ -22,6 +23,7 @@ Reading = Literal["logged", "index", "text"]
 """How the target of a multiple-choice line is read."""
 
 _INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
+_TRUTHS = {"False": 0, "True": 1}
 _LOGGED = ("f1", "mcc", "brier_score", "likelihood")
 """Metrics whose value is a pair that begins with the gold."""
 
@@ -31,20 +33,24 @@ def _by_logged(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] |
         value = sample.get(name) if name in sample["metrics"] else None
         if isinstance(value, list) and len(value) == 2:
             golds = value[0] if isinstance(value[0], list) else [value[0]]
-            if all(isinstance(gold, int) and not isinstance(gold, bool) for gold in golds):
-                return golds
+            if all(isinstance(gold, int) for gold in golds):  # true and false too
+                return list(map(int, golds))
     return None
 
 
 def _by_index(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] | None:  # noqa: ARG001
     target: str = sample["target"]
-    if _INDEX.fullmatch(target):
-        return [int(target)]
     if target[:1] == "[" and target[-1:] == "]":
-        parts = target[1:-1].split(",") if target != "[]" else []
-        if all(_INDEX.fullmatch(part.strip()) for part in parts):
-            return [int(part) for part in parts]
-    return None
+        positions = [_to_position(part.strip()) for part in target[1:-1].split(",")] if target != "[]" else []
+    else:
+        positions = [_to_position(target)]
+    return None if None in positions else cast("list[int]", positions)
+
+
+def _to_position(text: str) -> int | None:
+    if text in _TRUTHS:
+        return _TRUTHS[text]
+    return int(text) if _INDEX.fullmatch(text) else None
 
 
 def _by_text(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] | None:

@@ -143,6 +143,11 @@ def _notes(report: Report, found: Survey) -> Sequence[str]:
         )
     if report.original is not None and report.effective is not None and report.effective < report.original:
         notes.append(f"a limit: {report.effective:,} of the task's {report.original:,} rows were asked")
+    if report.is_unscored:
+        notes.append(
+            "lm-eval scored nothing (--predict_only), and does not say how the task would: answers are compared with "
+            "target here"
+        )
     if report.scores_itself:
         notes.append(
             "the task's scores are made by code of its own (process_results): they are all there is; metrics=NAME or "
@@ -169,6 +174,8 @@ def _note_on_filters(report: Report, found: Survey, given: Options) -> Sequence[
     if given.filter is not None or report.scores_itself or not filters:
         return []
     named = " or filter=".join(filters)
+    if report.is_unscored:
+        return [f"whole completions are scored: filter={named} scores what a filter extracts"]
     return [f"whole completions are scored, and lm-eval scored what its filters extract: filter={named}"]
 
 

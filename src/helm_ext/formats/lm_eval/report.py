@@ -44,6 +44,8 @@ class Report:
     """What stands between question and option; None where nothing says so."""
     scores_itself: bool = False
     """Whether code of the task's own makes its scores (`process_results`)."""
+    is_unscored: bool = False
+    """Whether the harness was told to score nothing (`--predict_only`)."""
     aggregates: dict[str, float] = field(default_factory=dict)
     """What is reported, by `metric,filter`."""
     lower_is_better: frozenset[str] = frozenset()
@@ -81,6 +83,10 @@ def read_report(path: Path | None, task: str) -> Report:
     run = _dict(given.get("config"))
     metrics = [one for one in _list(config.get("metric_list")) if isinstance(one, dict)]
     samples = _dict(_dict(given.get("n-samples")).get(task))
+    effective = _whole(samples.get("effective"))
+    is_unscored = [one.get("metric") for one in metrics] == ["bypass"]
+    if is_unscored and effective == 0:  # the harness counts values of metrics, and there are none
+        effective = None
     return Report(
         path,
         source.digest,
@@ -88,11 +94,13 @@ def read_report(path: Path | None, task: str) -> Report:
         tool_version=str(given.get("lm_eval_version") or ""),
         output_type=str(config.get("output_type") or ""),
         delimiter=_find_delimiter(given, config),
-        scores_itself=bool(config.get("process_results")),
+        # --predict_only leaves these two words where the task may have had code (lm_eval/api/task.py, override_metric).
+        scores_itself=bool(config.get("process_results")) and not is_unscored,
+        is_unscored=is_unscored,
         aggregates=_find_aggregates(_dict(_dict(given.get("results")).get(task))),
         lower_is_better=_find_lower(metrics, _dict(_dict(given.get("higher_is_better")).get(task))),
         original=_whole(samples.get("original")),
-        effective=_whole(samples.get("effective")),
+        effective=effective,
         settings=_find_settings(given, config, run, task),
         exact_match=next((one for one in metrics if one.get("metric") == "exact_match"), None),
         _aggregations={str(one.get("metric")): str(one["aggregation"]) for one in metrics if one.get("aggregation")},

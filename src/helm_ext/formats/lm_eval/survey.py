@@ -16,7 +16,8 @@ from typing import Any
 from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetIntegrityError, count, show
 from helm_ext.evalset import garbage
-from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
+from helm_ext.formats.imported.gold import GoldKind, Kind
+from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked

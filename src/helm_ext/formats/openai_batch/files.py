@@ -12,7 +12,7 @@ from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.openai_batch.keys import REQUEST_KEYS, RESULT_KEYS
 from helm_ext.formats.seen import look
 
-__all__ = ["Batch", "find_input", "find_results", "read_first", "refuse"]
+__all__ = ["Batch", "find_input", "find_results", "read_first", "refuse", "without_answers"]
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 
@@ -57,7 +57,7 @@ def find_results(path: Path, requests: Path, named: Sequence[str], asked: Contai
     if named:
         wanted = [*([path] if path != requests else []), *map(Path, named)]
         return Batch(requests, tuple(dict.fromkeys(wanted)))
-    others = [each for each in _beside(requests) if each != path and _is_results(each) and _first_id(each) in asked]
+    others = [each for each in _beside(requests) if each != path and _answers(each, asked)]
     if path != requests:
         found = [each for each in others if _holds_failures_alone(each)]
         return Batch(requests, (path, *found), tuple(found))
@@ -65,6 +65,12 @@ def find_results(path: Path, requests: Path, named: Sequence[str], asked: Contai
         hint = "name the files of results: output=FILE, errors=FILE"
         raise refuse(path, "these are requests, and no file beside it holds their results", hint, code="output")
     return Batch(requests, tuple(others), tuple(others))
+
+
+def without_answers(files: Sequence[Path]) -> list[Path]:
+    """Return the files but for results that `find_results` finds for one of the others."""
+    asked = [_ids(each) for each in files if not _is_results(each)]
+    return [each for each in files if not any(_answers(each, ids) for ids in asked)]
 
 
 def read_first(path: Path) -> Any:
@@ -93,6 +99,11 @@ def _beside(path: Path) -> Iterator[Path]:
 def _is_results(path: Path) -> bool:
     keys = look(path).keys
     return keys >= RESULT_KEYS and not keys >= REQUEST_KEYS
+
+
+def _answers(path: Path, asked: Container[str]) -> bool:
+    """Whether a file holds results, the first of them that of a request with one of these ids."""
+    return _is_results(path) and _first_id(path) in asked
 
 
 def _first_id(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,12 @@ class _OpenAIBatch(ImportedFormat):
         if seen.is_folder:
             return Claim.NO
         return Claim.SURE if seen.keys >= REQUEST_KEYS or seen.keys >= RESULT_KEYS else Claim.NO
+
+    def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
+        """Results that answer a file of requests beside them are read with it."""
+        from helm_ext.formats.openai_batch.files import without_answers
+
+        return without_answers(files)
 
     def name_model(self, arguments: Mapping[str, Any]) -> str:
         """Return the model that the first request asks."""

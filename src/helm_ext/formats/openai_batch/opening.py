@@ -14,7 +14,8 @@ from helm_ext.clients.outputs import OutputError, parse_output
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, count, raise_for, show
 from helm_ext.evalset import Source
 from helm_ext.files import LineSource, iter_json_lines
-from helm_ext.formats.imported.gold import GoldColumn, GoldKind, to_options
+from helm_ext.formats.imported.gold import GoldKind, to_options
+from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.imported.row import Likelihood, Opened, Row
 from helm_ext.formats.openai_batch.files import Batch, find_input, find_results, read_first, refuse
 from helm_ext.formats.openai_batch.golds import Golds, read_golds

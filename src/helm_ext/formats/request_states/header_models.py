@@ -13,6 +13,7 @@ from typing_extensions import Required, TypedDict
 from helm_ext.formats.request_states.models import EVAL_SPLITS_PATTERN, AnswerMapping, StateModel
 
 __all__ = [
+    "CLOSED",
     "FILE",
     "JOINT",
     "JOINT_COT",
@@ -29,7 +30,7 @@ __all__ = [
 
 EvalSplit = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:{EVAL_SPLITS_PATTERN})\s*$"})]
 
-_CLOSED = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
+CLOSED = ConfigDict(strict=True, extra="forbid")
 """Unknown keys are errors: a typo would silently change the prompt or the score."""
 
 METHODS = (
@@ -58,7 +59,7 @@ UNSUPPORTED_METHODS = (
 """HELM's other methods."""
 
 
-@with_config(_CLOSED)
+@with_config(CLOSED)
 class DecodingModel(TypedDict, total=False):
     """How the model samples."""
 
@@ -78,7 +79,7 @@ class DecodingModel(TypedDict, total=False):
     """The model's seed (HELM: `random`); not the one that rows are sampled with."""
 
 
-@with_config(_CLOSED)
+@with_config(CLOSED)
 class SubstitutionModel(TypedDict):
     """HELM's Substitution."""
 
@@ -88,7 +89,7 @@ class SubstitutionModel(TypedDict):
     """Replacement."""
 
 
-@with_config(_CLOSED)
+@with_config(CLOSED)
 class AdapterSpecModel(TypedDict, total=False):
     """How prompts are made and the model is asked: HELM's AdapterSpec, with the format's own keys."""
 
@@ -170,7 +171,7 @@ class AdapterSpecModel(TypedDict, total=False):
     """In HELM's own files; not used here."""
 
 
-@with_config(_CLOSED)
+@with_config(CLOSED)
 class ScoringModel(TypedDict, total=False):
     """How completions become scores."""
 
@@ -201,7 +202,7 @@ class ScoringModel(TypedDict, total=False):
     """Cut predictions and references at the stop sequences. Absent: where only white space follows in references."""
 
 
-@with_config(_CLOSED)
+@with_config(CLOSED)
 class FileModel(TypedDict, total=False):
     """A file of `adapter_spec` and `request_states`, as one object."""
 

@@ -1,16 +1,15 @@
-"""Rows become HELM Instances: ids, and what each carries for adapter and metrics.
+"""Rows become HELM Instances, with what each carries for adapter and metrics.
 
 Imported where instances are made, not where files are only checked: HELM's classes take half a second to import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.evalset import EXTRA_KEY, quick
-from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.recorded import combine
@@ -22,47 +21,10 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
 
-__all__ = ["Builder", "assign_ids"]
+__all__ = ["Builder"]
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
-
-
-def assign_ids(rows: Iterable[Row]) -> None:
-    """Give every row an id that HELM can use: a string, unique but for perturbations of one row, the same every time.
-
-    The first row with an id keeps it, the next get `-2`, `-3`, ...; rows without one are `id<position>`, as HELM
-    numbers them.
-    """
-    taken: set[Any] = set()
-    waiting: list[Row] = []
-    for row in rows:
-        given = row.instance.get("id")
-        name = "" if given is None else str(given)
-        key = _id_key(name, row)
-        if name and key not in taken:
-            taken.add(key)
-            row.helm_id = name
-        else:
-            waiting.append(row)
-    names = {key[0] if isinstance(key, tuple) else key for key in taken}
-    last: dict[str, int] = {}
-    for row in waiting:
-        given = row.instance.get("id")
-        base = f"id{row.place.index}" if given is None or given == "" else str(given)
-        number = last.get(base, 1)
-        name = base
-        while name in names:
-            number += 1
-            name = f"{base}-{number}"
-        last[base] = number
-        names.add(name)
-        row.helm_id = name
-
-
-def _id_key(name: str, row: Row) -> Any:
-    perturbation = row.instance.get("perturbation")
-    return (name, canonical_json(perturbation)) if perturbation else name
 
 
 class Builder:
@@ -166,7 +128,7 @@ class Builder:
         if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
             return {"status": "ok", "states": [state]}
         trials = self.spec.num_train_trials if row.is_helm else 1
-        return combine(row.found, self.spec.method, len(row.references), trials)
+        return combine(row.found, self.spec.method, row.options, trials)
 
     def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
         """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""

@@ -5,27 +5,23 @@ bytes ──reading──▶ header, states ──header, rows──▶ rows ─
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from pydantic import TypeAdapter
 from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
-from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage, row_extra
+from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
 from helm_ext.files import canonical_json
+from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.request_states.checks import Checks, File
 from helm_ext.formats.request_states.header import Header, Options, read_header
-from helm_ext.formats.request_states.header_models import FileModel
-from helm_ext.formats.request_states.plan import (
-    Plan,
-    assign_splits,
-    make_adapter_spec,
-    make_plan,
-    request_decoding,
-)
+from helm_ext.formats.request_states.header_models import CLOSED, FileModel
+from helm_ext.formats.request_states.models import OPEN
+from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_plan, request_decoding
 from helm_ext.formats.request_states.questions import digest_question, digest_questions
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
@@ -33,15 +29,19 @@ from helm_ext.formats.request_states.rows import Row, RowReader
 from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
-    from helm.benchmark.scenarios.scenario import Instance
+    from helm_ext.formats.request_states.columns import Columns
+    from helm_ext.formats.request_states.rereading import Identity, Spans
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
 
 Opener = Callable[[Problems], Reader]
-"""Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can
-be read."""
+"""Opens what is to be read, in the order in which problems are reported; also a second time. Raises DatasetError when
+nothing of it can be read."""
 
 _SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
+KEPT_ROWS = 5_000
+"""Rows of a file that are kept from the first reading. A file of more is read a second time, some rows at a time: that
+costs a sixth more for each row, and the memory of a run no longer grows with the rows."""
 _OUTPUT_FORMATS = (None, "string", "list")
 
 
@@ -80,15 +80,16 @@ def load(path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
 def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
     """Read what `open_` opens: a file of another format, whose reader gives it the shape of ours.
 
-    `path` is what problems name. Raises a DatasetError that carries all problems.
+    `path` is what problems name. What has many rows is opened and read a second time, when somebody looks at the
+    instances. Raises a DatasetError that carries all problems.
     """
     options = _to_options(arguments)
     with garbage.paused():
-        content = _read(open_, path, options, keep_rows=True)
+        content = _read(open_, path, options, kept=KEPT_ROWS)
         file = _plan(content, options)
         raise_for(content.finish())
         assert file is not None
-        return _build(content, file, options)
+        return _build(open_, content, file, options)
 
 
 def check(path: str | Path, **arguments: Unpack[Arguments]) -> tuple[list[Problem], dict[str, int]]:
@@ -103,7 +104,7 @@ def check_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) 
     """Return the problems and counts of what `open_` opens, as `check` does."""
     options = _to_options(arguments)
     try:
-        content = _read(open_, path, options, keep_rows=False)
+        content = _read(open_, path, options, kept=None)
     except DatasetError as error:
         return list(error.problems), {}
     file = _plan(content, options)
@@ -112,12 +113,7 @@ def check_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a file, made from the models that read it."""
-    schema = TypeAdapter(FileModel).json_schema(by_alias=True)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "adapter_spec + request_states",
-    }
+    return to_json_schema(FileModel, OPEN, CLOSED, title="adapter_spec + request_states")
 
 
 def _to_options(arguments: Arguments) -> Options:
@@ -138,17 +134,34 @@ class _Content:
     survey: Survey
     checks: Checks
     problems: Problems
-    rows: list[Row] = field(default_factory=list)
-    """Empty where they are not kept."""
+    columns: Columns | None = None
+    """None where a file is only checked."""
+    rows: list[Row] | None = None
+    """None where there are too many to keep them."""
+    spans: Spans | None = None
+    identity: Identity | None = None
+    """Of the file, before it was read."""
     questions: int = 0
     """Sum of the rows' digests: their order does not count."""
+
+    def keep(self, row: Row, most: float) -> None:
+        """Keep what must be known of a row, and the row while there are no more than `most`."""
+        assert self.columns is not None
+        assert self.spans is not None
+        self.columns.see(row)
+        self.spans.add(self.reader.start, self.reader.size)
+        self.questions += digest_question(row)
+        if self.rows is not None:
+            self.rows.append(row)
+            if len(self.rows) > most:
+                self.rows = None
 
     def see_recorded(self, row: Row, method: str, num_train_trials: int) -> None:
         """Count what is recorded for a row, when all its states are known."""
         if not row.is_helm and not method.startswith("multiple_choice_separate"):
             self.survey.see_status(row, row.found[0][0])
             return
-        found = combine(row.found, method, len(row.references), num_train_trials)
+        found = combine(row.found, method, row.options, num_train_trials)
         self.survey.see_status(row, found["status"])
         if "requests" in found:
             self.survey.has_incomplete = True
@@ -159,18 +172,34 @@ class _Content:
         return self.problems.finish(self.reader.locate)
 
 
-def _read(open_: Opener, path: str | Path, options: Options, *, keep_rows: bool) -> _Content:
-    """Read every state. Raises DatasetError when nothing can be read at all."""
+def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None) -> _Content:
+    """Read every state. `kept`: how many rows are kept in memory; None: the file is only checked.
+
+    Raises DatasetError when nothing can be read at all.
+    """
     problems = Problems(str(path))
     if options.output_format not in _OUTPUT_FORMATS:
         message = f'expected "string" or "list", got {show(options.output_format)}'
         problems.add(("output_format",), message, code="wrong-value")
         options = replace(options, output_format=None)
+    identity = None
+    if kept is not None:
+        from helm_ext.formats.request_states.rereading import Identity
+
+        identity = Identity.find(str(path))
     reader = open_(problems)
     header = read_header(reader.header, options, problems)
     settings = header.settings
-    survey, checks = Survey(settings), Checks(header, reads_completions=not keep_rows)
+    survey, checks = Survey(settings), Checks(header, reads_completions=kept is None)
     content = _Content(reader, header, survey, checks, problems)
+    if kept is not None:
+        from helm_ext.formats.request_states.columns import Columns
+        from helm_ext.formats.request_states.rereading import Spans
+
+        content.columns, content.rows, content.spans = Columns(settings, options.seed), [], Spans()
+        content.identity = identity
+        if not reader.is_streamed:
+            kept = math.inf
     rows = RowReader(settings.context, problems)
     method = settings.method or ""
     groups: dict[bytes, Row] = {}
@@ -186,9 +215,10 @@ def _read(open_: Opener, path: str | Path, options: Options, *, keep_rows: bool)
             survey.see(row)
             if not row.is_helm:
                 content.see_recorded(row, method, 1)
-            if keep_rows:
-                content.rows.append(row)
-                content.questions += digest_question(row)
+            if content.columns is not None:
+                if row.is_helm and content.rows is None:  # states of one row may stand anywhere: all are needed
+                    return _read(open_, path, options, kept=math.inf)
+                content.keep(row, math.inf if groups else kept or 0)
     except DatasetError as error:  # what ends reading half-way: limits, truncated compression
         problems.extend(error.problems)
     for row in groups.values():
@@ -233,26 +263,28 @@ def _count(plan: Plan, survey: Survey) -> dict[str, int]:
     return counts
 
 
-def _build(content: _Content, file: File, options: Options) -> EvalSet:
+def _build(open_: Opener, content: _Content, file: File, options: Options) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
-    from helm_ext.formats.request_states.instances import Builder, assign_ids
+    from helm_ext.evalset.columns import RECORDED
+    from helm_ext.formats.request_states.columns import TRAIN
+    from helm_ext.formats.request_states.instances import Builder
+    from helm_ext.formats.request_states.rereading import Maker, Rereader, open_instances
 
     plan, survey, header = file.plan, file.survey, content.header.keys
+    columns, kept = content.columns, content.rows
+    assert columns is not None
     spec = make_adapter_spec(plan, survey)
     builder = Builder(
         spec, plan.labels, request_decoding(plan, survey), is_recorded=survey.is_recorded or survey.has_incomplete
     )
-    assign_ids(content.rows)
-    rows, content.rows = assign_splits(content.rows, plan, survey, options.seed), []
-    live = sum(row.split != "train" and row.only != "recorded" for row in rows)
-    places = [row.place.number for row in rows]
-    listed_in = "" if rows[0].place.line is not None else str(rows[0].place.path[0])
-    instances = []
-    moves = any(row.only == "recorded" and row.split != "train" for row in rows)
-    for index, row in enumerate(rows):
-        instances.append(builder.build(row, index if moves else None))
-        rows[index] = None  # type: ignore[call-overload] # the parsed row is not needed beside its instance
-    sub_splits = tuple(sorted({i.sub_split for i in instances if i.sub_split and i.split != "train"}))
+    again = Rereader(open=open_, path=content.reader.path, context=content.header.settings.context)
+    fetch = again.read_rows if kept is None else lambda ordinals: [kept[ordinal] for ordinal in ordinals]
+    chosen = columns.choose(plan, survey, fetch, is_labelled=builder.labelled)
+    again.maker = Maker(builder=builder, splits=chosen.columns.splits, renamed=chosen.renamed, moves=chosen.moves)
+    is_seekable = content.reader.is_seekable
+    instances = open_instances(chosen, again, kept, content.spans if is_seekable else None, content.identity)
+    content.rows = None
+    live = int(((chosen.columns.split != TRAIN) & (chosen.columns.only != RECORDED)).sum())
     return EvalSet(
         name=options.name or header.get("name") or _stem(content.reader.path),
         format="adapter_spec",
@@ -265,17 +297,10 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         description=header.get("description") or "",
         warnings=tuple(content.finish()),
         counts=file.counts,
-        places=Places(content.reader.path, places, listed_in),
-        attributes=({"sub_split": sub_splits} if sub_splits else {}) | _group(instances, options.by),
+        places=Places(content.reader.path, chosen.places, "" if content.reader.is_streamed else "request_states"),
+        attributes=chosen.find_attributes(options.by),
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
-
-
-def _group(instances: Sequence[Instance], by: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the values of each attribute among the rows that are evaluated."""
-    evaluated = [instance for instance in instances if by and instance.split != "train"]
-    rows = [row_extra(instance).get("attributes", {}) for instance in evaluated]
-    return {name: tuple(sorted({row[name] for row in rows if name in row})) for name in by}
 
 
 def _stem(path: str) -> str:

@@ -12,9 +12,18 @@ import msgspec
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import Required, TypedDict
 
-__all__ = ["EVAL_SPLITS_PATTERN", "KNOWN_STATE", "STATE", "AnswerMapping", "InputModel", "known_keys", "validate"]
+__all__ = [
+    "EVAL_SPLITS_PATTERN",
+    "KNOWN_STATE",
+    "OPEN",
+    "STATE",
+    "AnswerMapping",
+    "InputModel",
+    "known_keys",
+    "validate",
+]
 
-_OPEN = ConfigDict(strict=True, extra="allow", use_attribute_docstrings=True)
+OPEN = ConfigDict(strict=True, extra="allow")
 """Unknown keys are kept (they occur in real files)."""
 
 AnswerMapping = dict[str, str | int]
@@ -24,7 +33,7 @@ Split = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:[Tt][Rr][Aa
 """Names of splits; `rows` reads them and says what is wrong. The pattern is for editors."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class OutputModel(TypedDict, total=False):
     """What a reference says."""
 
@@ -32,7 +41,7 @@ class OutputModel(TypedDict, total=False):
     """The answer, or one option."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class ReferenceModel(TypedDict, total=False):
     """One possible answer; an option, for multiple choice."""
 
@@ -44,7 +53,7 @@ class ReferenceModel(TypedDict, total=False):
     """Accepted here too; must agree with the instance's."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class MessageModel(TypedDict, total=False):
     """One turn of a conversation."""
 
@@ -54,7 +63,7 @@ class MessageModel(TypedDict, total=False):
     """What is said."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class InputModel(TypedDict, total=False):
     """What is asked."""
 
@@ -64,7 +73,7 @@ class InputModel(TypedDict, total=False):
     """A conversation, for the method `chat`."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class InstanceModel(TypedDict, total=False):
     """One row of the dataset."""
 
@@ -102,7 +111,7 @@ Measured = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST), msgspec.Meta(ge=-_
 """A number that HELM's stats add up and square: `Stat.add` (helm/benchmark/metrics/statistic.py) fails beyond 1e154."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class TokenModel(TypedDict, total=False):
     """One token of a completion."""
 
@@ -112,7 +121,7 @@ class TokenModel(TypedDict, total=False):
     """Its log-probability."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class FinishReasonModel(TypedDict, total=False):
     """Why a completion ended. HELM's metrics read its `reason`."""
 
@@ -120,7 +129,7 @@ class FinishReasonModel(TypedDict, total=False):
     """`stop`, `length`, `endoftext`, or another word."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class CompletionModel(TypedDict, total=False):
     """One output of the model."""
 
@@ -138,7 +147,7 @@ class CompletionModel(TypedDict, total=False):
     """HELM's; not used here."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class ResultModel(TypedDict, total=False):
     """What came back for a request: HELM's RequestResult."""
 
@@ -164,7 +173,7 @@ class ResultModel(TypedDict, total=False):
     """HELM's; not used here."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class RequestModel(TypedDict, total=False):
     """What was sent to a model (HELM's Request), and under `result` what came back."""
 
@@ -208,7 +217,7 @@ class RequestModel(TypedDict, total=False):
     """HELM's; not used here."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class LikelihoodModel(TypedDict, total=False):
     """How likely one option is after the question."""
 
@@ -222,7 +231,7 @@ class LikelihoodModel(TypedDict, total=False):
     """Its log-probability without the question, for `acc_mutual_info`."""
 
 
-@with_config(_OPEN)
+@with_config(OPEN)
 class StateModel(TypedDict, total=False):
     """One element of `request_states`: a row, and what a model answered, if it was asked."""
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from helm_ext.errors import DatasetIntegrityError, Problems
-from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
 from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
@@ -22,9 +17,8 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
     from helm_ext.evalset import Decoding, Scoring
-    from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["Plan", "assign_splits", "make_adapter_spec", "make_plan", "request_decoding"]
+__all__ = ["Plan", "make_adapter_spec", "make_plan", "request_decoding"]
 
 _FRAME = (
     "instructions",
@@ -289,76 +283,3 @@ def make_adapter_spec(plan: Plan, survey: Survey) -> AdapterSpec:
         temperature=settings.temperature,
         random=settings.random,
     )
-
-
-# Demonstrations and caps
-
-
-def assign_splits(rows: Sequence[Row], plan: Plan, survey: Survey, seed: int) -> list[Row]:
-    """Give each row its final split and the kind of run it takes part in; return those that become instances.
-
-    A recorded file may be run live too: rows drawn as demonstrations are scored in a recorded run, and a copy of
-    each is a demonstration in a live one.
-    """
-    for row in rows:
-        if row.split is None or (row.split == "train" and not survey.is_differentiated):
-            row.split = "test"
-    order = draw_order(rows, seed) if plan.demonstrations or plan.cap is not None else []
-    # Rows that are not evaluated are drawn first; those with an empty answer last, for HELM cannot show them.
-    order.sort(key=lambda row: ("" in row.golds, row.split in survey.eval_splits))
-    drawn = {row.place.index for row in order[: plan.demonstrations]}
-    evaluated = [row.place.index for row in order if row.split in survey.eval_splits and row.place.index not in drawn]
-    beyond = set() if plan.cap is None else set(evaluated[plan.cap :])
-    kept = ("train", *survey.eval_splits)
-    result = []
-    for row in rows:
-        index = row.place.index
-        if not survey.is_recorded:
-            if index in drawn:
-                row.split = "train"
-            if row.split in kept and index not in beyond:
-                result.append(row)
-            continue
-        if index in drawn:
-            demonstration = copy.copy(row)
-            demonstration.split, demonstration.only = "train", "live"
-            demonstration.helm_id = f"{row.helm_id}-demo"
-            result.append(demonstration)
-        if row.split in kept:
-            if row.split != "train" and (index in drawn or index in beyond or not plan.can_run_live):
-                row.only = "recorded"
-            result.append(row)
-    return result
-
-
-def draw_order(rows: Sequence[Row], seed: int) -> list[Row]:
-    """Return the rows in a random order that only the seed and their contents decide.
-
-    Rows are ordered by a keyed hash of their content, never by their order in the file or by a library's random
-    numbers; another row more changes little.
-    """
-    keyed = blake2b(digest_size=16, key=str(seed).encode()[:64])
-
-    def place(row: Row) -> bytes:
-        given, name = row.instance["input"], row.instance.get("id")
-        text = given.get("text")
-        content = f"{name}\0{text}" if text is not None else f"{name}\0\0{_in_order(given.get('messages') or ())}"
-        digest = keyed.copy()
-        digest.update(content.encode("utf-8", "surrogatepass"))
-        return digest.digest()
-
-    places = [place(row) for row in rows]
-    if len(set(places)) < len(places):
-        counts = Counter(places)
-        # The same input and id: the rest of the row decides.
-        places = [one + _rest(row) if counts[one] > 1 else one for one, row in zip(places, rows, strict=True)]
-    return [rows[index] for index in sorted(range(len(rows)), key=places.__getitem__)]
-
-
-def _rest(row: Row) -> bytes:
-    return canonical_json([row.references, row.instance.get("perturbation"), row.instance])
-
-
-def _in_order(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages with their keys in one order, in whichever they were read."""
-    return [{"role": message["role"], "content": message["content"], **message} for message in messages]

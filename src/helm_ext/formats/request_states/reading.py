@@ -24,12 +24,12 @@ from helm_ext.errors import (
 )
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
-__all__ = ["Place", "Reader", "State", "open_file"]
+__all__ = ["PATIENCE", "Place", "Reader", "State", "open_file", "parse_state"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
 
-_PATIENCE = 100
+PATIENCE = 100
 """Lines in a row with keys of their own, after which a file is taken to be full of such rows."""
 
 _BOM_HINT = "save it as UTF-8 without BOM"
@@ -86,6 +86,13 @@ class Reader(ABC):
     header: dict[str, Any] | None = None
     """All top-level keys but request_states; None when there is no telling (the reason is among the problems)."""
     digest = ""
+    is_streamed = False
+    """Whether its rows come one by one, and none is kept: those of a document are there together."""
+    start = 0
+    """Where the line of the last state begins in the file, and `size` its bytes; see `is_seekable`."""
+    size = 0
+    is_seekable = False
+    """Whether `start` and `size` tell where lines stand on disk; known after the last state."""
     is_imported = False
     """Whether another tool wrote the file. It owes nothing to this format's own demands, and rows that it could not run
     are left out and counted unless the run entry says otherwise."""
@@ -161,10 +168,12 @@ class _Document(Reader):
 
 
 class _Lines(Reader):
+    is_streamed = True
+
     def __init__(self, path: str | FilePath, problems: Problems) -> None:
         super().__init__(path, problems)
         self._source = files.LineSource(path)
-        self._lines = ((number, self._without_bom(data) if number == 1 else data) for number, data in self._source)
+        self._lines = self._read_lines()
         unreadable: list[Problem] = []
         first = next(files.iter_json_lines(self._lines, self.path, unreadable, allow_nan=True), None)
         problems.extend(unreadable)
@@ -200,27 +209,32 @@ class _Lines(Reader):
                     line=self._header_line,
                 )
 
+    def _read_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines, and note where each stands."""
+        end = 0
+        for number, data in self._source:
+            self.start, self.size = end, len(data)
+            end += len(data) + 1
+            yield number, self._without_bom(data) if number == 1 else data
+        # The last line may end without a line end. Carriage returns, and compression, move lines to other places.
+        self.is_seekable = self._source.compression is None and self._source.bytes_read in (end, end - 1)
+
     def states(self) -> Iterator[State]:
         index = -1
-        patience = _PATIENCE
+        patience = PATIENCE
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
                 if self._is_other or not data.strip():
                     continue
                 index += 1
                 place = Place(self.problems, index, line, ())
-                value = read_known(data) if patience else None
-                if value is not None:
-                    patience = _PATIENCE
-                    yield State(place, value, is_known=True, is_finite=True)
-                    continue
-                patience = max(0, patience - 1)
                 try:
-                    value, is_finite = _parse(data, self.path, line)
+                    state = parse_state(data, place, self.path, is_patient=patience > 0)
                 except DatasetError as error:
                     self.problems.extend(error.problems)
                     continue
-                yield State(place, value, is_known=False, is_finite=is_finite)
+                patience = PATIENCE if state.is_known else max(0, patience - 1)
+                yield state
         if index < 0 and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
         self.digest = self._source.digest
@@ -228,6 +242,18 @@ class _Lines(Reader):
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         # Problems of rows know their line; what is left is about the header.
         return dict.fromkeys(paths, self._header_line)
+
+
+def parse_state(data: bytes, place: Place, path: str, *, is_patient: bool = True) -> State:
+    """Return the state of a line. `is_patient`: whether it is likely to have no keys but those of the format.
+
+    Raises DatasetError.
+    """
+    value = read_known(data) if is_patient else None
+    if value is not None:
+        return State(place, value, is_known=True, is_finite=True)
+    value, is_finite = _parse(data, path, place.line or 1)
+    return State(place, value, is_known=False, is_finite=is_finite)
 
 
 def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:

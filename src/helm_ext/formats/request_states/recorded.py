@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from helm_ext.evalset import Recorded, RecordedState
+from helm_ext.scoring.likelihood_rules import count_reference_tokens
 
-__all__ = ["Status", "combine", "drop_nonfinite", "is_helm_state", "read_recorded"]
+__all__ = ["Status", "combine", "drop_nonfinite", "is_helm_state", "read_recorded", "tells_option"]
 
 Status = Literal["ok", "not_run", "failed", "unscored"]
 
@@ -95,9 +96,12 @@ def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, R
 
 
 def combine(
-    found: Sequence[tuple[Status, RecordedState | None]], method: str, reference_count: int, num_train_trials: int
+    found: Sequence[tuple[Status, RecordedState | None]], method: str, options: Sequence[str], num_train_trials: int
 ) -> Recorded:
-    """Return what is recorded for one instance. It is `ok` only when every request that its method makes is there."""
+    """Return what is recorded for one instance. It is `ok` only when every request that its method makes is there.
+
+    `options` are the texts of its references.
+    """
     statuses = {status for status, _ in found}
     if "unscored" in statuses:
         return {"status": "unscored", "states": [], "skip": True}
@@ -107,19 +111,27 @@ def combine(
     if not states:
         return {"status": "not_run", "states": []}
     if method in _MODES:
-        needed = _needed(method, reference_count, num_train_trials)
-        if "not_run" in statuses or not _is_complete(states, needed):
-            there = {_asked(state) for state in states if has_logprobs(state)}
+        needed = _needed(method, len(options), num_train_trials)
+        if "not_run" in statuses or not _is_complete(states, needed, options):
+            there = {_asked(state) for state in states if tells_option(state, options)}
             return {"status": "not_run", "states": [], "requests": (len(there & needed), len(needed))}
     elif "not_run" in statuses or not _is_joint(states, num_train_trials):
         return {"status": "not_run", "states": []}
     return {"status": "ok", "states": states}
 
 
-def has_logprobs(state: RecordedState) -> bool:
-    """Whether the tokens of the first completion have log-probabilities; the first token of a text never has one."""
+def tells_option(state: RecordedState, options: Sequence[str]) -> bool:
+    """Whether the log-probability of the option that the state is about can be told.
+
+    The first completion's tokens end with the option, and each of these has a log-probability. So have the others, but
+    for the first token of a text, which never has one.
+    """
+    index = state.get("reference_index")
     tokens = state["result"]["completions"][0].get("tokens") or []
-    return bool(tokens) and all(token.get("logprob") is not None for token in tokens[1:] or tokens)
+    if index is None or not 0 <= index < len(options) or any(token.get("logprob") is None for token in tokens[1:]):
+        return False
+    count = count_reference_tokens([token["text"] for token in tokens], options[index])
+    return count is not None and (count < len(tokens) or tokens[0].get("logprob") is not None)
 
 
 def _needed(method: str, reference_count: int, num_train_trials: int) -> set[tuple[Any, ...]]:
@@ -136,10 +148,14 @@ def _asked(state: RecordedState) -> tuple[Any, ...]:
     return state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original"
 
 
-def _is_complete(states: Sequence[RecordedState], needed: set[tuple[Any, ...]]) -> bool:
+def _is_complete(states: Sequence[RecordedState], needed: set[tuple[Any, ...]], options: Sequence[str]) -> bool:
     present = Counter(_asked(state) for state in states)
     # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
-    return set(present) >= needed and len(set(present.values())) == 1 and all(map(has_logprobs, states))
+    return (
+        set(present) >= needed
+        and len(set(present.values())) == 1
+        and all(tells_option(state, options) for state in states)
+    )
 
 
 def _is_joint(states: Sequence[RecordedState], num_train_trials: int) -> bool:

@@ -10,14 +10,12 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from helm_ext.errors import DatasetIntegrityError, Path, Problems, show
+from helm_ext.errors import Path, Problems, show
 from helm_ext.evalset import Likelihood, RecordedState
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
 from helm_ext.formats.request_states.header import SPLITS, Context, read_split
-from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
-from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
-from helm_ext.formats.request_states.likelihoods import by_position, read_likelihoods, settle_completion
+from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
 from helm_ext.formats.request_states.models import STATE, known_keys
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
@@ -27,6 +25,7 @@ from helm_ext.formats.request_states.recorded import (
     is_helm_state,
     read_recorded,
 )
+from helm_ext.formats.request_states.row_labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.wording import describe, near_key
 
 __all__ = ["CORRECT", "Lack", "Row", "RowReader"]
@@ -43,7 +42,6 @@ _IN_STATE = known_keys(models.StateModel)
 _IN_INSTANCE = known_keys(models.InstanceModel)
 _IN_INPUT = known_keys(models.InputModel)
 _IN_REFERENCE = known_keys(models.ReferenceModel)
-_MAPPING_KEYS = frozenset({"answer_mapping", "output_mapping"})
 
 
 class Lack(NamedTuple):
@@ -68,8 +66,7 @@ class Row:
     is_choice: bool
     labels: dict[str, int] | None
     """Label to position in the references; None where completions are not read as labels."""
-    labels_from: Literal["prefix", "row", "file"]
-    """What the labels come from: reference_prefix, an answer mapping of the row, or one of the whole file."""
+    labels_from: LabelsFrom
     found: list[tuple[Status, RecordedState | None]]
     has_unknown: bool
     """Whether the instance, its input or a reference has keys that the format does not know."""
@@ -95,6 +92,11 @@ class Row:
     """`RowExtra.source_scores`."""
 
     @property
+    def options(self) -> list[str]:
+        """The texts of the references."""
+        return [one["output"]["text"] for one in self.references]
+
+    @property
     def golds(self) -> list[str]:
         """The texts of the correct references."""
         return [one["output"]["text"] for one in self.references if CORRECT in (one.get("tags") or ())]
@@ -116,25 +118,13 @@ class Row:
         return {where: found for where, found in data.items() if found}
 
 
-@dataclass(slots=True)
-class _Mapping:
-    """The answer mapping of a row, and where problems of it are reported."""
-
-    labels: Mapping[str, str | int] | None
-    where: Path
-    comes_from: Literal["prefix", "row", "file"]
-
-
 class RowReader:
     """Turns states into Rows; what is wrong goes to the problems."""
 
     def __init__(self, context: Context, problems: Problems) -> None:
         self.context = context
         self.problems = problems
-        self._made_labels: dict[int, dict[str, int]] = {}
-        self._reads_labels = context.method in LABELLED_METHODS
-        self._always_asks_labels = context.mapping is not None or context.method in JOINT_METHODS
-        self._is_prefix_reported = False
+        self._labels = LabelReader(context, problems)
 
     def read(self, state: State) -> Row | None:
         """Return the row, or None when it has not the shape of one (reported).
@@ -169,16 +159,15 @@ class RowReader:
                 lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
         likelihoods = None if is_plain or state.unscored else read_likelihoods(value)
-        labels, labels_from = None, "prefix"
-        may_have_labels = (
-            is_choice or not is_plain or self._always_asks_labels or not _MAPPING_KEYS.isdisjoint(instance)
+        labels, labels_from = self._labels.read(
+            value,
+            references,
+            tags,
+            place,
+            is_helm=is_helm,
+            may_have_none=is_plain and not is_choice,
+            has_likelihoods=likelihoods is not None,
         )
-        if self._reads_labels and may_have_labels:
-            mapping = self._find_mapping(value, place)
-            labels = self._read_labels(
-                mapping, references, tags, place, is_helm=is_helm, has_likelihoods=likelihoods is not None
-            )
-            labels_from = mapping.comes_from
         if likelihoods is not None and self.problems.errors == errors:
             settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
         attributes = read_attributes(value, self.context.by, place) if self.context.by else None
@@ -191,7 +180,7 @@ class RowReader:
             is_helm=is_helm,
             is_choice=is_choice or (labels is not None and labels_from != "prefix"),
             labels=labels,
-            labels_from=labels_from,  # type: ignore[arg-type]
+            labels_from=labels_from,
             found=[_read_unscored(value) if state.unscored else read_recorded(value, is_helm=is_helm)],
             has_unknown=not state.is_known
             and not (
@@ -225,94 +214,6 @@ class RowReader:
         elif given.get("text") is None and (method is not None or not messages):
             hint = 'messages are sent by "method": "chat"' if messages else _text_hint(given)
             place.error("instance", "input", "text", message="missing", hint=hint, code="missing-key")
-
-    def _find_mapping(self, value: Mapping[str, Any], place: Place) -> _Mapping:
-        """Return the nearest answer mapping."""
-        instance = value["instance"]
-        holders: tuple[tuple[Mapping[str, Any], Path], ...] = ((value, ()), (instance, ("instance",)))
-        for holder, base in holders:
-            if _MAPPING_KEYS.isdisjoint(holder):
-                continue
-            ours, helms = holder.get("answer_mapping"), holder.get("output_mapping")
-            if ours and helms and ours != helms:
-                place.error(
-                    *base, "answer_mapping",
-                    message="contradicts output_mapping, which means the same",
-                    hint="keep one of them",
-                    code="contradiction",
-                    is_integrity=True,
-                )  # fmt: skip
-            if ours or helms:
-                return _Mapping(ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row")
-        shared = self.context.mapping
-        return _Mapping(shared, ("instance", "references"), "prefix" if shared is None else "file")
-
-    def _read_labels(
-        self,
-        mapping: _Mapping,
-        references: Sequence[Mapping[str, Any]],
-        tags: Sequence[bool],
-        place: Place,
-        *,
-        is_helm: bool,
-        has_likelihoods: bool,
-    ) -> dict[str, int] | None:
-        """Return label to position in the references; None where completions are not read as labels.
-
-        `has_likelihoods`: options are told apart by their places, so two of them may read the same.
-        """
-        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.context.method in JOINT_METHODS)
-        if mapping.labels is None and (is_helm or not needs_labels):
-            return None
-        options = [reference["output"]["text"] for reference in references]
-        try:
-            if mapping.labels is None:
-                labels = self._make_labels(len(options))
-            else:
-                labels = resolve_mapping(mapping.labels, options, shared=mapping.comes_from == "file")
-        except LabelError as error:
-            self._report_labels(error, mapping, place)
-            return None
-        if has_likelihoods and mapping.labels is not None:
-            labels = by_position(labels, options)
-        is_clear = has_likelihoods or _check_options(options, tags, place)
-        if (
-            mapping.labels is not None
-            and is_clear
-            and len(set(labels.values())) < len(options)
-            and any(tags)
-            and not any(tags[position] for position in labels.values())
-        ):
-            place.error(
-                *mapping.where,
-                message="no label names a correct option, so no answer could be right",
-                hint="map one label to each option",
-                code="mapping-without-correct",
-                is_integrity=True,
-            )
-        return labels
-
-    def _report_labels(self, error: LabelError, mapping: _Mapping, place: Place) -> None:
-        if mapping.labels is not None or self.context.prefix_characters is not None:
-            place.error(*mapping.where, message=error.message, hint=error.hint, code=error.code, is_integrity=True)
-        elif not self._is_prefix_reported:  # the prefix is wrong once, however many rows need it
-            self._is_prefix_reported = True
-            where = ("adapter_spec", "reference_prefix")
-            self.problems.add(where, error.message, error.hint, code=error.code, kind=DatasetIntegrityError)
-
-    def _make_labels(self, count: int) -> dict[str, int]:
-        """Return the labels of `count` options without a mapping; rows of one length share one dict."""
-        if count not in self._made_labels:
-            made = self.context.prefix_characters
-            if made is None:
-                made = default_labels(self.context.reference_prefix, count)
-            elif len(made) < count:
-                raise LabelError(
-                    f"the row has {count} options, and reference_prefix_characters has {len(made)} labels",
-                    "give as many labels as the longest row has options",
-                )
-            self._made_labels[count] = {label: position for position, label in enumerate(made[:count])}
-        return self._made_labels[count]
 
 
 def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:
@@ -376,24 +277,6 @@ def _check_results(value: Mapping[str, Any], place: Place) -> None:
             code="contradiction",
             is_integrity=True,
         )
-
-
-def _check_options(options: Sequence[str], tags: Sequence[bool], place: Place) -> bool:
-    """Whether no wrong option reads like a right one."""
-    read = list(map(str.strip, options))  # as completions are compared with them
-    if len(set(read)) == len(read):
-        return True
-    for position, text in enumerate(read):
-        if tags[read.index(text)] != tags[position]:
-            place.error(
-                "instance", "references", position, "output", "text",
-                message=f"two options read {show(text)}, and only one of them is correct",
-                hint="an answer could not be told right from wrong; change or remove one",
-                code="same-options",
-                is_integrity=True,
-            )  # fmt: skip
-            return False
-    return True
 
 
 _NO_TAG = Lack("no reference is tagged correct", 'add "tags": ["correct"] to the right one')

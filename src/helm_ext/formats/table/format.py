@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import RunEntryError
@@ -128,6 +129,13 @@ class _Table(ImportedFormat):
 
         path = str(arguments["path"])
         return {**arguments, "path": pin_revision(path)} if path.startswith(HUB) else dict(arguments)
+
+    def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
+        """A table is read as the mapping file beside it says."""
+        from helm_ext.formats.table.mapping_file import find_mapped
+
+        mapped = set(map(Path.resolve, find_mapped(files)))
+        return [each for each in files if each.resolve() not in mapped]
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return one task for each column of outputs, where several are named."""

@@ -68,6 +68,11 @@ def _is_document(line: bytes, is_called_lines: bool) -> bool:
 class _JsonTable(Table):
     """What is the same for all: columns are collected from every row."""
 
+    def __init__(self, path: str) -> None:
+        """Read the file once. Raises DatasetError."""
+        super().__init__(path)
+        self._collect_columns()
+
     def _collect_columns(self) -> None:
         columns: dict[str, None] = {}
         seen = 0
@@ -88,11 +93,6 @@ class _JsonTable(Table):
 
 class JsonLinesTable(_JsonTable):
     """One object a line."""
-
-    def __init__(self, path: str) -> None:
-        """Read the file once. Raises DatasetError."""
-        super().__init__(path)
-        self._collect_columns()
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Cells, str]]:  # noqa: ARG002
         """Yield (line, the object, ""). Raises DatasetError."""
@@ -115,11 +115,6 @@ def _without_bom(source: LineSource) -> Iterator[tuple[int, bytes]]:
 
 class JsonListTable(_JsonTable):
     """A list of objects, read one by one."""
-
-    def __init__(self, path: str) -> None:
-        """Read the file once. Raises DatasetError."""
-        super().__init__(path)
-        self._collect_columns()
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Cells, str]]:  # noqa: ARG002
         """Yield (line at which the object begins, the object, ""). Raises DatasetError."""
@@ -253,15 +248,14 @@ class JsonObjectTable(_JsonTable):
 
     def __init__(self, path: str) -> None:
         """Read the file. Raises DatasetError."""
-        super().__init__(path)
         source = read_source(path)
-        self._digest = source.digest
         value = parse_json(source.data.removeprefix(BOM), path)
         rows = _find_rows(value)
         if rows is None:
             _refuse(path, value)
         self._rows = rows
-        self._collect_columns()
+        super().__init__(path)
+        self._digest = source.digest
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Cells, str]]:  # noqa: ARG002
         """Yield (position, the object, ""). Raises DatasetError."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,18 +11,22 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import Required, TypedDict
 
-from helm_ext.errors import DatasetSchemaError, Location, Problem, did_you_mean, format_path, show
+from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, did_you_mean, format_path, show
 from helm_ext.files import locate, parse_json, read_source
+from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.table.options import Options
 
-__all__ = ["MAPPING_KEYS", "is_mapping_file", "json_schema", "read_mapping"]
+__all__ = ["MAPPING_KEYS", "find_mapped", "is_mapping_file", "json_schema", "read_mapping"]
 
 _SUFFIX = ".table.json"
 
 Columns = str | Annotated[list[str], Field(min_length=1)]
 
 
-@with_config(ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True))
+_CLOSED = ConfigDict(strict=True, extra="forbid")
+
+
+@with_config(_CLOSED)
 class MappingModel(TypedDict, total=False):
     """How a table is read: which column is what, and how it is run."""
 
@@ -68,15 +74,12 @@ class MappingModel(TypedDict, total=False):
     """How answers become scores: keys of `scoring` (docs/adapter_spec.md)."""
 
 
-_MAPPING: TypeAdapter[MappingModel] = TypeAdapter(MappingModel)
-
 MAPPING_KEYS = frozenset(key for key in MappingModel.__annotations__ if key != "schema_") | {"$schema"}
 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a mapping file."""
-    schema = _MAPPING.json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "table mapping"}
+    return to_json_schema(MappingModel, _CLOSED, title="table mapping")
 
 
 def is_mapping_file(path: str) -> bool:
@@ -84,12 +87,20 @@ def is_mapping_file(path: str) -> bool:
     return path.casefold().endswith(_SUFFIX)
 
 
+def find_mapped(files: Iterable[Path]) -> Iterator[Path]:
+    """Yield the tables that mapping files among these name. One that cannot be read is reported when it is used."""
+    for each in files:
+        if is_mapping_file(each.name):
+            with suppress(DatasetError):
+                yield Path(read_mapping(str(each))[0].path)
+
+
 def read_mapping(path: str) -> tuple[Options, str]:
     """Return what a mapping file says, and the SHA-256 of its bytes. Raises DatasetError."""
     source = read_source(path)
     value = parse_json(source.data, path)
     try:
-        said: dict[str, Any] = dict(_MAPPING.validate_python(value))
+        said: dict[str, Any] = dict(TypeAdapter(MappingModel).validate_python(value))
     except ValidationError as error:
         raise DatasetSchemaError(_problems(error, path, source.text())) from None
     said.pop("$schema", None)

@@ -14,7 +14,8 @@ from typing import Any
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, raise_for, show
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
-from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Options
+from helm_ext.formats.imported.gold import GoldKind, Options
+from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.table.cells import look_up
 from helm_ext.formats.table.positions import Positions
 from helm_ext.formats.table.table import Cells

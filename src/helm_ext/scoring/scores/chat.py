@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Literal
 
 from helm_ext.parsing import without_thinking
 from helm_ext.scoring.score import Score
-from helm_ext.scoring.scores.words import find, separate_characters, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +35,8 @@ def _match(
     ignore_punctuation: bool,
 ) -> float:
     """Compare whole words. A gold without words is matched by a reply without words only, wherever it is looked for."""
+    from helm_ext.scoring.scores.words import find, words  # its patterns take 10 ms to compile: not for names alone
+
     wanted = words(gold, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
     said = words(prediction, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
     if not wanted or place == "exact":
@@ -83,6 +84,8 @@ def _f1(overlap: int, wanted: int, said: int) -> float:
 
 def _word_f1(gold: str, prediction: str) -> float:
     """F1 over the multisets of words (SQuAD's rule, without its English article list)."""
+    from helm_ext.scoring.scores.words import words
+
     wanted, said = words(gold), words(prediction)
     if not wanted or not said:
         return float(wanted == said)
@@ -104,6 +107,8 @@ def _lcs_length(left: Sequence[str], right: Sequence[str]) -> int:
 
 def _rouge_l(gold: str, prediction: str) -> float:
     """ROUGE-L F1 (Lin 2004), no stemming."""
+    from helm_ext.scoring.scores.words import words
+
     wanted, said = words(gold), words(prediction)
     if not wanted or not said:
         return float(wanted == said)
@@ -119,6 +124,8 @@ def _sacrebleu() -> tuple[BLEU, CHRF]:
 
 
 def _spaced(text: str) -> str:
+    from helm_ext.scoring.scores.words import separate_characters
+
     return " ".join(separate_characters(unicodedata.normalize("NFC", text)).split())
 
 

@@ -1,7 +1,7 @@
 """Records of Every Eval Ever: what the schema demands, restated, and what a line says of a row.
 
 The validator of upstream checks the same files where EEE_REPO names a checkout of
-https://github.com/evaleval/every_eval_ever, run by EEE_PYTHON (default: this Python; it wants 3.12).
+https://github.com/evaleval/every_eval_ever, run by EEE_PYTHON (`optional_sources`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from every_eval_ever_records import FRUIT, result, sample
 from every_eval_ever_records import write as write_record
 from finished_runs import run_sums, score
+from optional_sources import EEE_PYTHON, EEE_REPO, needs_eee
 from request_states_files import answered, choice, split_rows, state, write
 
 from helm_ext.analysis import read_run
@@ -154,13 +154,35 @@ def test_the_mean_of_the_lines_is_the_score_but_for_rows_that_were_left_out(reco
             )  # fmt: skip
 
 
+def test_scores_say_how_sure_they_are(records):
+    """Of 0 and 1: Wilson's interval of statsmodels."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    checked = 0
+    for aggregate, samples, _ in records.values():
+        for found in aggregate["evaluation_results"]:
+            scored = [
+                s["evaluation"]["score"] for s in samples
+                if s["evaluation_result_id"] == found["evaluation_result_id"]
+                and not s.get("error", "").startswith(("failed", "not run"))
+            ]  # fmt: skip
+            uncertainty = found["score_details"]["uncertainty"]
+            interval = uncertainty.get("confidence_interval")
+            if interval is not None and interval["method"] == "wilson":
+                low, high = proportion_confint(sum(scored), len(scored), method="wilson")
+                assert (interval["lower"], interval["upper"]) == (pytest.approx(low), pytest.approx(high))
+                assert interval["confidence_level"] == 0.95
+                checked += 1
+    assert checked > 3
+
+
 def test_rows_that_were_left_out_have_an_error_and_the_score_0(records):
     _, samples, _ = records["text"]
     errors = {sample["sample_id"]: (sample["error"], sample["evaluation"], sample["output"])
               for sample in samples if "error" in sample}  # fmt: skip
     nothing = ({"score": 0.0, "is_correct": False}, {"raw": []})
     assert errors == {
-        "failed": ("failed: the recorded request failed", *nothing),
+        "failed": ("failed: the request failed", *nothing),
         "absent": ("not run: no completion is recorded", *nothing),
     }
     _, samples, _ = records["failing"]
@@ -336,14 +358,13 @@ def test_an_export_scored_and_exported_again_says_the_same(records, tmp_path, na
     assert to_keys(of_source) == to_keys(before)
 
 
-@pytest.mark.skipif("EEE_REPO" not in os.environ, reason="EEE_REPO names no checkout of evaleval/every_eval_ever")
+@needs_eee
 def test_upstreams_validator_has_no_errors_and_no_warnings(records):
     target = records["text"][2].parents[4]
     files = [str(path.relative_to(target)) for path in sorted((target / "data").rglob("*.json*"))]
-    python = os.environ.get("EEE_PYTHON") or shutil.which("python3.12") or sys.executable
     done = subprocess.run(
-        [python, "-m", "every_eval_ever", "validate", *files, "--format", "json"],
-        cwd=target, env={**os.environ, "PYTHONPATH": os.environ["EEE_REPO"]}, capture_output=True, text=True,
+        [EEE_PYTHON, "-m", "every_eval_ever", "validate", *files, "--format", "json"],
+        cwd=target, env={**os.environ, "PYTHONPATH": str(EEE_REPO)}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     reports = json.loads(done.stdout)

@@ -12,7 +12,7 @@ import pytest
 from finished_runs import run_sums, score
 from request_states_files import answered, choice, state, write
 
-from helm_ext.analysis.export import columns, tables
+from helm_ext.analysis.export import columns, scores, tables
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "export.md"
@@ -138,6 +138,8 @@ def test_a_run_without_rows_is_a_table_without_rows(tmp_path):
 def test_the_page_has_the_columns():
     table = PAGE.read_text(encoding="utf-8").split("<!-- columns -->\n")[1].split("<!-- end of columns -->")[0]
     assert table.strip() == columns.to_table()
+    table = PAGE.read_text(encoding="utf-8").split("<!-- columns of scores -->\n")[1].split("<!-- end")[0]
+    assert table.strip() == scores.to_score_table()
 
 
 def test_conversations_are_lists_of_messages(tmp_path):

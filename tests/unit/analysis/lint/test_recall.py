@@ -13,12 +13,30 @@ sys.path.insert(0, str(Path(__file__).parents[4]))
 from benchmarks import lint_sets
 from benchmarks.lint import count_kind
 
+from helm_ext import formats
+from helm_ext.analysis.lint import likeness, lint
+from helm_ext.analysis.lint.likeness import ALL_PAIRS
 
+
+@pytest.mark.parametrize(("rows", "each"), [(ALL_PAIRS - 100, 3), (1_000, 8)], ids=["all pairs", "minhash"])
 @pytest.mark.parametrize("kind", lint_sets.KINDS)
-def test_every_kind_of_dataset(kind, tmp_path):
-    alarms, planted, found = count_kind(kind, tmp_path, rows=1_000, each=8, seed=7)
+def test_every_kind_of_dataset(kind, rows, each, tmp_path):
+    alarms, planted, found = count_kind(kind, tmp_path, rows=rows, each=each, seed=7)
     assert len(alarms) <= 1, alarms
     assert found.total() >= 0.95 * planted.total(), planted - found
+
+
+@pytest.mark.parametrize("kind", lint_sets.KINDS)
+def test_where_all_pairs_are_compared_nothing_is_missed_that_minhash_finds(kind, tmp_path, monkeypatch):
+    rows, _ = lint_sets.plant(kind, lint_sets.make_clean(kind, ALL_PAIRS - 60, 1), 4, 1)
+    path = tmp_path / "rows.jsonl"
+    lint_sets.write(path, rows)
+    evalset = formats.load(path)
+    of_all_pairs = lint(evalset, str(path))
+    monkeypatch.setattr(likeness, "ALL_PAIRS", 0)
+    of_minhash = lint(evalset, str(path))
+    assert {"near-duplicate", "duplicate"} <= {problem.code for problem in of_minhash}
+    assert set(map(str, of_minhash)) <= set(map(str, of_all_pairs))
 
 
 def test_datasets_are_the_same_everywhere():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from every_eval_ever_records import FRUIT, UUIDS, result, sample, write
+from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
@@ -340,12 +340,10 @@ def test_files_of_others_are_not_claimed(tmp_path):
     assert {EEE.claims(look(path)) for path in (tmp_path, *tmp_path.iterdir())} == {Claim.NO}
 
 
+@needs_import_samples
 @pytest.mark.parametrize(("name", "rows", "source_mean"), [("imp_arc", 12, 0.16666666666666666), ("imp_multi", 8, 0.5)])
 def test_records_that_upstream_made(name, rows, source_mean):
-    folder = Path(__file__).parents[5] / "shared" / "imports_samples" / "every_eval_ever" / "data" / name
-    if not folder.is_dir():
-        pytest.skip("the samples are not beside the checkout")
-    evalset = load(folder)
+    evalset = load(IMPORT_SAMPLES / "every_eval_ever" / "data" / name)
     scores = [list(row_extra(instance)["source_scores"].values())[0] for instance in evalset.instances]
     assert (len(scores), sum(scores) / rows) == (rows, pytest.approx(source_mean, abs=1e-9))
     assert next(iter(evalset.source.scores.values())).mean == pytest.approx(source_mean)

@@ -7,10 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetIntegrityError
-from helm_ext.formats.imported.gold import NO_YES, decide, to_options
+from helm_ext.formats.imported.gold import NO_YES, to_options
+from helm_ext.formats.imported.gold_column import GoldColumn
 
 METALS = {"A": "iron", "B": "zinc", "C": "tin", "D": "lead"}
 DIGITS = {"1": "iron", "2": "zinc", "3": "tin", "4": "lead"}
+
+
+def decide(golds, **said):
+    """How a column of (gold, options of its row) is read."""
+    column = GoldColumn(**said)
+    for row, (value, options) in enumerate(golds, 1):
+        column.see(value, options, row)
+    return column.decide()
 
 
 def read(values, options=METALS, **said):

@@ -8,15 +8,13 @@ that they were made of). Where a Python has inspect_ai, the logs are made anew: 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
+from optional_sources import INSPECT_PYTHON, needs_inspect_ai
 
 from helm_ext.formats import get_format
 from helm_ext.formats.imported.row import Opened, Row
@@ -34,30 +32,21 @@ def test_a_stored_log_is_read_as_inspect_ai_reads_it(name: str) -> None:
     require_same(DATA / name, EXPECTED[name])
 
 
-@pytest.fixture(scope="session")
-def python() -> str:
-    """A Python that has inspect_ai."""
-    if find_spec("inspect_ai"):
-        return sys.executable
-    if "INSPECT_PYTHON" not in os.environ:
-        pytest.skip("inspect_ai is not installed, and INSPECT_PYTHON names no Python that has it")
-    return os.environ["INSPECT_PYTHON"]
-
-
+@needs_inspect_ai
 @pytest.mark.slow
-def test_new_logs_are_read_as_inspect_ai_reads_them(python: str, tmp_path: Path) -> None:
-    subprocess.run([python, "-W", "ignore", str(ORACLE), "make", str(tmp_path)], check=True)
+def test_new_logs_are_read_as_inspect_ai_reads_them(tmp_path: Path) -> None:
+    subprocess.run([INSPECT_PYTHON, "-W", "ignore", str(ORACLE), "make", str(tmp_path)], check=True)
     for name in ("odd", "shuffled"):
-        made_of = read_by_inspect_ai(python, tmp_path / f"{name}.eval")
+        made_of = read_by_inspect_ai(tmp_path / f"{name}.eval")
         require_same(tmp_path / "chunked" / f"{name}.eval", made_of)
     logs = sorted(path for path in tmp_path.iterdir() if path.is_file())
     assert len(logs) > 20
     for log in logs:
-        require_same(log, read_by_inspect_ai(python, log))
+        require_same(log, read_by_inspect_ai(log))
 
 
-def read_by_inspect_ai(python: str, log: Path) -> dict[str, Any]:
-    command = [python, "-W", "ignore", str(ORACLE), "read", str(log)]
+def read_by_inspect_ai(log: Path) -> dict[str, Any]:
+    command = [INSPECT_PYTHON, "-W", "ignore", str(ORACLE), "read", str(log)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

@@ -264,6 +264,61 @@ def test_conversations_of_chat_apis_stay_conversations():
     assert evalset.instances[0].input.messages == [{"role": "user", "content": "Main town of Umbria Minor?"}]
 
 
+# Targets that are true or false
+
+
+@pytest.mark.parametrize(("task", "options"), [("lx_truth", ["no", "yes"]), ("lx_truth_words", ["True", "False"])])
+def test_false_and_true_are_the_first_and_the_second_option(task, options):
+    """As the harness compares them, whatever the options read: its `acc` is 4 of 7 in both."""
+    evalset = load(samples(task, LOGS / "truths"))
+    answers = [line["doc"]["answer"] for line in lines(samples(task, LOGS / "truths"))]
+    assert len(set(answers)) == 2
+    for instance, answer in zip(evalset.instances, answers, strict=True):
+        assert [one.output.text for one in instance.references] == options
+        assert [one.is_correct for one in instance.references] == [not answer, answer]
+    assert evalset.source.scores["acc,none"].mean == pytest.approx(4 / 7)
+
+
+def test_a_list_of_them_is_a_list_of_positions(tmp_path):
+    rows = lines(samples("lx_truth", LOGS / "truths"))
+    for row in rows:
+        row["target"] = f"[{row['target']}]"
+    evalset = load(write(tmp_path / "samples_lx_truth_x.jsonl", rows))
+    assert [one.references[1].is_correct for one in evalset.instances] == [row["doc"]["answer"] for row in rows]
+
+
+def test_a_logged_pair_may_begin_with_one(tmp_path):
+    rows = lines(samples("lx_truth", LOGS / "truths"))
+    for row in rows:  # as `f1` logs (gold, prediction)
+        row["metrics"], row["f1"], row["target"] = [*row["metrics"], "f1"], [row["doc"]["answer"], 0], "?"
+    evalset = load(write(tmp_path / "samples_lx_truth_x.jsonl", rows))
+    assert [one.references[1].is_correct for one in evalset.instances] == [row["doc"]["answer"] for row in rows]
+
+
+# What --predict_only leaves
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "main"),
+    [
+        ("lx_index", 8, "acc"),
+        ("lx_ending", 6, "acc"),
+        ("lx_lists", 6, "normalized_exact_match"),
+        ("lx_own", 6, "normalized_exact_match"),
+        ("lx_sums", 7, "normalized_exact_match"),
+    ],
+)
+def test_answers_that_the_harness_did_not_score_are_compared_with_the_target(task, rows, main):
+    evalset = load(samples(task, LOGS / "predict_only"))
+    scored = load(samples(task)) if task != "lx_own" else evalset
+    assert len(evalset.instances) == rows
+    assert evalset.scoring.main_metric == main
+    assert evalset.source.scores == {}
+    assert [one.references for one in evalset.instances] == [one.references for one in scored.instances]
+    assert any("scored nothing (--predict_only)" in warning.message for warning in evalset.warnings)
+    assert not any("process_results" in warning.message for warning in evalset.warnings)
+
+
 # Scores that are no means
 
 
@@ -358,7 +413,7 @@ def test_a_folder_has_tasks_and_times(tmp_path):
         write(tmp_path / f"samples_lx_a_b_{time}.jsonl", lines(samples("lx_index")))
     assert "samples of 2 times" in refusal(tmp_path)
     assert load(tmp_path, time=TIME).name == "lx_a_b"
-    assert "samples of 3 models" in refusal(LOGS)
+    assert "samples of 5 models" in refusal(LOGS)
 
 
 def test_logs_are_told_from_files_of_other_formats(tmp_path):

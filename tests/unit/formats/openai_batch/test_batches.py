@@ -8,7 +8,7 @@ from openai_batches import request, result, write, write_batch
 
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
-from helm_ext.formats import detect
+from helm_ext.formats import detect, files_in
 from helm_ext.formats.openai_batch.format import FORMAT
 
 ASKED = [request("a", "1+1?"), request("b", "2+2?"), request("c", "3+3?")]
@@ -395,3 +395,18 @@ class TestListsInCells:
     def test_a_list_as_numpy_prints_it_is_refused_with_its_line(self, tmp_path):
         with pytest.raises(DatasetError, match=r"g\.csv:3: .*numpy"):
             self.golds(tmp_path, "2", "['4' 'four']", "6")
+
+
+def test_the_datasets_of_a_folder_are_its_requests(tmp_path):
+    """Results are read with the requests that they answer; those of which the requests are elsewhere, by themselves."""
+    folder = tmp_path / "batches"
+    folder.mkdir()
+    for name, ids in (("one", "ab"), ("two", "cd")):
+        write(folder / f"{name}_input.jsonl", [request(each, "?") for each in ids])
+        write(folder / f"{name}_output.jsonl", [result(each, "!") for each in ids[::-1]])
+    write(folder / "two_errors.jsonl", [result("c", "!")])
+    write(folder / "three_output.jsonl", [result("e", "!")])
+    assert [path.name for path in files_in(folder)] == ["one_input.jsonl", "three_output.jsonl", "two_input.jsonl"]
+    (folder / "one_input.jsonl").unlink()
+    assert "one_output.jsonl" in {path.name for path in files_in(folder)}
+    assert files_in(folder / "two_output.jsonl") == [folder / "two_output.jsonl"]

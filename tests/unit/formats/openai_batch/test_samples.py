@@ -1,14 +1,12 @@
 """The sample files beside the checkout, where they are: expected values were counted by hand."""
 
-from pathlib import Path
-
 import pytest
+from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
 from helm_ext.formats.openai_batch.format import FORMAT
 
-SAMPLES = Path(__file__).parents[5] / "shared" / "imports_samples" / "openai_batch"
-
-pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the sample files are not beside this checkout")
+SAMPLES = IMPORT_SAMPLES / "openai_batch"
+pytestmark = needs_import_samples
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,22 @@ import json
 from dataclasses import asdict
 
 import pytest
-from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
+from request_states_files import (
+    answered,
+    choice,
+    codes,
+    draw_order,
+    errors,
+    problems,
+    reference,
+    split_rows,
+    state,
+    write,
+)
 
 from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.labels import default_labels
 from helm_ext.formats.request_states.models import STATE
-from helm_ext.formats.request_states.plan import draw_order
 from helm_ext.formats.request_states.reading import read_known
 from helm_ext.formats.ultraeval.evalset_parts import make_digest
 

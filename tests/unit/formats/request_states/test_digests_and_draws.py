@@ -6,11 +6,10 @@ from hashlib import blake2b
 from types import SimpleNamespace
 
 import pytest
-from request_states_files import answered, choice, problems, split_rows, state, write
+from request_states_files import answered, choice, draw_order, problems, split_rows, state, write
 
 from helm_ext.evalset import RowExtra, row_extra
 from helm_ext.formats.request_states import load
-from helm_ext.formats.request_states.plan import draw_order
 from helm_ext.formats.request_states.survey import _follows_label
 
 ROWS = [state("What is 1 plus 1?", "2", id="a"), choice("Which is red?", ["blood", "grass"], id="b")]
@@ -64,7 +63,7 @@ def row(name=None, text=None, references=(), **given):
     instance = {"input": {"text": text} if text is not None else {}, **given}
     if name is not None:
         instance["id"] = name
-    return SimpleNamespace(instance=instance, references=list(references))
+    return SimpleNamespace(instance=instance, references=list(references), golds=[])
 
 
 def order_by_hand(contents, seed):

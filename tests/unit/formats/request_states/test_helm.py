@@ -122,7 +122,7 @@ def test_an_untagged_reference_stays_untagged(tmp_path):
 class TestOneRequestPerOption:
     def states(self, modes, trials=1):
         return [
-            helm_state(one, f"{index}", reference_index=index, request_mode=mode, train_trial_index=trial)
+            helm_state(one, f"option {index}", reference_index=index, request_mode=mode, train_trial_index=trial)
             for trial in range(trials)
             for one in (instance(0), instance(1))
             for index in range(2)

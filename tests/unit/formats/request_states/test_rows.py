@@ -120,7 +120,7 @@ class TestOneRequestPerOption:
         assert warning.location.line == 2
         assert warning.message == (
             "1 row has completions that the method cannot be scored with: it needs one request per option, with "
-            "log-probabilities; here 0 of 3 are recorded"
+            "log-probabilities of tokens that end with it; here 0 of 3 are recorded"
         )
         first, second = (row_extra(one)["recorded"] for one in load(path).instances)
         assert first == {"status": "not_run", "states": [], "requests": (0, 3)}
@@ -129,11 +129,16 @@ class TestOneRequestPerOption:
     @pytest.mark.parametrize(
         ("tokens", "status"),
         [
-            ([{"text": "a", "logprob": None}, {"text": " x", "logprob": -1.5}], "ok"),
-            ([{"text": "a", "logprob": -0.5}], "ok"),
-            ([{"text": "a", "logprob": None}], "not_run"),
-            ([{"text": "a", "logprob": -0.5}, {"text": " x"}], "not_run"),
-            ([{"text": "a", "logprob": -0.5}, {"text": " x", "logprob": float("nan")}], "not_run"),
+            ([{"text": "a", "logprob": None}, {"text": " y", "logprob": -1.5}], "ok"),
+            ([{"text": "y", "logprob": -0.5}], "ok"),
+            ([{"text": "y", "logprob": None}], "not_run"),
+            ([{"text": "a", "logprob": None}, {"text": " y"}], "not_run"),
+            ([{"text": "a"}, {"text": " b"}, {"text": " y", "logprob": -1.5}], "not_run"),
+            ([{"text": "a", "logprob": -0.5}, {"text": " y", "logprob": float("nan")}], "not_run"),
+            # Where the option begins is not told, or it is not the option that was asked about.
+            ([{"text": "a", "logprob": None}, {"text": " x", "logprob": -1.5}], "not_run"),
+            ([{"text": "a", "logprob": None}, {"text": "ny", "logprob": -1.5}], "not_run"),
+            ([{"text": "a y", "logprob": None}, {"text": "!", "logprob": -1.5}], "not_run"),
             ([], "not_run"),
         ],
     )
@@ -141,12 +146,30 @@ class TestOneRequestPerOption:
         rows = []
         for index in (0, 1):
             row = answered(choice("a?", ["x", "y"]), "a x")
-            row["request"]["result"]["completions"][0]["tokens"] = tokens if index else [{"text": "a", "logprob": -1}]
+            row["request"]["result"]["completions"][0]["tokens"] = tokens if index else [{"text": "x", "logprob": -1}]
             rows.append({**row, "reference_index": index, "train_trial_index": 0, "request_mode": "original"})
         (instance,) = load(write(tmp_path / "x.json", rows, self.SPEC)).instances
         found = row_extra(instance)["recorded"]
         assert found["status"] == status
         assert found.get("requests") == (None if status == "ok" else (1, 2))
+
+    @pytest.mark.parametrize(
+        ("index", "tokens", "said"),
+        [
+            (1, ["a", " y", "\n", "b"], '; those of option "y" end with "a y\\nb"'),
+            (2, ["a", " y"], "; reference_index 2 is none of its 2 references"),
+            (1, [], ""),
+        ],
+    )
+    def test_the_reason_is_named(self, tmp_path, index, tokens, said):
+        rows = []
+        for place, texts in ((0, ["a", " x"]), (index, tokens)):
+            row = answered(choice("a?", ["x", "y"]), "a x")
+            row["request"]["result"]["completions"][0]["tokens"] = [{"text": text, "logprob": -1} for text in texts]
+            rows.append({**row, "reference_index": place, "train_trial_index": 0, "request_mode": "original"})
+        path = write(tmp_path / "x.jsonl", rows, self.SPEC)
+        (warning,) = [problem for problem in problems(path) if problem.code == "incomplete-recording"]
+        assert warning.message.endswith(f"here 1 of 2 are recorded{said}")
 
 
 class TestSplits:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import pathlib
 
 import pytest
+from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
 from helm_ext.errors import DatasetError
 from helm_ext.formats import detect
@@ -64,16 +64,9 @@ def test_files_of_others_are_not_claimed(tmp_path, value, indent):
     assert FORMAT.claims(look(path)) is Claim.NO
 
 
-SAMPLES = next(
-    (p / "shared/imports_samples" for p in pathlib.Path(__file__).parents if (p / "shared/imports_samples").is_dir()),
-    None,
-)
-
-
-@pytest.mark.skipif(SAMPLES is None, reason="the sample files of other harnesses are not beside the checkout")
+@needs_import_samples
 def test_no_file_of_another_harness_is_claimed():
-    assert SAMPLES is not None
-    found = [path for path in SAMPLES.rglob("*") if FORMAT.claims(look(path)) is not Claim.NO]
+    found = [path for path in IMPORT_SAMPLES.rglob("*") if FORMAT.claims(look(path)) is not Claim.NO]
     assert found == []
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from table_files import answers, golds, load, refusal, write_csv
 
-from helm_ext.formats import detect
+from helm_ext.formats import detect, files_in
 from helm_ext.formats.table.format import FORMAT
 
 
@@ -77,3 +77,12 @@ def test_has_a_json_schema():
     schema = FORMAT.json_schema()
     assert set(schema["required"]) == {"path"}
     assert all("description" in value for value in schema["properties"].values())
+
+
+def test_a_folder_with_both_holds_one_dataset(write, tmp_path):
+    path = write(output="gpt")
+    write_csv(tmp_path, ["question", "answer"], ["?", "tin"], name="others.csv")
+    assert [each.name for each in files_in(tmp_path)] == ["ores.table.json", "others.csv"]
+    with open(path, "w") as file:  # a mapping that cannot be read is an error of its own, and names no table
+        file.write('{"path": 1}')
+    assert [each.name for each in files_in(tmp_path)] == ["ores.csv", "ores.table.json", "others.csv"]

@@ -12,6 +12,7 @@ from helm_ext.errors import count, show
 from helm_ext.formats.request_states.checks.rule import MOST_KEPT, File, Rule
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
+from helm_ext.formats.request_states.recorded import tells_option
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.survey import First
 
@@ -66,10 +67,26 @@ class IncompleteRecordings(Rule):
             self.found.row.place.warn(
                 "request",
                 message=f"{rows} completions that the method cannot be scored with: it needs one request per option, "
-                f"with log-probabilities; here {there} of {needed} are recorded",
+                f"with log-probabilities of tokens that end with it; here {there} of {needed} are recorded"
+                + _explain(self.found.row),
                 hint="completions that name an option are scored with method generation or multiple_choice_joint",
                 code="incomplete-recording",
             )
+
+
+def _explain(row: Row) -> str:
+    """Return which tokens of a row do not end with the option that was asked about, if such are the reason."""
+    options = row.options
+    for _, state in row.found:
+        index = state.get("reference_index") if state is not None else None
+        if state is None or index is None or tells_option(state, options):
+            continue
+        if not 0 <= index < len(options):
+            return f"; reference_index {index} is none of its {count(len(options), 'reference')}"
+        text = "".join(token["text"] for token in state["result"]["completions"][0].get("tokens") or ())
+        if text and not text.strip().endswith(options[index].strip()):
+            return f"; those of option {show(options[index])} end with {show(text[-40:])}"
+    return ""
 
 
 class MixedRecordings(Rule):

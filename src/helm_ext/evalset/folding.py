@@ -1,0 +1,108 @@
+"""Metrics that are computed batch by batch, so that a run of any size takes the memory of one batch.
+
+    request states of some rows ──measure──▶ the rows' Stats, and a summary ──add, in order──▶ the run's Stats
+
+`measure` knows nothing of other batches and may run in another process; the summary is small and can be sent. All
+request states of an instance are in one batch. `evaluate`, which HELM's runner calls, is the same with one batch.
+
+A metric that is none of these wants all rows at once, and gets them: `isinstance(metric, FoldingMetric)` is the one
+question that a runner asks.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from helm.benchmark.metrics.metric import MetricInterface, MetricResult
+
+from helm_ext.evalset import garbage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.metrics.metric import PerInstanceStats
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.metrics.statistic import Stat
+    from helm.benchmark.scenarios.scenario import Instance
+
+__all__ = ["FoldingMetric", "Measured", "RunFacts", "Total", "find_perturbations"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """What of all rows of a run a batch must know."""
+
+    unmeasured: frozenset[str] = field(default=frozenset())
+    """Names of stats that would be made up (`scoring.completeness`). One row without log-probabilities is enough."""
+    has_perturbations: bool = False
+    """Whether worst cases are looked for among the perturbations of a row, which may stand anywhere: then there is
+    one batch."""
+
+
+class Measured(NamedTuple):
+    """What a metric says of a batch."""
+
+    segments: Sequence[Sequence[PerInstanceStats]]
+    """The rows' Stats. Those of a run are its first segments of all batches, then its second ones, ...: HELM lists
+    rows by metric and trial. Each batch has the same number."""
+    summary: Any
+    """For `Total.add`. Can be pickled."""
+
+
+class Total(Protocol):
+    """Adds up the summaries of batches, in the order of the rows."""
+
+    def add(self, summary: Any) -> None:
+        """Add a batch."""
+
+    def to_stats(self) -> list[Stat]:
+        """Return the run's stats."""
+
+
+class FoldingMetric(MetricInterface):
+    """A metric that is computed batch by batch."""
+
+    @abstractmethod
+    def begin(
+        self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
+    ) -> Callable[[ScenarioState], Measured]:
+        """Do what is done once a run and process; return `measure`."""
+
+    @abstractmethod
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> Total:
+        """Return what adds up the batches."""
+
+    def find_facts(self, scenario_state: ScenarioState) -> RunFacts:
+        """Return the facts of a run that is there as a whole."""
+        return RunFacts(has_perturbations=find_perturbations(scenario_state.instances))
+
+    def evaluate(
+        self,
+        scenario_state: ScenarioState,
+        metric_service: MetricService,
+        eval_cache_path: str,  # noqa: ARG002 - HELM's signature
+        parallelism: int,  # noqa: ARG002
+    ) -> MetricResult:
+        """Return HELM's result: the run is one batch."""
+        facts = self.find_facts(scenario_state)
+        measure = self.begin(scenario_state.adapter_spec, metric_service, facts)
+        total = self.make_total(scenario_state.adapter_spec, facts)
+        with garbage.paused():
+            measured = measure(scenario_state)
+        total.add(measured.summary)
+        rows = [row for segment in measured.segments for row in segment]
+        return MetricResult(aggregated_stats=total.to_stats(), per_instance_stats=rows)
+
+
+def find_perturbations(instances: Iterable[Instance]) -> bool:
+    """Whether one of the instances is perturbed, or two have one id: worst cases are looked for among those."""
+    ids = set()
+    for instance in instances:
+        if instance.perturbation is not None or instance.id in ids:
+            return True
+        ids.add(instance.id)
+    return False

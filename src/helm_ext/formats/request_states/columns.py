@@ -1,0 +1,221 @@
+"""What is kept of every row of a file that is read a second time: some 40 bytes each, in arrays.
+
+While a file is read the first time, nothing is known of later rows: which ids are taken, how many rows there are to
+draw demonstrations from. So a few numbers of each row are kept, and when all rows were seen they decide what each
+becomes (`choose`): its id, its split, the runs that it takes part in.
+
+    Row ──see──▶ Columns ──choose──▶ Chosen: the instances, as numbers ──read again──▶ Instances, some at a time
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from helm_ext.adaptation.recorded import has_logprobs, unmeasured_stats
+from helm_ext.evalset import RecordedState
+from helm_ext.evalset.columns import LIVE, RECORDED, STATUSES, Recordings, RowColumns
+from helm_ext.files import canonical_json
+from helm_ext.formats.request_states.drawing import Draw, Fetch
+from helm_ext.formats.request_states.header import Settings
+from helm_ext.formats.request_states.plan import Plan
+from helm_ext.formats.request_states.survey import Survey
+from helm_ext.scoring.completeness import LOGPROB_STATS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from helm_ext.formats.request_states.rows import Row
+
+__all__ = ["Chosen", "Columns"]
+
+SPLITS = (None, "train", "valid", "test")
+TRAIN, TEST = SPLITS.index("train"), SPLITS.index("test")
+_SPLIT_CODES = {split: code for code, split in enumerate(SPLITS)}
+_STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
+
+
+@dataclass(kw_only=True)
+class Chosen:
+    """The instances of a file. Arrays are of one length: the number of instances."""
+
+    ordinals: NDArray[np.uint32]
+    """Which row each is made of."""
+    columns: RowColumns
+    renamed: Mapping[int, str]
+    """The ids of rows that cannot have the one that the file gives, or `id<position>`, by ordinal."""
+    moves: bool
+    """Whether some rows take part in recorded runs only, so that `row_order` needs each one's position."""
+    groups: list[tuple[str | None, Mapping[str, str]]]
+    """Sub-split and attributes that occur among the rows that are evaluated."""
+    places: Sequence[int]
+    """Of each: its line, or its position (`Place.number`)."""
+
+    def find_attributes(self, by: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the values of sub-split and of each attribute among the rows that are evaluated."""
+        sub_splits = tuple(sorted({sub_split for sub_split, _ in self.groups if sub_split}))
+        named = {name: tuple(sorted({row[name] for _, row in self.groups if name in row})) for name in by}
+        return ({"sub_split": sub_splits} if sub_splits else {}) | named
+
+
+@dataclass
+class Columns:
+    """Collects the columns. `settings`, `seed`: what demonstrations and caps depend on."""
+
+    settings: Settings
+    seed: int
+    indexes: array[int] = field(default_factory=lambda: array("I"))
+    """`Place.index`."""
+    numbers: array[int] = field(default_factory=lambda: array("I"))
+    """`Place.number`."""
+    splits: bytearray = field(default_factory=bytearray)
+    statuses: bytearray = field(default_factory=bytearray)
+    unmeasured: bytearray = field(default_factory=bytearray)
+    has_perturbations: bool = False
+    _ids: array[int] = field(default_factory=lambda: array("q"))
+    """Hashes of what must be unique; 0 for rows without an id."""
+    _names: dict[int, int] = field(default_factory=dict)
+    """The hashes of the ids alone, of rows with a perturbation."""
+    _labelled: bytearray = field(default_factory=bytearray)
+    _groups: array[int] = field(default_factory=lambda: array("I"))
+    _group_codes: dict[Any, int] = field(default_factory=dict)
+    _group_values: list[tuple[str | None, Mapping[str, str]]] = field(default_factory=list)
+    _unmeasured_codes: dict[frozenset[str], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        may_draw = self.settings.max_train_instances or self.settings.max_eval_instances is not None
+        self._draw = Draw(self.seed) if may_draw else None
+
+    def see(self, row: Row) -> None:
+        """Keep what must be known of a row. Written for speed: this runs once a row."""
+        instance = row.instance
+        self.indexes.append(row.place.index)
+        self.numbers.append(row.place.number)
+        self.splits.append(_SPLIT_CODES[row.split])
+        status, state = row.found[0]
+        self.statuses.append(_STATUS_CODES[status])
+        self.unmeasured.append(0 if state is None else self._see_unmeasured(state))
+        given = instance.get("id")
+        perturbation = instance.get("perturbation")
+        if given is None or given == "":
+            self._ids.append(0)
+        elif perturbation:
+            self.has_perturbations = True
+            self._names[len(self._ids)] = hash(str(given)) or 1
+            self._ids.append(hash((str(given), canonical_json(perturbation))) or 1)
+        else:
+            self._ids.append(hash(str(given)) or 1)
+        self._labelled.append(row.labels is not None)
+        sub_split = instance.get("sub_split")
+        if sub_split or row.attributes:
+            key = (sub_split, *(row.attributes or {}).items())
+            code = self._group_codes.setdefault(key, len(self._group_codes) + 1)
+            if code > len(self._group_values):
+                self._group_values.append((sub_split, row.attributes or {}))
+            self._groups.append(code)
+        else:
+            self._groups.append(0)
+        if self._draw is not None:
+            self._draw.see(row)
+
+    def _see_unmeasured(self, state: RecordedState) -> int:
+        names = unmeasured_stats(state)
+        if not has_logprobs(state["result"]["completions"]):
+            names |= LOGPROB_STATS
+        return self._unmeasured_codes.setdefault(names, len(self._unmeasured_codes))
+
+    def choose(self, plan: Plan, survey: Survey, fetch: Fetch, *, is_labelled: bool) -> Chosen:
+        """Return the instances, when all rows were seen. `is_labelled`: whether the method reads labels."""
+        splits = np.frombuffer(bytes(self.splits), np.uint8).copy()
+        splits[splits == 0] = TEST
+        if not survey.is_differentiated:
+            splits[splits == TRAIN] = TEST
+        evaluated = np.isin(splits, [_SPLIT_CODES[split] for split in survey.eval_splits])
+        drawn, beyond = (np.zeros(0, np.intp),) * 2
+        if self._draw is not None and (plan.demonstrations or plan.cap is not None):
+            drawn, beyond = self._draw.choose(plan, evaluated, fetch)
+        kept = evaluated | (splits == TRAIN)
+        if not survey.is_recorded:
+            splits[drawn] = TRAIN
+            kept[drawn] = True
+            kept[beyond] = False
+            ordinals, only = np.flatnonzero(kept), np.zeros(int(kept.sum()), np.uint8)
+            chosen_splits = splits[ordinals]
+        else:
+            ordinals = np.sort(np.concatenate([np.flatnonzero(kept), drawn]), kind="stable")
+            is_copy = np.zeros(len(ordinals), bool)
+            is_copy[np.searchsorted(ordinals, drawn)] = True  # a copy stands before its row
+            chosen_splits = splits[ordinals]
+            recorded_only = np.full(len(splits), not plan.can_run_live)
+            recorded_only[drawn] = recorded_only[beyond] = True
+            only = np.where(recorded_only[ordinals] & (chosen_splits != TRAIN), RECORDED, 0).astype(np.uint8)
+            chosen_splits[is_copy], only[is_copy] = TRAIN, LIVE
+        codes = np.frombuffer(self._groups, np.uint32)[ordinals] if self._group_values else np.zeros(0, np.uint32)
+        of_evaluated = np.unique(codes[chosen_splits != TRAIN] if len(codes) else codes)
+        labelled = np.frombuffer(bytes(self._labelled), np.uint8)[ordinals] if is_labelled else np.zeros(0)
+        columns = RowColumns(
+            splits=tuple(split or "" for split in SPLITS),
+            split=chosen_splits,
+            only=only,
+            has_perturbations=self.has_perturbations,
+            has_labels=bool(labelled.any()),
+            recordings=Recordings(
+                status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
+                unmeasured=np.frombuffer(bytes(self.unmeasured), np.uint8)[ordinals],
+                names=tuple(self._unmeasured_codes),
+            ),
+        )
+        return Chosen(
+            ordinals=ordinals.astype(np.uint32),
+            columns=columns,
+            renamed=self._rename(fetch),
+            moves=bool((columns.only == RECORDED).any()),
+            groups=[self._group_values[code - 1] for code in of_evaluated.tolist() if code],
+            places=array("I", np.frombuffer(self.numbers, np.uint32)[ordinals].tobytes()),
+        )
+
+    def _rename(self, fetch: Fetch) -> dict[int, str]:
+        """Return the ids of rows that HELM could not tell apart: a string, unique but for perturbations of one row.
+
+        The first row with an id keeps it, the next get `-2`, `-3`, ...; rows without one are `id<position>`, as HELM
+        numbers them.
+        """
+        ids = np.frombuffer(self._ids, np.int64)
+        _, firsts = np.unique(ids, return_index=True)
+        is_first = np.zeros(len(ids), bool)
+        is_first[firsts] = True
+        is_first &= ids != 0
+        if is_first.all():
+            return {}
+        names = ids.copy()
+        for ordinal, hashed in self._names.items():
+            names[ordinal] = hashed
+        taken = np.unique(names[is_first])
+        waiting = np.flatnonzero(~is_first).tolist()
+        repeated = np.flatnonzero(~is_first & (ids != 0)).tolist()
+        given = {ordinal: str(row.instance["id"]) for ordinal, row in zip(repeated, fetch(repeated), strict=True)}
+        new: set[int] = set()
+        last: dict[str, int] = {}
+        renamed = {}
+        for ordinal in waiting:
+            base = given.get(ordinal) or f"id{self.indexes[ordinal]}"
+            number = last.get(base, 1)
+            name = base
+            while (hashed := hash(name) or 1) in new or _holds(taken, hashed):
+                number += 1
+                name = f"{base}-{number}"
+            if name != base:
+                renamed[ordinal] = name
+                last[base] = number
+                new.add(hashed)
+        return renamed
+
+
+def _holds(values: NDArray[Any], value: int) -> bool:
+    """Whether a sorted array holds a value."""
+    place = int(values.searchsorted(value))
+    return place < len(values) and int(values[place]) == value

@@ -1,0 +1,254 @@
+"""Rows that are read a second time, when it is known what each becomes: instances, some at a time.
+
+Where a file is JSON Lines on disk, each line is found by its place, in any order and by any process (`LineReader`).
+What else there is (compressed files, files of other tools) is gone through from its beginning (`Rereader`).
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from helm_ext.errors import DatasetChangedError, Problems
+from helm_ext.evalset.columns import LIVE, RECORDED
+from helm_ext.formats.request_states.reading import PATIENCE, Place, Reader, parse_state
+from helm_ext.formats.request_states.rows import Row, RowReader
+
+if TYPE_CHECKING:
+    from helm.benchmark.scenarios.scenario import Instance
+    from numpy.typing import NDArray
+
+    from helm_ext.formats.request_states.columns import Chosen
+    from helm_ext.formats.request_states.header import Context
+    from helm_ext.formats.request_states.instances import Builder
+
+__all__ = ["Identity", "LineReader", "Maker", "Rereader", "RowsTask", "Spans", "open_instances"]
+
+_ONLY = {LIVE: "live", RECORDED: "recorded"}
+
+
+class Identity(NamedTuple):
+    """What tells whether a file is the one that was read before, without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    changed: int
+    """Nanoseconds."""
+
+    @classmethod
+    def of(cls, file: int | str) -> Identity:
+        """Return that of an open file or a path. Raises OSError."""
+        status = os.stat(file)  # noqa: PTH116 - of a descriptor too
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+    @classmethod
+    def find(cls, path: str) -> Identity | None:
+        """Return that of a path, None where there is none."""
+        try:
+            return cls.of(path)
+        except OSError:
+            return None
+
+    def require(self, file: int | str, path: str) -> None:
+        """Raise DatasetChangedError unless it is the same file with the same content."""
+        try:
+            is_same = Identity.of(file) == self
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise DatasetChangedError(
+                f"{path}: the file was changed while it was read\n  hint: start again when nobody writes to it"
+            )
+
+
+class RowsTask(NamedTuple):
+    """Some instances of a file, as numbers. Arrays are of one length; small, to be sent to another process."""
+
+    places: NDArray[Any]
+    """Among the instances of the file."""
+    ordinals: NDArray[Any]
+    """Which row each is made of."""
+    split: NDArray[np.uint8]
+    only: NDArray[np.uint8]
+    spans: NDArray[Any] | None
+    """Of each row: where its line begins in the file, and how many bytes it has."""
+
+    @property
+    def number(self) -> int:
+        """How many they are."""
+        return len(self.places)
+
+    def pick(self, some: slice) -> RowsTask:
+        """Return some of the rows as a task."""
+        return RowsTask(*(None if column is None else column[some] for column in self))  # type: ignore[arg-type]
+
+
+@dataclass(kw_only=True)
+class Maker:
+    """Makes the instances of a file out of its rows. Can be sent to another process."""
+
+    builder: Builder
+    splits: Sequence[str]
+    renamed: Mapping[int, str]
+    moves: bool
+
+    def make(self, rows: Iterable[Row], task: RowsTask) -> Iterator[Instance]:
+        """Yield the instances of a task; `rows` are those of its ordinals."""
+        renamed, splits, builder = self.renamed, self.splits, self.builder
+        parts = map(_iterate, (task.places, task.ordinals, task.split, task.only))
+        for row, place, ordinal, split, only in zip(rows, *parts, strict=True):
+            given = row.instance.get("id")
+            name = renamed.get(ordinal) if renamed else None
+            if name is None:
+                name = f"id{row.place.index}" if given is None or given == "" else str(given)
+            row.helm_id = name
+            row.split = splits[split]
+            row.only = _ONLY[only] if only else None
+            if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
+                row = copy.copy(row)  # noqa: PLW2901
+                row.helm_id = f"{name}-demo"
+            yield builder.build(row, place if self.moves else None)
+
+
+class Spans:
+    """Where the lines of rows stand in a file, collected while it is read: 12 bytes a row."""
+
+    def __init__(self) -> None:
+        self.starts = array("Q")
+        self.sizes = array("I")
+
+    def add(self, start: int, size: int) -> None:
+        """Note the line of the next row."""
+        self.starts.append(start)
+        self.sizes.append(size)
+
+    def pick(self, ordinals: NDArray[Any]) -> NDArray[Any]:
+        """Return start and size of the rows' lines."""
+        starts = np.frombuffer(self.starts, np.uint64)[ordinals]
+        return np.column_stack([starts.astype(np.int64), np.frombuffer(self.sizes, np.uint32)[ordinals]])
+
+
+@dataclass(kw_only=True)
+class LineReader:
+    """Reads rows of a JSON Lines file by their place in it. Can be sent to another process on this machine."""
+
+    path: str
+    identity: Identity
+    context: Context
+    maker: Maker
+    finds_rows: ClassVar[bool] = True
+
+    def read(self, task: RowsTask) -> Iterator[Instance]:
+        """Yield the instances of a task. Raises DatasetChangedError if the file is another one by now."""
+        return self.maker.make(self.read_rows(task), task)
+
+    def read_rows(self, task: RowsTask) -> Iterator[Row]:
+        """Yield the rows of a task."""
+        assert task.spans is not None
+        problems = Problems(self.path)
+        rows = RowReader(self.context, problems)
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            self.identity.require(file.fileno(), self.path)
+            patience = PATIENCE
+            for ordinal, (start, size) in zip(task.ordinals.tolist(), task.spans.tolist(), strict=True):
+                file.seek(start)
+                state = parse_state(
+                    file.read(size), Place(problems, ordinal, None, ()), self.path, is_patient=patience > 0
+                )
+                patience = PATIENCE if state.is_known else max(0, patience - 1)
+                yield _require(rows.read(state), self.path)
+            self.identity.require(file.fileno(), self.path)
+
+
+@dataclass(kw_only=True)
+class Rereader:
+    """Reads rows by going through a file once more."""
+
+    open: Callable[[Problems], Reader]
+    path: str
+    context: Context
+    maker: Maker | None = None
+    finds_rows: ClassVar[bool] = False
+
+    def read(self, task: RowsTask) -> Iterator[Instance]:
+        """Yield the instances of a task; places are in ascending order."""
+        assert self.maker is not None
+        return self.maker.make(self.read_rows(_iterate(task.ordinals)), task)
+
+    def read_rows(self, ordinals: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of these ordinals, which are in ascending order; one that is named twice comes twice."""
+        wanted = iter(ordinals)
+        next_one = next(wanted, None)
+        if next_one is None:
+            return
+        problems = Problems(self.path)
+        rows = RowReader(self.context, problems)
+        for ordinal, state in enumerate(self.open(problems).states()):
+            if ordinal == next_one:
+                row = _require(rows.read(state), self.path)
+                while ordinal == next_one:
+                    yield row
+                    next_one = next(wanted, None)
+                if next_one is None:
+                    return
+        raise _changed(self.path)
+
+
+def open_instances(
+    chosen: Chosen, again: Rereader, kept: list[Row] | None, spans: Spans | None, identity: Identity | None
+) -> Sequence[Instance]:
+    """Return the instances of a file: made of the rows that were kept, or to be read when somebody looks at them."""
+    from helm_ext.evalset.unread import UnreadRows
+
+    maker = again.maker
+    assert maker is not None
+    if kept is not None:
+        task = make_task(chosen, None, np.arange(len(chosen.ordinals)))
+        return list(maker.make(_take(kept, task.ordinals.tolist()), task))
+    reader: LineReader | Rereader = again
+    if spans is not None and identity is not None:
+        reader = LineReader(path=again.path, identity=identity, context=again.context, maker=maker)
+    return UnreadRows(reader, partial(make_task, chosen, spans), chosen.columns)
+
+
+def _take(rows: list[Row], ordinals: Sequence[int]) -> Iterator[Row]:
+    """Yield rows in memory; those that are not needed any more are taken away."""
+    for ordinal, following in zip(ordinals, [*ordinals[1:], -1], strict=True):
+        yield rows[ordinal]
+        if following != ordinal:
+            rows[ordinal] = None  # type: ignore[call-overload]
+
+
+def make_task(chosen: Chosen, spans: Spans | None, places: NDArray[Any]) -> RowsTask:
+    """Return what must be known to read these instances."""
+    ordinals = chosen.ordinals[places]
+    columns = chosen.columns
+    found = None if spans is None else spans.pick(ordinals)
+    return RowsTask(places, ordinals, columns.split[places], columns.only[places], found)
+
+
+def _iterate(values: NDArray[Any], size: int = 4096) -> Iterator[int]:
+    """Yield the numbers of an array as Python's, some of them made at a time."""
+    for start in range(0, len(values), size):
+        yield from values[start : start + size].tolist()
+
+
+def _require(row: Row | None, path: str) -> Row:
+    """Return a row that could be read before."""
+    if row is None:
+        raise _changed(path)
+    return row
+
+
+def _changed(path: str) -> DatasetChangedError:
+    return DatasetChangedError(
+        f"{path}: the file was changed while it was read\n  hint: start again when nobody writes to it"
+    )

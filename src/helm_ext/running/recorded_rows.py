@@ -1,0 +1,243 @@
+"""Recorded runs of datasets that are not in memory: rows are read, scored, written and forgotten, some at a time.
+
+    places ──choose_places──▶ those that are evaluated ──RecordedWork, in any process──▶ rows of HELM's files, summaries
+
+What HELM and the adapter decide about a list of instances is decided about columns of numbers here, equally:
+tests/integration/test_fold.py compares the files.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from helm.benchmark.metrics.metric import create_metric
+from helm.benchmark.metrics.metric_service import MetricService
+from helm.benchmark.scenarios.scenario import EVAL_SPLITS
+from helm.common.object_spec import create_object
+
+from helm_ext import adaptation
+from helm_ext.adaptation import recorded
+from helm_ext.adaptation.row_order import sample_places
+from helm_ext.adaptation.wrap import RecordedStates, check_selection
+from helm_ext.evalset import garbage
+from helm_ext.evalset.columns import LIVE, RECORDED
+from helm_ext.evalset.folding import FoldingMetric, RunFacts
+from helm_ext.fast.serialise import ArrayWriter
+from helm_ext.files.limits import COPY_BYTES
+from helm_ext.files.writing import PART
+from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, RowWriter
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
+    from helm.benchmark.scenarios.scenario import Instance
+    from numpy.typing import NDArray
+
+    from helm_ext.evalset.unread import RowReader, UnreadRows
+
+__all__ = [
+    "PartResult",
+    "RecordedWork",
+    "can_wait",
+    "choose_places",
+    "find_facts",
+    "iter_batches",
+    "iter_tasks",
+    "split_task",
+]
+
+TASK_ROWS = 10_000
+"""Rows of a task of another process: enough for what comes back to be little, few enough to be done again."""
+
+
+def can_wait(rows: UnreadRows, run_spec: RunSpec, *, leaves_out: bool) -> bool:
+    """Whether a run can read its rows when it scores them.
+
+    Not so where rows are wanted all at once: perturbations, metrics and annotators of others; and where there is an
+    error to report, which is about instances.
+    """
+    recordings = rows.columns.recordings
+    if recordings is None or not recorded.is_recorded(run_spec.adapter_spec.model_deployment):
+        return False
+    if rows.columns.has_perturbations or run_spec.data_augmenter_spec.perturbation_specs:
+        return False
+    if not all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ()):
+        return False
+    if not all(isinstance(create_metric(spec), FoldingMetric) for spec in run_spec.metric_specs):
+        return False
+    usable = recordings.status == 0
+    return bool(usable.all() or (leaves_out and usable.any()))
+
+
+def choose_places(rows: UnreadRows, adapter_spec: AdapterSpec) -> NDArray[np.intp]:
+    """Return the places of the rows that a recorded run evaluates, in the order of its files.
+
+    Raises RunEntryError where there are none.
+    """
+    columns, splits = rows.columns, adapter_spec.eval_splits or EVAL_SPLITS
+    sampled = sample_places(columns, splits, adapter_spec.max_eval_instances)
+    is_train = columns.is_of(["train"])[sampled]
+    chosen = sampled[columns.is_of(splits)[sampled] & (columns.only[sampled] != LIVE)]
+    check_selection(adapter_spec, "recorded", rows=len(sampled), offered=int((~is_train).sum()), evaluated=len(chosen))
+    return np.sort(chosen) if (columns.only == RECORDED).any() else chosen
+
+
+def find_facts(rows: UnreadRows, places: NDArray[np.intp]) -> RunFacts:
+    """Return what batches must know of all rows."""
+    assert rows.columns.recordings is not None
+    return RunFacts(unmeasured=rows.columns.recordings.find_unmeasured(places))
+
+
+def iter_batches(rows: UnreadRows, places: NDArray[np.intp], size: int = BATCH_ROWS) -> Iterator[list[Instance]]:
+    """Yield the instances of these places, some at a time.
+
+    Where a reader goes through its file from the beginning, it does so once; rows in another order are all read first.
+    """
+    if rows.reader.finds_rows:
+        for start in range(0, len(places), size):
+            yield list(rows.read(places[start : start + size]))
+        return
+    in_order = bool((np.diff(places) > 0).all())
+    reading = rows.read(places) if in_order else iter(rows.take(places.tolist()))
+    batch: list[Instance] = []
+    for instance in reading:
+        batch.append(instance)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True)
+class RecordedWork:
+    """How the rows of a recorded run are scored: what every process must know. Can be pickled."""
+
+    run_spec: RunSpec
+    facts: RunFacts
+    reader: RowReader | None
+    """What reads rows, where they are read by who scores them."""
+    folder: str | None = None
+    """Where parts of files are written; None where they are sent."""
+
+    def begin(self) -> RecordedWorker:
+        """Return what scores rows, in this process."""
+        return RecordedWorker(self)
+
+    def make_metrics(self) -> list[FoldingMetric]:
+        """Return the run's metrics."""
+        made = [create_metric(spec) for spec in self.run_spec.metric_specs]
+        return [metric for metric in made if isinstance(metric, FoldingMetric)]
+
+
+class RowsTask(NamedTuple):
+    """Rows to score in another process: what its reader reads, or the rows themselves."""
+
+    name: str
+    rows: Any
+    instances: list[Instance] | None = None
+
+    def __str__(self) -> str:
+        return f"rows {self.name}"
+
+    def pick(self, places: slice, part: int) -> RowsTask:
+        """Return some of the task's rows as a task."""
+        name = f"{self.name}.{part}"
+        if self.instances is not None:
+            return RowsTask(name, None, self.instances[places])
+        return RowsTask(name, self.rows.pick(places))
+
+
+class PartResult(NamedTuple):
+    """What became of a task."""
+
+    rows: int
+    summaries: list[list[Any]]
+    """Of each batch of it."""
+    parts: Sequence[Path | bytes]
+    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content."""
+
+
+class RecordedWorker:
+    """Scores rows."""
+
+    def __init__(self, work: RecordedWork) -> None:
+        adaptation.install()
+        run_spec = work.run_spec
+        metrics = work.make_metrics()
+        # Nothing is asked of it: recorded deployments have no tokenizer.
+        service = MetricService(None)
+        self._reader = work.reader
+        self._folder = work.folder
+        self._work = BatchWork(run_spec, metrics, service, [work.facts] * len(metrics))
+        self._states = RecordedStates(run_spec.adapter_spec)
+        self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]
+
+    def score(self, instances: list[Instance]) -> tuple[list[RequestState], Batch]:
+        """Return the request states of rows, and what the metrics say of them."""
+        states = self._states.rebuild(instances)
+        recorded.hand_back(states)
+        if self._annotators:
+            for state in states:
+                vars(state)["annotations"] = {one.name: one.annotate(state) for one in self._annotators}
+        return states, self._work.measure(states)
+
+    def __call__(self, task: RowsTask) -> PartResult:
+        """Do a task: score its rows, and write or return its parts of the run's files."""
+        if task.instances is not None:
+            reading = iter(task.instances)
+        else:
+            assert self._reader is not None
+            reading = self._reader.read(task.rows)
+        rows, summaries = 0, []
+        with garbage.paused(), ExitStack() as stack:
+            parts = [self._open_part(stack, task.name, 0)]
+
+            def open_segment(number: int) -> ArrayWriter:
+                parts.append(self._open_part(stack, task.name, number + 1))
+                return ArrayWriter(parts[-1], is_part=True)
+
+            writer = RowWriter(ArrayWriter(parts[0], depth=1, is_part=True), open_segment)
+            while instances := list(itertools.islice(reading, BATCH_ROWS)):
+                rows += len(instances)
+                states, batch = self.score(instances)
+                summaries.append(batch.summaries)
+                writer.write(states, batch.segments)
+            writer.close()
+            kept = [Path(part.name) if self._folder is not None else part.getvalue() for part in parts]
+        return PartResult(rows, summaries, kept)
+
+    def _open_part(self, stack: ExitStack, task: str, number: int) -> Any:
+        if self._folder is None:
+            return io.BytesIO()
+        path = Path(self._folder) / f"{task}.{number}{PART}"
+        return stack.enter_context(path.open("wb", buffering=COPY_BYTES))
+
+
+def iter_tasks(
+    rows: UnreadRows, places: NDArray[np.intp], size: int = TASK_ROWS, *, finds: bool = True
+) -> Iterator[RowsTask]:
+    """Yield the tasks of a run. `finds`: whether workers can read the file."""
+    if finds and rows.reader.finds_rows:
+        for number, start in enumerate(range(0, len(places), size)):
+            yield RowsTask(str(number), rows.make_task(places[start : start + size]))
+        return
+    for number, instances in enumerate(iter_batches(rows, places, size)):
+        yield RowsTask(str(number), None, instances)
+
+
+def split_task(task: RowsTask) -> list[RowsTask]:
+    """Return a task as several, down to a row each, so that one that ends its worker can be named."""
+    number = len(task.instances) if task.instances is not None else task.rows.number
+    if number < 2:
+        return [task]
+    size = max(1, number // 10)
+    return [task.pick(slice(start, start + size), part) for part, start in enumerate(range(0, number, size))]

@@ -1,0 +1,154 @@
+"""What `EvalSetMetric` makes of a batch of request states, and how batches add up to a run's stats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.fast.instance_counts import InstanceCountMetric
+from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownSummary, BreakdownTotal, without_sub_splits
+from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, take_scored
+from helm_ext.scoring.source_scores import SourceMeasure, SourceSummary, SourceTotal, find_left_out
+from helm_ext.scoring.uncertainty import IntervalSummary, IntervalTotal, measure_uncertainty
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.metrics.metric import PerInstanceStats
+    from helm.benchmark.metrics.metric_service import MetricService
+    from helm.benchmark.metrics.statistic import Stat
+    from helm.benchmark.scenarios.scenario import Instance
+
+__all__ = ["BatchMeasure", "BatchTotal", "Pieces"]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What the metric of one run consists of."""
+
+    helms: tuple[FoldingMetric, FoldingMetric]
+    """HELM's metrics of texts and of options, on what we read and compare."""
+    main_metric: str
+    has_attributes: bool
+    """Whether the main metric is reported for values of attributes too."""
+    source: SourceMeasure | None
+    """What compares our scores with those of the tool that wrote the file, where one did."""
+    summarize: Callable[[Sequence[Stat]], list[Stat]]
+    """Returns the stats of scores that are of all rows together."""
+
+
+class _Summary(NamedTuple):
+    """What a batch says. `parts`: of the metrics of `make_parts`, None where no row is theirs."""
+
+    counts: Any
+    parts: tuple[Any, ...]
+    source: SourceSummary | None
+    breakdown: BreakdownSummary
+    interval: IntervalSummary
+    left_out: Any
+
+
+class BatchMeasure:
+    """Scores the request states of a batch. Rows that are left out are counted, and are no part of a score."""
+
+    def __init__(self, pieces: Pieces, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts) -> None:
+        self.pieces = pieces
+        self.count = InstanceCountMetric().begin(adapter_spec, service, facts)
+        self.parts = [_LatePart(part, adapter_spec, service, facts) for part in pieces.helms]
+        self.breakdown = BreakdownMeasure(pieces.main_metric)
+
+    def __call__(self, state: ScenarioState) -> Measured:
+        instances = state.instances
+        plain = without_sub_splits(state)
+        scored = take_scored(plain)
+        asked = [state.reference_index is not None for state in scored.request_states]
+        measured = [
+            part.measure(scored, is_needed=is_needed)
+            for part, is_needed in zip(self.parts, (not all(asked), any(asked)), strict=True)
+        ]
+        segments = [segment for one in measured for segment in one.segments]
+        if self.pieces.source is not None:
+            segments.append(find_left_out(plain.instances))
+        main, rows = self.pieces.main_metric, in_order(segments, instances)
+        summary = _Summary(
+            self.count(scored).summary,
+            tuple(one.summary for one in measured),
+            self.pieces.source.measure(rows) if self.pieces.source is not None else None,
+            self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
+            measure_uncertainty(main, rows, instances),
+            count_left_out(plain.instances),
+        )
+        return Measured(segments, summary)
+
+
+class _LatePart:
+    """One of HELM's metrics, begun when there is a row for it: a tokenizer may be needed only then."""
+
+    def __init__(
+        self, metric: FoldingMetric, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
+    ) -> None:
+        self._begin = partial(metric.begin, adapter_spec, service, facts)
+        self._nothing = Measured([[]] * adapter_spec.num_train_trials, None)
+        self._measure: Callable[[ScenarioState], Measured] | None = None
+
+    def measure(self, state: ScenarioState, *, is_needed: bool) -> Measured:
+        if not is_needed:
+            return self._nothing
+        if self._measure is None:
+            self._measure = self._begin()
+        return self._measure(state)
+
+
+class BatchTotal:
+    """Adds up what batches say."""
+
+    def __init__(self, pieces: Pieces, adapter_spec: AdapterSpec, facts: RunFacts) -> None:
+        self.pieces = pieces
+        self.counts = InstanceCountMetric().make_total(adapter_spec, facts)
+        self.parts = [part.make_total(adapter_spec, facts) for part in pieces.helms]
+        self.source, self.breakdown, self.interval = SourceTotal(), BreakdownTotal(), IntervalTotal()
+        self.left_out = LeftOutTotal()
+        self.used = [False for _ in self.parts]
+
+    def add(self, summary: _Summary) -> None:
+        """Add a batch."""
+        self.counts.add(summary.counts)
+        for number, of_part in enumerate(summary.parts):
+            if of_part is not None:
+                self.parts[number].add(of_part)
+                self.used[number] = True
+        if summary.source is not None:
+            self.source.add(summary.source)
+        self.breakdown.add(summary.breakdown)
+        self.interval.add(summary.interval)
+        self.left_out.add(summary.left_out)
+
+    def to_stats(self) -> list[Stat]:
+        """Return the stats of the run."""
+        parts = [part for part, used in zip(self.parts, self.used, strict=True) if used]
+        stats = [stat for total in (self.counts, *parts) for stat in total.to_stats()]
+        if self.pieces.source is not None:
+            partners = self.pieces.source.partners
+            stats = [stat for stat in stats if stat.name.name not in partners] + self.source.to_stats()
+        return [
+            *stats,
+            *self.pieces.summarize(stats),
+            *self.breakdown.to_stats(),
+            *self.interval.to_stats(),
+            *self.left_out.to_stats(),
+        ]
+
+
+def in_order(
+    segments: Sequence[Sequence[PerInstanceStats]], instances: Sequence[Instance]
+) -> Sequence[PerInstanceStats]:
+    """Return the rows of all segments in the order of the instances, however many of them a batch has."""
+    filled = [segment for segment in segments if segment]
+    if len(filled) < 2:
+        return filled[0] if filled else []
+    place = {(str(instance.id), instance.perturbation): number for number, instance in enumerate(instances)}
+    return sorted(chain.from_iterable(filled), key=lambda row: place[row.instance_id, row.perturbation])

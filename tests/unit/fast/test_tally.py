@@ -1,0 +1,107 @@
+"""Columns of values add up to what HELM's `merge_stat` makes of the same Stats, to the last bit and type."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import random
+
+import pytest
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat, merge_stat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helm_ext.fast.tally import Tally, Totals
+
+NAMES = [MetricName(name, split="test") for name in ("a", "b", "c")]
+VALUES = st.one_of(
+    st.integers(-5, 5),
+    st.floats(allow_nan=False, allow_infinity=False, width=32),
+    st.sampled_from([None, 0.1, 0.2, 0.3, -0.0, 0.0, 1, 1.0, 2**60, -(2**70), 1e150, math.nan, math.inf, True]),
+)
+ROWS = st.lists(st.lists(st.tuples(st.sampled_from(range(3)), st.lists(VALUES, max_size=3)), max_size=3), max_size=30)
+
+
+def to_stat(name, values):
+    stat = Stat(NAMES[name])
+    for value in values:
+        stat.add(value)
+    return stat
+
+
+def by_helm(rows):
+    sums = {}
+    for row in rows:
+        for stat in row:
+            merge_stat(sums, stat)
+    return list(sums.values())
+
+
+def in_batches(rows, sizes, *, sent=False):
+    totals, rows = Totals(), list(rows)
+    while rows:
+        size = next(sizes)
+        tally = Tally()
+        for row in rows[:size]:
+            tally.add([[stat] for stat in row])
+        columns = tally.to_columns()
+        totals.add(pickle.loads(pickle.dumps(columns)) if sent else columns)
+        del rows[:size]
+    return totals
+
+
+def plain(stats):
+    # repr tells 1 from 1.0 and -0.0 from 0.0, and NaN is equal to itself. HELM's first Stat keeps its own mean.
+    return [repr((s.name.name, s.count, s.sum, s.sum_squared, s.min, s.max)) for s in stats]
+
+
+@given(ROWS, st.integers(1, 7), st.booleans())
+def test_any_values_in_any_batches(rows, size, sent):
+    stats = [[to_stat(name, values) for name, values in row] for row in rows]
+    assert plain(in_batches(stats, iter(lambda: size, 0), sent=sent).to_stats()) == plain(by_helm(stats))
+
+
+def test_many_floats_in_batches_of_any_size():
+    draw = random.Random(7)
+    rows = [[to_stat(0, [draw.choice([0, 1, draw.random(), draw.gauss(0, 1e6)])]), to_stat(1, [draw.randint(0, 9)])]
+            for _ in range(5_000)]  # fmt: skip
+    expected = by_helm(rows)
+    assert isinstance(expected[1].sum, int)
+    for most in (1, 10, 1_000, 5_000):
+        totals = in_batches(rows, iter(lambda most=most: draw.randint(1, most), 0))
+        assert totals.to_stats() == expected
+        assert plain(totals.to_stats()) == plain(expected)
+
+
+def test_stats_that_rows_share_count_once_for_each_row():
+    shared = [to_stat(0, [1]), to_stat(1, [0.5])]
+    tally = Tally()
+    for _ in range(3):
+        tally.add([shared])
+    totals = Totals()
+    totals.add(tally.to_columns())
+    assert [(stat.count, stat.sum) for stat in totals.to_stats()] == [(3, 3), (3, 1.5)]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_the_lowest_value_of_each_row(batch):
+    """What a worst case is, where no row is perturbed: the lowest of the values that a row brings."""
+    rows = [[to_stat(0, values)] for values in ([0.1], [0.3, 0.2], [0.7], [5, 4, 6], [0.4])]
+    (lowest,) = in_batches(rows, iter(lambda: batch, 0)).lowest()
+    assert (lowest.count, lowest.min, lowest.max) == (5, 0.1, 4)
+    assert lowest.sum == 0.1 + 0.2 + 0.7 + 4 + 0.4
+
+
+def test_names_stand_in_the_order_in_which_they_came_and_got_their_first_value():
+    rows = [[to_stat(1, []), to_stat(0, [1])], [to_stat(2, [1]), to_stat(1, [1])]]
+    totals = in_batches(rows, iter(lambda: 1, 0))
+    assert [stat.name.name for stat in totals.to_stats()] == ["b", "a", "c"]
+    assert [stat.name.name for stat in totals.lowest()] == ["a", "c", "b"]
+
+
+def test_whole_numbers_are_sent_in_few_bytes():
+    tally = Tally()
+    for number in range(10_000):
+        tally.add([[to_stat(0, [number % 2])]])
+    assert len(pickle.dumps(tally.to_columns())) < 11_000
