@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from openai_server import serve_process
 from tiny_model import build_tiny_model, offline_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +25,9 @@ def test_every_tutorial_shows_what_its_commands_print():
 def test_the_page_is_true(path, tmp_path):
     if path.name == "live_model.md":
         build_tiny_model(tmp_path / "my-model", chat_template=True)
-    page = console_blocks.read_page(path.read_text(encoding="utf-8"))
-    assert page.commands
-    differences = console_blocks.run_page(page, tmp_path, offline_environment())
+    with serve_process("--model", "my-org/my-model", "--generates", "--vllm") as url:
+        text = path.read_text(encoding="utf-8").replace("http://localhost:8000", url)
+        page = console_blocks.read_page(text)
+        assert page.commands
+        differences = console_blocks.run_page(page, tmp_path, offline_environment())
     assert not differences, "\n".join(differences)
