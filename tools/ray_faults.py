@@ -74,10 +74,10 @@ def end_well(process: ray_runs.subprocess.Popen[bytes], folder: Path) -> None:
 def kill_actors(folder: Path, moments: random.Random, tally: Tally, wanted: int) -> None:
     """Kill actors of one run, whatever they are doing."""
     with running(folder, **SETTINGS) as process:
-        wait_until(lambda: bool(children(process.pid, "ray::_Actor")), process)
+        wait_until(lambda: bool(children(process.pid, "ray::RayActor")), process)
         for _ in range(min(KILLS_A_RUN, wanted - tally.moments)):
             time.sleep(moments.uniform(0, 1.5))
-            if found := children(process.pid, "ray::_Actor"):
+            if found := children(process.pid, "ray::RayActor"):
                 os.kill(moments.choice(found), signal.SIGKILL)
                 tally.moments += 1
         end_well(process, folder)
@@ -88,7 +88,7 @@ def kill_raylet(folder: Path, moments: random.Random, tally: Tally, _: int) -> N
     with running(folder, **{**SETTINGS, "COUNTED_SECONDS": 0.4}) as process:
         wait_until(lambda: calls(folder).total() > 0, process)
         time.sleep(moments.uniform(0, 12))
-        for pid in [*children(process.pid, "raylet"), *children(process.pid, "ray::_Actor")]:
+        for pid in [*children(process.pid, "raylet"), *children(process.pid, "ray::RayActor")]:
             os.kill(pid, signal.SIGKILL)
         tally.moments += 1
         end_well(process, folder)

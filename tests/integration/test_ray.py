@@ -79,7 +79,7 @@ def test_actors_are_killed_at_random_moments(tmp_path, expected):
         while process.poll() is None and killed < 4:
             time.sleep(moments.uniform(0.1, 0.6))
             # Those that ask: one that is only starting has nothing to lose.
-            asking = [pid for pid in children(process.pid, "ray::_Actor") if pid in ray_runs.actors_of(tmp_path)]
+            asking = [pid for pid in children(process.pid, "ray::RayActor") if pid in ray_runs.actors_of(tmp_path)]
             if asking:
                 os.kill(moments.choice(asking), signal.SIGKILL)
                 killed += 1
@@ -146,7 +146,7 @@ def test_ray_itself_is_killed(tmp_path, expected):
         wait_until(lambda: calls(tmp_path).total() > 20, process)
         (raylet,) = children(process.pid, "raylet")
         os.kill(raylet, signal.SIGKILL)
-        for pid in children(process.pid, "ray::_Actor"):
+        for pid in children(process.pid, "ray::RayActor"):
             os.kill(pid, signal.SIGKILL)
         assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
     assert read_files(tmp_path) == expected

@@ -141,7 +141,7 @@ def test_results_that_cannot_be_sent(engine):
 
 
 def test_other_versions(engine, monkeypatch):
-    monkeypatch.setattr(ray_engine, "_versions", lambda: {"python": "2.7"})
+    monkeypatch.setattr(ray_engine, "versions", lambda: {"python": "2.7"})
     with pytest.raises(HelmExtError, match="a Ray node has other versions than the driver"):
         list(engine.map(functools.partial(ray_workers.make_lister, 9), [[1]]))
 

@@ -10,14 +10,11 @@ which may spill to disk, nor into Ray's table of actors.
 from __future__ import annotations
 
 import heapq
-import importlib.metadata
 import math
 import os
 import pickle
-import platform
 import re
 import socket
-import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -28,6 +25,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
 from helm_ext.running.engines import BatchLostError, Job, Jobs, read_number
+from helm_ext.running.ray_actor import Raised, RayActor, versions
 
 __all__ = ["Done", "RayEngine", "RaySettings"]
 
@@ -98,20 +96,6 @@ class _Slot:
     """Why it can do nothing any more."""
 
 
-@dataclass
-class _Raised:
-    """An exception of another process."""
-
-    error: Exception
-    traceback: str
-
-    def to_error(self) -> Exception:
-        """Return the exception; its cause shows where it was raised. Ours are for users, who need no such place."""
-        if not isinstance(self.error, HelmExtError):
-            self.error.__cause__ = RuntimeError(f"in a Ray actor:\n{self.traceback}")
-        return self.error
-
-
 class RayEngine:
     """Does tasks in actors. They, and what they hold, are kept for the next call with the same worker.
 
@@ -179,7 +163,7 @@ class RayEngine:
                     try:
                         result, raised = self._ray.get(ref)
                     except self._ray.exceptions.RayTaskError as error:  # arguments or results that cannot be sent
-                        result, raised = None, _Raised(error, "")
+                        result, raised = None, Raised(error, "")
                     except self._ray.exceptions.RayError as error:
                         slot.lost = _say(error)
                         continue
@@ -337,11 +321,11 @@ class RayEngine:
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=self.concurrency,
-        )(_Actor)
+        )(RayActor)
         actor = actor_class.remote()
         packed = zlib.compress(self._packed)
         parts = [packed[start : start + INLINE_BYTES] for start in range(0, len(packed), INLINE_BYTES)]
-        self._slots.append(_Slot(actor, actor.start.remote(_versions(), *parts)))
+        self._slots.append(_Slot(actor, actor.start.remote(versions(), *parts)))
 
     def _drop_actors(self) -> None:
         for slot in self._slots:
@@ -355,47 +339,6 @@ def _require_reachable(address: str) -> None:
     host, _, port = address.rpartition(":")
     if host and "/" not in host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_SECONDS).close()
-
-
-class _Actor:
-    """What runs in Ray's process. Exceptions are returned: those that Ray raises are about Ray."""
-
-    def __init__(self) -> None:
-        self.worker: Callable[[Any], Any] | None = None
-
-    def start(self, versions: dict[str, str], *packed: bytes) -> _Raised | None:
-        """Make the worker. `packed`: how, pickled and compressed, in parts."""
-        if (mine := _versions()) != versions:
-            return _to_raised(HelmExtError(f"a Ray node has other versions than the driver: {mine}, {versions}"))
-        try:
-            self.worker = pickle.loads(zlib.decompress(b"".join(packed)))()  # noqa: S301 - from our own driver
-        except Exception as error:  # noqa: BLE001 - raised by the driver
-            return _to_raised(error)
-        return None
-
-    def work(self, task: Any) -> tuple[Any, _Raised | None]:
-        """Do a task."""
-        assert self.worker is not None
-        try:
-            return self.worker(task), None
-        except Exception as error:  # noqa: BLE001 - raised by the driver
-            return None, _to_raised(error)
-
-
-def _versions() -> dict[str, str]:
-    """Return what must be the same on all nodes, for the results to be."""
-    named = {name: importlib.metadata.version(name) for name in ("helm-ext", "crfm-helm")}
-    return {"python": ".".join(platform.python_version_tuple()[:2]), **named}
-
-
-def _to_raised(error: Exception) -> _Raised:
-    """Return what the driver can unpickle."""
-    text = traceback.format_exc()
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
-    except Exception:  # noqa: BLE001 - whatever its class does
-        error = HelmExtError(f"{type(error).__name__}: {error}")
-    return _Raised(error, text)
 
 
 def _say(error: Exception) -> str:
