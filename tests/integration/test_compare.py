@@ -205,3 +205,22 @@ def test_a_comparison_as_a_page(suite, tmp_path):
     assert "<td>-0.1333</td>" in text
     assert "the rows do not tell which is better; 16 rows differ" in text
     assert "0 + 1?" in text
+
+
+def test_the_page_for_notebooks_is_true(suite, tmp_path, monkeypatch):
+    """The lines of docs/reference/python.md about a suite run as they stand, and have the columns that they name."""
+    from pathlib import Path
+
+    page = (Path(__file__).parents[2] / "docs/reference/python.md").read_text(encoding="utf-8")
+    block = page.split("A suite, with the intervals")[1].split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "benchmark_output").mkdir()
+    (tmp_path / "benchmark_output/runs").symlink_to(suite / "out/runs")
+    code = block.replace("my-suite", "score").replace("my-model", "one")
+    names: dict = {}
+    exec("import helm_ext\n" + code.splitlines()[0], names)
+    for line in code.splitlines()[1:]:
+        call, _, said = line.partition("  # ")
+        found = eval(call, names)
+        assert len(found) > 0
+        assert {name.strip() for name in said.partition(": ")[2].split(",")} <= set(found.columns)
