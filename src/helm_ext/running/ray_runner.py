@@ -1,4 +1,4 @@
-"""A StreamingRunner whose live models are asked by Ray actors, on this machine or on a cluster.
+"""A StreamingRunner whose models are asked, and whose recordings are scored, by Ray actors, here or on a cluster.
 
     helm-run --runner-class-name helm_ext.running.RayRunner ...
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helm_ext.running.kept import KeptAnswers
+from helm_ext.running.ray_engine import RayEngine
 from helm_ext.running.ray_live import RayExecutor
 from helm_ext.running.runner import StreamingRunner
 
@@ -28,13 +29,24 @@ class RayRunner(StreamingRunner):
 
     executor_class = RayExecutor
     executor: RayExecutor
+    shares_disk = False
+    """Rows of recorded runs are sent to the actors, and the parts of the run's files come back."""
+    _engine: RayEngine | None = None
 
     def run_all(self, run_specs: list[RunSpec]) -> None:
         """Run all, and let the actors go."""
         try:
             super().run_all(run_specs)
         finally:
+            if self._engine is not None:
+                self._engine.close()
             self.executor.close()
+
+    def make_engine(self) -> RayEngine:
+        """Return the actors that score the rows of recorded runs."""
+        if self._engine is None:
+            self._engine = RayEngine()
+        return self._engine
 
     def run_one(self, run_spec: RunSpec) -> None:
         """Run as StreamingRunner does. Answers that were kept are removed when all files are there."""
