@@ -137,7 +137,8 @@ def _parse_message(choice: dict[str, Any]) -> Choice:
     if content is not None and not isinstance(content, str):
         raise ReplyError(f"message.content: expected a string, got {show(content)}")
     thinking, reason = _optional_text(message, "reasoning_content", "reasoning"), _finish_reason(choice)
-    if content is None and refusal is None and thinking is None and reason in (None, "stop"):
+    calls = message.get("tool_calls") or message.get("function_call")
+    if content is None and refusal is None and thinking is None and not calls and reason in (None, "stop"):
         raise ReplyError("message.content is null, and nothing says why")
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
