@@ -158,6 +158,13 @@ def test_files_are_those_of_helms_runner(folder, most):
     assert left == []
 
 
+def test_rays_actors_make_the_same_files(folder):
+    """Rows are sent to them, and the parts of the files come back: no disk is shared."""
+    pytest.importorskip("ray")
+    ray = ("--runner-class-name", "helm_ext.running.RayRunner")
+    assert run(folder, "ray", *ray, HELM_EXT_RAY_ACTORS="2") == run(folder, "here", *OURS)
+
+
 def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(folder, tmp_path):
     draw = random.Random(1)
     write(tmp_path / "many.jsonl", [make_row(draw, number, split="test") for number in range(40_000)])
