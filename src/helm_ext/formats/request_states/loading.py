@@ -144,12 +144,12 @@ class _Content:
     questions: int = 0
     """Sum of the rows' digests: their order does not count."""
 
-    def keep(self, row: Row, most: float) -> None:
+    def keep(self, row: Row, most: float, *, is_known: bool) -> None:
         """Keep what must be known of a row, and the row while there are no more than `most`."""
         assert self.columns is not None
         assert self.spans is not None
         self.columns.see(row)
-        self.spans.add(self.reader.start, self.reader.size)
+        self.spans.add(self.reader.start, self.reader.size, is_known=is_known)
         self.questions += digest_question(row)
         if self.rows is not None:
             self.rows.append(row)
@@ -218,7 +218,7 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
             if content.columns is not None:
                 if row.is_helm and content.rows is None:  # states of one row may stand anywhere: all are needed
                     return _read(open_, path, options, kept=math.inf)
-                content.keep(row, math.inf if groups else kept or 0)
+                content.keep(row, math.inf if groups else kept or 0, is_known=state.is_known)
     except DatasetError as error:  # what ends reading half-way: limits, truncated compression
         problems.extend(error.problems)
     for row in groups.values():

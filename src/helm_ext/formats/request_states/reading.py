@@ -24,12 +24,12 @@ from helm_ext.errors import (
 )
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
-__all__ = ["PATIENCE", "Place", "Reader", "State", "open_file", "parse_state"]
+__all__ = ["Place", "Reader", "State", "open_file", "parse_again"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
 
-PATIENCE = 100
+_PATIENCE = 100
 """Lines in a row with keys of their own, after which a file is taken to be full of such rows."""
 
 _BOM_HINT = "save it as UTF-8 without BOM"
@@ -221,7 +221,7 @@ class _Lines(Reader):
 
     def states(self) -> Iterator[State]:
         index = -1
-        patience = PATIENCE
+        patience = _PATIENCE
         with self._source:
             for line, data in itertools.chain(self._first_state, self._lines):
                 if self._is_other or not data.strip():
@@ -233,7 +233,7 @@ class _Lines(Reader):
                 except DatasetError as error:
                     self.problems.extend(error.problems)
                     continue
-                patience = PATIENCE if state.is_known else max(0, patience - 1)
+                patience = _PATIENCE if state.is_known else max(0, patience - 1)
                 yield state
         if index < 0 and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
@@ -254,6 +254,16 @@ def parse_state(data: bytes, place: Place, path: str, *, is_patient: bool = True
         return State(place, value, is_known=True, is_finite=True)
     value, is_finite = _parse(data, path, place.line or 1)
     return State(place, value, is_known=False, is_finite=is_finite)
+
+
+def parse_again(data: bytes, place: Place, path: str, *, is_known: bool) -> State:
+    """Return the state of a line that `parse_state` has read before; `is_known` as it was found then.
+
+    That nothing is lost by quick reading was proved the first time. Raises DatasetError.
+    """
+    if is_known:
+        return State(place, KNOWN_STATE.decode(data), is_known=True, is_finite=True)
+    return parse_state(data, place, path, is_patient=False)
 
 
 def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:

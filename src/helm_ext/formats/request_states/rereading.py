@@ -18,7 +18,7 @@ import numpy as np
 
 from helm_ext.errors import DatasetChangedError, Problems
 from helm_ext.evalset.columns import LIVE, RECORDED
-from helm_ext.formats.request_states.reading import PATIENCE, Place, Reader, parse_state
+from helm_ext.formats.request_states.reading import Place, Reader, parse_again
 from helm_ext.formats.request_states.rows import Row, RowReader
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class RowsTask(NamedTuple):
     split: NDArray[np.uint8]
     only: NDArray[np.uint8]
     spans: NDArray[Any] | None
-    """Of each row: where its line begins in the file, and how many bytes it has."""
+    """Of each row: where its line begins in the file, how many bytes it has, and whether it has no keys but those of
+    the format."""
 
     @property
     def number(self) -> int:
@@ -119,21 +120,23 @@ class Maker:
 
 
 class Spans:
-    """Where the lines of rows stand in a file, collected while it is read: 12 bytes a row."""
+    """Where the lines of rows stand in a file, collected while it is read: 13 bytes a row."""
 
     def __init__(self) -> None:
-        self.starts = array("Q")
-        self.sizes = array("I")
+        self._starts = array("q")
+        self._sizes = array("I")
+        self._known = bytearray()
 
-    def add(self, start: int, size: int) -> None:
+    def add(self, start: int, size: int, *, is_known: bool) -> None:
         """Note the line of the next row."""
-        self.starts.append(start)
-        self.sizes.append(size)
+        self._starts.append(start)
+        self._sizes.append(size)
+        self._known.append(is_known)
 
     def pick(self, ordinals: NDArray[Any]) -> NDArray[Any]:
-        """Return start and size of the rows' lines."""
-        starts = np.frombuffer(self.starts, np.uint64)[ordinals]
-        return np.column_stack([starts.astype(np.int64), np.frombuffer(self.sizes, np.uint32)[ordinals]])
+        """Return what `RowsTask.spans` holds of these rows."""
+        columns = (self._starts, np.int64), (self._sizes, np.uint32), (bytes(self._known), np.uint8)
+        return np.column_stack([np.frombuffer(column, kind)[ordinals] for column, kind in columns])
 
 
 @dataclass(kw_only=True)
@@ -157,13 +160,10 @@ class LineReader:
         rows = RowReader(self.context, problems)
         with open(self.path, "rb") as file:  # noqa: PTH123
             self.identity.require(file.fileno(), self.path)
-            patience = PATIENCE
-            for ordinal, (start, size) in zip(task.ordinals.tolist(), task.spans.tolist(), strict=True):
+            for ordinal, (start, size, is_known) in zip(task.ordinals.tolist(), task.spans.tolist(), strict=True):
                 file.seek(start)
-                state = parse_state(
-                    file.read(size), Place(problems, ordinal, None, ()), self.path, is_patient=patience > 0
-                )
-                patience = PATIENCE if state.is_known else max(0, patience - 1)
+                place = Place(problems, ordinal, None, ())
+                state = parse_again(file.read(size), place, self.path, is_known=bool(is_known))
                 yield _require(rows.read(state), self.path)
             self.identity.require(file.fileno(), self.path)
 
