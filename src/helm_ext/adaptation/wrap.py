@@ -14,33 +14,30 @@ Instances without our key in `extra_data` are not changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter import Adapter
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.scenarios.scenario import EVAL_SPLITS, TRAIN_SPLIT, Input, Instance
+from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, Instance
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.adaptation import recorded
 from helm_ext.adaptation.chat_clients import require_chat_client
 from helm_ext.adaptation.likelihood_clients import require_prompt_logprobs
-from helm_ext.adaptation.row_order import in_file_order
+from helm_ext.adaptation.rebuilding import rebuild_recorded
+from helm_ext.adaptation.selection import leave_out, select, without_recording
 from helm_ext.errors import RecordedError, RunEntryError
-from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, garbage, row_extra
-from helm_ext.evalset.copying import copy_with, make_template
+from helm_ext.evalset import EXTRA_KEY, row_extra
+from helm_ext.evalset.copying import copy_with
 from helm_ext.evalset.unread import read_unread
 
 if TYPE_CHECKING:
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
     from helm.benchmark.window_services.window_service import WindowService
 
-__all__ = ["EvalSetAdapter", "RecordedStates", "check_selection", "install"]
-
-_SHOWN_IDS = 5
-_OURS_ALONE = frozenset({"recorded", "position"})
-"""Keys of RowExtra that have done their work when requests are made, and are in no file that HELM writes."""
+__all__ = ["EvalSetAdapter", "install"]
 
 
 def install() -> None:
@@ -124,48 +121,6 @@ class Prepared:
         """How many demonstrations were kept in a prompt of our own; None when HELM renders the prompt."""
         self.too_long = too_long
         """The question does not fit the window, alone or with one of its options: the whole row is left out."""
-
-
-def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) -> list[Instance]:
-    """Return the train rows, and the rows that a run of this kind evaluates: those of an eval split that take part.
-
-    Raises RunEntryError when there is nothing to evaluate.
-    """
-    evaluable = {TRAIN_SPLIT, *(adapter_spec.eval_splits or EVAL_SPLITS)}
-    chosen = [row for row in instances if row.split in evaluable and row_extra(row).get("only", kind) == kind]
-    offered = [instance for instance in instances if instance.split != TRAIN_SPLIT]
-    if kind == "live" and offered and all(row_extra(row).get("only") == "recorded" for row in offered):
-        raise RunEntryError(
-            f"{adapter_spec.model_deployment} would be asked, but the {len(offered)} rows are there for their recorded "
-            "completions\n  hint: model=recorded/NAME scores those; to ask the model, leave out replies=FILE "
-            "(innodata:), or leave rows beside the demonstrations: fewer with max_train_instances=N (adapter_spec:)"
-        )
-    evaluated = sum(instance.split != TRAIN_SPLIT for instance in chosen)
-    check_selection(adapter_spec, kind, rows=len(instances), offered=len(offered), evaluated=evaluated)
-    return in_file_order(chosen)
-
-
-def check_selection(adapter_spec: AdapterSpec, kind: str, *, rows: int, offered: int, evaluated: int) -> None:
-    """Say what a run evaluates of the rows that HELM chose; `offered`: those that are no train rows.
-
-    HELM knows nothing of `only` when it samples for `--max-eval-instances`; where that costs rows, a warning says so.
-    Raises RunEntryError when there is nothing to evaluate: HELM would finish such a run as if all were well.
-    """
-    limit = adapter_spec.max_eval_instances
-    if not evaluated:
-        raise RunEntryError(
-            f"no row to evaluate: none of {rows} rows is of split "
-            f"{' or '.join(adapter_spec.eval_splits or EVAL_SPLITS)} and takes part in a {kind} run "
-            f"(--max-eval-instances {limit})\n"
-            "  hint: see eval_splits, max_eval_instances and max_train_instances in the file's adapter_spec, "
-            "eval_split= in the run entry, and --max-eval-instances"
-        )
-    if limit is not None and evaluated < min(limit, offered):
-        hwarn(
-            f"{evaluated} of the {offered} rows that HELM chose are evaluated, fewer than --max-eval-instances "
-            f"{limit}: the others take no part in a {kind} run (drawn as demonstrations, beyond the file's "
-            "max_eval_instances, or of other splits)"
-        )
 
 
 def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService) -> Prepared:
@@ -254,28 +209,6 @@ def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -
     return state
 
 
-def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
-    """Send the request to no model and mark the row, so that metrics leave it out of the score and count it."""
-    request = recorded.make_recorded_request(state.request, recorded.empty_request_result())
-    return copy_with(
-        state,
-        instance=_with_extra(state.instance, {**row_extra(state.instance), "left_out": reason}),
-        request=copy_with(request, model_deployment=recorded.LEFT_OUT_DEPLOYMENT),
-    )
-
-
-def without_recording(instance: Instance) -> Instance:
-    """Return the instance without its recorded completions, which belong into the result, once; nor its position."""
-    extra = row_extra(instance)
-    if _OURS_ALONE.isdisjoint(extra):
-        return instance
-    return _with_extra(instance, cast("RowExtra", {k: value for k, value in extra.items() if k not in _OURS_ALONE}))
-
-
-def _with_extra(instance: Instance, extra: RowExtra) -> Instance:
-    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
-
-
 def _require_texts(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
     """Refuse to ask for texts where rows are scored by the log-probabilities of their options."""
     if any("likelihoods" in row_extra(instance) for instance in instances):
@@ -292,123 +225,4 @@ def _log_ignored_recordings(instances: Sequence[Instance]) -> None:
         hwarn(
             f"{count} rows carry recorded completions; this run asks the model again and leaves those unused. "
             "To score them instead: model=recorded/NAME"
-        )
-
-
-# Recorded runs
-
-
-def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> list[RequestState]:
-    """Return the request states as they were recorded, in the order of the instances; nothing is rendered.
-
-    Raises RecordedError for rows without a usable recording, unless they are to be skipped.
-    """
-    if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
-        raise RecordedError("recorded completions of the method language_modeling cannot be re-scored")
-    rows = [row for row in select(instances, adapter_spec, "recorded") if row.split != TRAIN_SPLIT]
-    _require_recordings(rows, adapter_spec)
-    with garbage.paused():
-        return RecordedStates(adapter_spec).rebuild(rows)
-
-
-class RecordedStates:
-    """Makes the request states of rows that a recorded run evaluates."""
-
-    def __init__(self, adapter_spec: AdapterSpec) -> None:
-        # What the file says of all its requests. A prompt that was not recorded stays empty: nobody knows what was
-        # sent.
-        request = recorded.RecordedRequest(
-            model=adapter_spec.model,
-            model_deployment=adapter_spec.model_deployment,
-            temperature=adapter_spec.temperature,
-            max_tokens=adapter_spec.max_tokens,
-            stop_sequences=adapter_spec.stop_sequences,
-        )
-        self._template = make_template(
-            RequestState(
-                instance=Instance(Input(), []),
-                reference_index=None,
-                request_mode=None,
-                train_trial_index=0,
-                output_mapping=None,
-                request=make_template(request),
-                result=None,
-                num_train_instances=0,
-                prompt_truncated=False,
-            )
-        )
-
-    def rebuild(self, rows: Sequence[Instance]) -> list[RequestState]:
-        """Return the states of these rows. The recordings are taken off them: they belong into the results, once."""
-        states = [state for instance in rows for state in _rebuild_row(instance, self._template)]
-        # Instances are this run's own, and copies of all of them would double the memory. Some may share their extras.
-        for instance in rows:
-            for key in _OURS_ALONE:
-                row_extra(instance).pop(key, None)  # type: ignore[misc]
-        return states
-
-
-def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestState]:
-    """Return what was recorded for an instance, as copies of `template`."""
-    extra = row_extra(instance)
-    row = {"instance": instance, "output_mapping": extra.get("labels") or None}
-    found = extra.get("recorded")
-    if found is None or found["status"] != "ok":
-        reason: LeftOut = "not_run" if found is None else found["status"]  # type: ignore[assignment] # not "ok"
-        return [leave_out(copy_with(template, **{**row, "instance": without_recording(instance)}), reason)]
-    return [
-        copy_with(
-            template,
-            request=recorded.rebuild_request(template.request, state),
-            **{**row, **recorded.to_state_fields(state)},
-        )
-        for state in found["states"]
-    ]
-
-
-def _has_score_of_source(row: Instance) -> bool:
-    """Whether the row has an answer that its source scored, though none of ours can be."""
-    extra = row_extra(row)
-    return extra.get("recorded", {}).get("status") == "unscored" and bool(extra.get("source_scores"))
-
-
-def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
-    """Raise unless every row can be scored, or is to be skipped."""
-    recordings = [row_extra(row).get("recorded") for row in rows]
-    unusable = [row for row, found in zip(rows, recordings, strict=True) if found is None or found["status"] != "ok"]
-    if len(unusable) == len(rows) and not any(map(_has_score_of_source, rows)):
-        _refuse_incomplete(rows, adapter_spec)
-        raise RecordedError(
-            f"{adapter_spec.model_deployment}: none of the {len(rows)} rows holds a recorded completion\n"
-            "  hint: name a real model, or give completions: request.result.completions in the rows (adapter_spec:), "
-            "replies=FILE (innodata:), data=.../instance.jsonl (ultraeval:), output=COLUMN (table:)"
-        )
-    missing = [row for row in unusable if not row_extra(row).get("recorded", {}).get("skip")]
-    if missing:
-        _refuse_incomplete(missing, adapter_spec)
-        failed = sum(row_extra(row).get("recorded", {}).get("status") == "failed" for row in missing)
-        ids = ", ".join(str(row.id) for row in missing[:_SHOWN_IDS])
-        more = f", ... ({len(missing) - _SHOWN_IDS} more)" if len(missing) > _SHOWN_IDS else ""
-        raise RecordedError(
-            f"{len(missing)} of {len(rows)} rows cannot be scored: {len(missing) - failed} not run, {failed} failed "
-            f"({ids}{more})\n  hint: missing=skip scores the rest and reports how many were left out"
-        )
-    last = max([s.get("train_trial_index", 0) for found in recordings if found for s in found["states"]], default=0)
-    if last >= adapter_spec.num_train_trials:
-        raise RecordedError(
-            f"the file holds {last + 1} training trials, and this run is for {adapter_spec.num_train_trials}\n"
-            f"  hint: set adapter_spec.num_train_trials to {last + 1} in the file, or run with -t {last + 1}"
-        )
-
-
-def _refuse_incomplete(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
-    """Raise if rows have completions, but not those that the method is scored with."""
-    incomplete = [row for row in rows if "requests" in row_extra(row).get("recorded", {})]
-    if incomplete:
-        found, needed = row_extra(incomplete[0])["recorded"]["requests"]
-        raise RecordedError(
-            f"{len(incomplete)} of {len(rows)} rows have completions that {adapter_spec.method} cannot be scored with: "
-            "it needs one request per option, with log-probabilities of tokens that end with it; "
-            f"row {incomplete[0].id} has {found} of {needed}\n"
-            "  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint"
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.executor import ExecutionSpec, Executor
 
-from helm_ext.adaptation.wrap import leave_out
+from helm_ext.adaptation.selection import leave_out
 from helm_ext.clients.manifest import Manifest, PlannedRun, make_key, make_run_digest
 from helm_ext.clients.openai_replies import ReplyError, to_result
 from helm_ext.clients.openai_requests import to_body

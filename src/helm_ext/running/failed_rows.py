@@ -13,7 +13,7 @@ from helm.benchmark.executor import ExecutorError
 from helm.common.hierarchical_logger import hwarn
 from helm.common.object_spec import get_class_by_name
 
-from helm_ext.adaptation.wrap import leave_out
+from helm_ext.adaptation.selection import leave_out
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.evalset.copying import copy_with

@@ -24,8 +24,9 @@ from helm.common.object_spec import create_object
 
 from helm_ext import adaptation
 from helm_ext.adaptation import recorded
+from helm_ext.adaptation.rebuilding import RecordedStates
 from helm_ext.adaptation.row_order import sample_places
-from helm_ext.adaptation.wrap import RecordedStates, check_selection
+from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import LIVE, RECORDED
 from helm_ext.evalset.folding import FoldingMetric, RunFacts

@@ -8,6 +8,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.benchmark.window_services.no_tokenizer_window_service import NoTokenizerWindowService
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
+from helm_ext.adaptation import selection
 from helm_ext.adaptation import wrap as adaptation
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra
@@ -101,7 +102,7 @@ class TestLive:
 
     def test_fewer_rows_than_asked_for_are_a_warning(self, live_deployment, monkeypatch):
         said = []
-        monkeypatch.setattr(adaptation, "hwarn", said.append)
+        monkeypatch.setattr(selection, "hwarn", said.append)
         rows = [row(id="a"), row(id="b", only="recorded"), row(id="c", only="recorded"), row(split="train", id="t")]
         adapt(spec(live_deployment, max_eval_instances=3), *rows)
         (text,) = said

@@ -13,6 +13,7 @@ import threading
 import time
 
 import pytest
+from cache_workers import fill
 from helm.common.cache import BlackHoleCacheConfig, Cache, SqliteCacheConfig, cache_stats
 from sqlitedict import SqliteDict
 
@@ -116,18 +117,11 @@ def test_many_threads(config):
     assert count(config) == 2400
 
 
-def _fill(path, name):
-    cache = RequestCache.of(SqliteCacheConfig(path))
-    for number in range(500):
-        cache.put_many([({"p": name, "n": number}, {"reply": number})])
-    cache.flush()
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_several_processes_write_one_file(config, method):
     RequestCache.of(config)  # open here already
     context = multiprocessing.get_context(method)
-    processes = [context.Process(target=_fill, args=(config.path, name)) for name in range(3)]
+    processes = [context.Process(target=fill, args=(config.path, name)) for name in range(3)]
     for process in processes:
         process.start()
     for process in processes:

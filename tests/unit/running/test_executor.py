@@ -18,7 +18,7 @@ from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestResult
 from openai_server import Odd, serve
 
-from helm_ext.adaptation.wrap import leave_out
+from helm_ext.adaptation.selection import leave_out
 from helm_ext.clients import OpenAICompatibleClient
 from helm_ext.clients import server as server_module
 from helm_ext.clients.asking import annotate_with_notes
