@@ -26,6 +26,7 @@ from helm_ext.cli.model_options import (
     require_variable,
     window_of,
 )
+from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.cli.session import helm_output_to_stderr, start_helm, without_output
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
 
@@ -74,14 +75,10 @@ def add(
     api_key_env: Annotated[
         str | None, typer.Option(metavar="VAR", help="The environment variable that holds the key.")
     ] = None,
-    omit: Annotated[
-        list[str] | None, typer.Option(help="A parameter that the server refuses, as temperature; repeatable.")
-    ] = None,
-    top_k: Annotated[bool, typer.Option("--top-k", help="Send top_k, which OpenAI's API does not know.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Send a seed.")] = None,
-    extra_token: Annotated[
-        bool, typer.Option("--extra-token", help="Scored prompts: ask for one token; some servers refuse 0.")
-    ] = False,
+    omit: OmitOption = None,
+    top_k: TopKOption = False,
+    seed: SeedOption = None,
+    extra_token: ExtraTokenOption = False,
     prompt_logprobs: Annotated[
         bool, typer.Option("--prompt-logprobs", help="Scored prompts: ask by vLLM's prompt_logprobs, not by echo.")
     ] = False,

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
+from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.clients.estimate import format_cost
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
@@ -69,14 +70,10 @@ def out(
     sent_as: Annotated[
         str | None, typer.Option(help="The model's name for the server. Default: as HELM would send it.")
     ] = None,
-    omit: Annotated[
-        list[str] | None, typer.Option(help="A parameter that the server refuses, as temperature; repeatable.")
-    ] = None,
-    top_k: Annotated[bool, typer.Option("--top-k", help="Send top_k, which OpenAI's API does not know.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Send a seed.")] = None,
-    extra_token: Annotated[
-        bool, typer.Option("--extra-token", help="Scored prompts: ask for one token; some servers refuse 0.")
-    ] = False,
+    omit: OmitOption = None,
+    top_k: TopKOption = False,
+    seed: SeedOption = None,
+    extra_token: ExtraTokenOption = False,
     per_shard: Annotated[
         int, typer.Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")
     ] = MAX_PER_SHARD,
