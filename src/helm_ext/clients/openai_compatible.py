@@ -16,6 +16,7 @@ docs/reference/client.md describes the arguments, and what becomes of errors.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections import Counter
@@ -28,6 +29,7 @@ from urllib.parse import urlsplit
 from helm.clients.client import CachingClient, Client
 from helm.common.cache import CacheConfig
 from helm.common.hierarchical_logger import hwarn
+from helm.common.key_value_store import request_to_key
 from helm.common.request import ErrorFlags, Request, RequestResult
 
 from helm_ext.clients import event_loop
@@ -120,6 +122,8 @@ class OpenAICompatibleClient(Client):
         )
         self.cache = RequestCache.of(cache_config)
         self._has_warned_of_length = False
+        self._sent: set[int] = set()
+        self._in_flight: dict[int, asyncio.Future[None]] = {}
 
     def check_requests(self, requests: Sequence[Request]) -> None:
         """Raise UnsendableError, once, for what of these requests cannot be sent; warn of what `omit` leaves out."""
@@ -171,11 +175,36 @@ class OpenAICompatibleClient(Client):
         return found
 
     async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
-        """Return the server's answer, or what went wrong after all attempts: `clients.asking.AsyncClient`."""
+        """Return the server's answer, or what went wrong after all attempts: `clients.asking.AsyncClient`.
+
+        Equal requests are sent once, as long as there is a cache: a second run, which finds the one answer that is
+        kept, has the same results as the first.
+        """
         try:
             body = to_body(request, self._dialect_for(request))
         except UnsendableError as error:
             return _fail(str(error))
+        key = self._make_key(body, request)
+        if not self.cache.keeps:
+            return await self._send(request, body, key, retrying)
+        name = hash(request_to_key(dict(key)))  # two of one hash cost a look into the cache
+        while (earlier := self._in_flight.get(name)) is not None:
+            await asyncio.wait([earlier])
+        if name in self._sent:
+            [kept] = self.find_kept([request])
+            if kept is not None:
+                return kept
+        self._sent.add(name)
+        self._in_flight[name] = answered = asyncio.get_running_loop().create_future()
+        try:
+            return await self._send(request, body, key, retrying)
+        finally:
+            del self._in_flight[name]
+            answered.set_result(None)
+
+    async def _send(
+        self, request: Request, body: dict[str, Any], key: Mapping[str, Any], retrying: Callable[[int], None]
+    ) -> RequestResult:
         started = time.time()
 
         def read(reply: Any) -> tuple[Any, AnsweredResult]:
@@ -192,7 +221,7 @@ class OpenAICompatibleClient(Client):
             failed.is_refused = error.fault is Fault.OWN and error.status is not None
             return failed
         reply = {**reply, "request_time": time.time() - started, "request_datetime": int(started)}
-        self.cache.put_many([(self._make_key(body, request), reply)])
+        self.cache.put_many([(key, reply)])
         self._look_at_length(result, request)
         return self._finish(result, reply, body, cached=False)
 
