@@ -92,12 +92,7 @@ class OpenAICompatibleClient(Client):
         nothing comes before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
         endpoint = endpoint or "chat"  # HELM hands over its credentials' `localEndpoint`, which there seldom is
-        if not base_url or not base_url.startswith(("http://", "https://")):
-            raise RunEntryError(
-                f"base_url={show(base_url)}: expected the server's address\n  hint: base_url: http://localhost:8000/v1"
-            )
-        if "@" in urlsplit(base_url).netloc:
-            raise RunEntryError("base_url holds a password\n  hint: api_key in credentials.conf, or api_key_env")
+        address = _require_address(base_url)
         if timeout <= 0 or retries < 0 or retry_seconds < 0:
             raise RunEntryError(f"timeout={timeout}, retries={retries}, retry_seconds={retry_seconds}: too small")
         omitted = (omit,) if isinstance(omit, str) else tuple(omit)
@@ -115,8 +110,8 @@ class OpenAICompatibleClient(Client):
         self.openai_model_name = openai_model_name
         self.path = PATHS[endpoint]
         self.server = Server(
-            base_url.rstrip("/"),
-            _read_key(api_key_env) if api_key_env else api_key,
+            address,
+            _read_key(api_key_env) if api_key_env else _require_plain(api_key, "the key in HELM's credentials"),
             idle_seconds=timeout,
             attempts=Attempts(again=retries, seconds=retry_seconds),
         )
@@ -265,9 +260,40 @@ class OpenAICompatibleClient(Client):
         )
 
 
+def _require_address(base_url: str | None) -> str:
+    """Return a server's address, to which paths can be added. Raises RunEntryError."""
+    hint = "\n  hint: base_url: http://localhost:8000/v1"
+    shown = f"base_url={show(base_url)}"
+    try:
+        parts = urlsplit(base_url or "")
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError as error:  # a port that is none, brackets of IPv6 that are not closed
+        raise RunEntryError(f"{shown}: no address: {error}{hint}") from error
+    if base_url is None or parts.scheme not in ("http", "https") or not has_host:
+        raise RunEntryError(f"{shown}: expected the server's address{hint}")
+    if "@" in parts.netloc:
+        raise RunEntryError("base_url holds a password\n  hint: api_key in credentials.conf, or api_key_env")
+    if parts.query or parts.fragment or any(character.isspace() for character in base_url):
+        raise RunEntryError(
+            f"{shown}: paths are added to it, so nothing can stand after its own: ?, # or a space{hint}"
+        )
+    address = base_url.rstrip("/")
+    for path in sorted(PATHS.values(), key=len, reverse=True):
+        if address.endswith(path):
+            raise RunEntryError(f"{shown}: {path} is added to it\n  hint: base_url: {address.removesuffix(path)}")
+    return address
+
+
+def _require_plain(key: str | None, where: str) -> str | None:
+    """Return a key. Raises RunEntryError, which does not show it, for one that no header can hold."""
+    if key and (not key.isprintable() or key != key.strip()):
+        raise RunEntryError(f"{where}: a line break, a space or another character that no key has stands in it")
+    return key
+
+
 def _read_key(variable: str) -> str:
     """Return the key that an environment variable holds. Raises RunEntryError."""
-    key = os.environ.get(variable)
+    key = _require_plain(os.environ.get(variable), f"api_key_env={variable}")
     if not key:
         raise RunEntryError(f"api_key_env={variable}: no such environment variable, or an empty one")
     return key

@@ -234,3 +234,36 @@ def test_an_equal_request_is_sent_when_the_first_one_failed(server, tmp_path):
 
     assert [result.success for result in event_loop.run(ask())] == [False, True, True]
     assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (None, "expected the server's address"),
+        ("http://", "expected the server's address"),
+        ("http://:8000/v1", "expected the server's address"),
+        ("localhost:8000/v1", "expected the server's address"),
+        ("http://localhost:99999/v1", "no address: Port out of range"),
+        ("http://localhost:port/v1", "no address: Port could not be cast"),
+        ("http://[::1/v1", "no address"),
+        ("http://localhost/v1?api-version=1", "nothing can stand after"),
+        ("http://localhost/v1/ ", "nothing can stand after"),
+        ("http://localhost/v1/chat/completions/", "hint: base_url: http://localhost/v1$"),
+        ("http://localhost/v1/completions", "hint: base_url: http://localhost/v1$"),
+    ],
+)
+def test_addresses_that_no_path_can_be_added_to(url, said):
+    with pytest.raises(RunEntryError, match=said):
+        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=url)
+
+
+@pytest.mark.parametrize("key", ["sk-hush\n", " sk-hush", "sk-\0hush", "sk\r\nX-Other: 1"])
+def test_keys_that_no_header_can_hold(monkeypatch, key):
+    with pytest.raises(RunEntryError, match="HELM's credentials: a line break") as caught:
+        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://localhost/v1", api_key=key)
+    assert "hush" not in str(caught.value)
+    if "\0" not in key:
+        monkeypatch.setenv("MY_KEY", key)
+        with pytest.raises(RunEntryError, match="api_key_env=MY_KEY: a line break") as caught:
+            OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://localhost/v1", api_key_env="MY_KEY")
+        assert "hush" not in str(caught.value)
