@@ -65,7 +65,7 @@ class NamedList:
         if node is None:
             text = self.text if not self.text or self.text.endswith("\n") else self.text + newline
             made = text + f"{self.key}:{newline}" + write_entry(entry, 2, newline)
-        elif not node.value:  # `[]`, or nothing
+        elif not self.entries:  # `[]`, `null`, or nothing
             after = self.text[node.end_mark.index :]
             made = self.text[: node.start_mark.index].rstrip(" ") + newline
             made += write_entry(entry, 2, newline) + after.removeprefix(newline)

@@ -93,14 +93,21 @@ def test_entries_of_one_name_go_together(tmp_path):
     assert made.without("a/b").text == "model_deployments:\n- {name: c/d}\n"
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet", "model_deployments:", "model_deployments: []\nx: 1\n", "x: 1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "# nothing yet", "model_deployments:", "model_deployments: []\nx: 1\n", "x: 1", "model_deployments: null\n",
+        "model_deployments: ~   # none\nx: 1\n", "model_deployments: [ ]   # none\nx: 1\n",
+    ],
+)  # fmt: skip
 def test_empty_lists(tmp_path, text):
     made = read(tmp_path, text).with_entry(ENTRY)
     assert made.entries == [ENTRY]
     if "x: 1" in text:
         assert made.document["x"] == 1
-    if "#" in text:
+    if "# nothing" in text:
         assert made.text.startswith("# nothing yet\n")
+    assert text.count("# none") == made.text.count("# none")
 
 
 def test_lines_end_as_they_did(tmp_path):
