@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from helm.common.cache import CacheConfig, SqliteCacheConfig, cache_stats, create_key_value_store
+from helm.common.cache import BlackHoleCacheConfig, CacheConfig, SqliteCacheConfig, cache_stats, create_key_value_store
 from helm.common.hierarchical_logger import hwarn
 from helm.common.key_value_store import KeyValueStore, request_to_key
 
@@ -50,6 +50,9 @@ class RequestCache(ABC):
 
     _open: ClassVar[dict[tuple[object, int], RequestCache]] = {}
     _opening: ClassVar[threading.Lock] = threading.Lock()
+
+    keeps: bool = True
+    """Whether what is put in is found again: not where the user disabled the cache."""
 
     @staticmethod
     def of(config: CacheConfig | None) -> RequestCache:
@@ -91,6 +94,7 @@ class _StoreCache(RequestCache):
     """HELM's own stores: MongoDB, and the one that keeps nothing."""
 
     def __init__(self, config: CacheConfig | None) -> None:
+        self.keeps = config is not None and not isinstance(config, BlackHoleCacheConfig)
         self.stats_key = "disabled_cache" if config is None else config.cache_stats_key
         self.store: KeyValueStore | None = None if config is None else create_key_value_store(config).__enter__()
         self.lock = threading.Lock()

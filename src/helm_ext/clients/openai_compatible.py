@@ -16,6 +16,7 @@ docs/reference/client.md describes the arguments, and what becomes of errors.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections import Counter
@@ -28,6 +29,7 @@ from urllib.parse import urlsplit
 from helm.clients.client import CachingClient, Client
 from helm.common.cache import CacheConfig
 from helm.common.hierarchical_logger import hwarn
+from helm.common.key_value_store import request_to_key
 from helm.common.request import ErrorFlags, Request, RequestResult
 
 from helm_ext.clients import event_loop
@@ -90,12 +92,7 @@ class OpenAICompatibleClient(Client):
         nothing comes before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
         endpoint = endpoint or "chat"  # HELM hands over its credentials' `localEndpoint`, which there seldom is
-        if not base_url or not base_url.startswith(("http://", "https://")):
-            raise RunEntryError(
-                f"base_url={show(base_url)}: expected the server's address\n  hint: base_url: http://localhost:8000/v1"
-            )
-        if "@" in urlsplit(base_url).netloc:
-            raise RunEntryError("base_url holds a password\n  hint: api_key in credentials.conf, or api_key_env")
+        address = _require_address(base_url)
         if timeout <= 0 or retries < 0 or retry_seconds < 0:
             raise RunEntryError(f"timeout={timeout}, retries={retries}, retry_seconds={retry_seconds}: too small")
         omitted = (omit,) if isinstance(omit, str) else tuple(omit)
@@ -113,13 +110,15 @@ class OpenAICompatibleClient(Client):
         self.openai_model_name = openai_model_name
         self.path = PATHS[endpoint]
         self.server = Server(
-            base_url.rstrip("/"),
-            _read_key(api_key_env) if api_key_env else api_key,
+            address,
+            _read_key(api_key_env) if api_key_env else _require_plain(api_key, "the key in HELM's credentials"),
             idle_seconds=timeout,
             attempts=Attempts(again=retries, seconds=retry_seconds),
         )
         self.cache = RequestCache.of(cache_config)
         self._has_warned_of_length = False
+        self._sent: set[int] = set()
+        self._in_flight: dict[int, asyncio.Future[None]] = {}
 
     def check_requests(self, requests: Sequence[Request]) -> None:
         """Raise UnsendableError, once, for what of these requests cannot be sent; warn of what `omit` leaves out."""
@@ -171,11 +170,36 @@ class OpenAICompatibleClient(Client):
         return found
 
     async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
-        """Return the server's answer, or what went wrong after all attempts: `clients.asking.AsyncClient`."""
+        """Return the server's answer, or what went wrong after all attempts: `clients.asking.AsyncClient`.
+
+        Equal requests are sent once, as long as there is a cache: a second run, which finds the one answer that is
+        kept, has the same results as the first.
+        """
         try:
             body = to_body(request, self._dialect_for(request))
         except UnsendableError as error:
             return _fail(str(error))
+        key = self._make_key(body, request)
+        if not self.cache.keeps:
+            return await self._send(request, body, key, retrying)
+        name = hash(request_to_key(dict(key)))  # two of one hash cost a look into the cache
+        while (earlier := self._in_flight.get(name)) is not None:
+            await asyncio.wait([earlier])
+        if name in self._sent:
+            [kept] = self.find_kept([request])
+            if kept is not None:
+                return kept
+        self._sent.add(name)
+        self._in_flight[name] = answered = asyncio.get_running_loop().create_future()
+        try:
+            return await self._send(request, body, key, retrying)
+        finally:
+            del self._in_flight[name]
+            answered.set_result(None)
+
+    async def _send(
+        self, request: Request, body: dict[str, Any], key: Mapping[str, Any], retrying: Callable[[int], None]
+    ) -> RequestResult:
         started = time.time()
 
         def read(reply: Any) -> tuple[Any, AnsweredResult]:
@@ -192,7 +216,7 @@ class OpenAICompatibleClient(Client):
             failed.is_refused = error.fault is Fault.OWN and error.status is not None
             return failed
         reply = {**reply, "request_time": time.time() - started, "request_datetime": int(started)}
-        self.cache.put_many([(self._make_key(body, request), reply)])
+        self.cache.put_many([(key, reply)])
         self._look_at_length(result, request)
         return self._finish(result, reply, body, cached=False)
 
@@ -236,9 +260,40 @@ class OpenAICompatibleClient(Client):
         )
 
 
+def _require_address(base_url: str | None) -> str:
+    """Return a server's address, to which paths can be added. Raises RunEntryError."""
+    hint = "\n  hint: base_url: http://localhost:8000/v1"
+    shown = f"base_url={show(base_url)}"
+    try:
+        parts = urlsplit(base_url or "")
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError as error:  # a port that is none, brackets of IPv6 that are not closed
+        raise RunEntryError(f"{shown}: no address: {error}{hint}") from error
+    if base_url is None or parts.scheme not in ("http", "https") or not has_host:
+        raise RunEntryError(f"{shown}: expected the server's address{hint}")
+    if "@" in parts.netloc:
+        raise RunEntryError("base_url holds a password\n  hint: api_key in credentials.conf, or api_key_env")
+    if parts.query or parts.fragment or any(character.isspace() for character in base_url):
+        raise RunEntryError(
+            f"{shown}: paths are added to it, so nothing can stand after its own: ?, # or a space{hint}"
+        )
+    address = base_url.rstrip("/")
+    for path in sorted(PATHS.values(), key=len, reverse=True):
+        if address.endswith(path):
+            raise RunEntryError(f"{shown}: {path} is added to it\n  hint: base_url: {address.removesuffix(path)}")
+    return address
+
+
+def _require_plain(key: str | None, where: str) -> str | None:
+    """Return a key. Raises RunEntryError, which does not show it, for one that no header can hold."""
+    if key and (not key.isprintable() or key != key.strip()):
+        raise RunEntryError(f"{where}: a line break, a space or another character that no key has stands in it")
+    return key
+
+
 def _read_key(variable: str) -> str:
     """Return the key that an environment variable holds. Raises RunEntryError."""
-    key = os.environ.get(variable)
+    key = _require_plain(os.environ.get(variable), f"api_key_env={variable}")
     if not key:
         raise RunEntryError(f"api_key_env={variable}: no such environment variable, or an empty one")
     return key

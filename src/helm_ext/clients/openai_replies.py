@@ -6,6 +6,8 @@ choices for a success, and keep such a reply in the cache.
 
 from __future__ import annotations
 
+import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from helm.common.request import Request
 
 __all__ = ["AnsweredResult", "Choice", "Reply", "ReplyError", "ReplyToken", "parse_reply", "to_result"]
+
+
+ROUNDING = 1e-3
+"""How far above 0 a log-probability may come out. Larger ones are none: some servers give probabilities."""
 
 
 class ReplyError(HelmExtError):
@@ -213,9 +219,12 @@ def _to_number(value: Any, place: int) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ReplyError(f"log-probability of token {place + 1}: expected a number, got {show(value)}")
     try:
-        return float(value)
-    except OverflowError as error:
-        raise ReplyError(f"log-probability of token {place + 1}: {show(value)} is no such number") from error
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not -math.inf < number <= ROUNDING:
+        raise ReplyError(f"log-probability of token {place + 1}: {show(value)} is no such number")
+    return number
 
 
 def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> AnsweredResult:
@@ -290,6 +299,9 @@ def _to_scored(choice: Choice, reply: Reply, request: Request, extra_token: bool
         if first.logprob is None and prompt.endswith(spelled):
             first = ReplyToken(prompt[: len(prompt) - len(spelled)], None, 0)
         return _make_output(prompt, (first, *others), choice.finish_reason, None)
+    # A prompt's first token is predicted by nothing; one with a number may be the first of an answer.
+    if tokens and tokens[0].logprob is not None and _squeeze(prompt) not in _squeeze(choice.text):
+        raise ReplyError(f"the prompt was asked for (echo), and a text came back without it: {show(choice.text)}")
     if extra_token:
         # Servers put the token that ends a text into the list and not into the text, so the text does not tell.
         counted = reply.usage.get("completion_tokens")
@@ -308,6 +320,11 @@ def _to_scored(choice: Choice, reply: Reply, request: Request, extra_token: bool
         raise ReplyError("no log-probabilities of the prompt, which were asked for")
     goes_on = choice.text.startswith(prompt)
     return _make_output(prompt if goes_on else choice.text, tokens, choice.finish_reason, None)
+
+
+def _squeeze(text: str) -> str:
+    """Return a text without what tokenizers change: spaces, and forms of letters."""
+    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _make_output(

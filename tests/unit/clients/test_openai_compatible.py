@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import Request
 from openai_server import answer_chat, answer_completions, score, serve
 
-from helm_ext.clients import OpenAICompatibleClient, openai_compatible
+from helm_ext.clients import OpenAICompatibleClient, event_loop, openai_compatible
 from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.errors import RunEntryError
 
@@ -200,3 +201,69 @@ def test_the_prompts_log_probabilities_of_vllm(server, args):
     [(_, body)] = server.asked
     replied = answer_completions(body, is_vllm=True)["choices"][0]
     assert ({len(entry) for entry in replied["prompt_logprobs"][1:]} == {1, 2}) == (not args.get("prompt_logprobs"))
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_equal_requests_are_sent_once_where_there_is_a_cache(server, tmp_path, keeps):
+    """Sampled answers differ: a second run, which finds one of them, must not differ from the first."""
+    server.generates, server.seconds = True, 0.05
+    config = SqliteCacheConfig(str(tmp_path / "a.sqlite")) if keeps else BlackHoleCacheConfig()
+    client = OpenAICompatibleClient(config, base_url=f"{server.url}/v1")
+    sampled = replace(REQUEST, temperature=1.0)
+
+    async def ask(*requests):
+        return await asyncio.gather(*(client.send(request, lambda _: None) for request in requests))
+
+    first = event_loop.run(ask(sampled, sampled, replace(sampled, random="1"), sampled))
+    first += event_loop.run(ask(sampled))
+    assert len(server.asked) == (2 if keeps else 5)
+    if keeps:
+        texts = [result.completions[0].text for result in first]
+        assert texts == [texts[0], texts[0], texts[2], texts[0], texts[0]]
+        assert [result.cached for result in first] == [False, True, False, True, True]
+        assert client.make_request(sampled).completions[0].text == texts[0]
+
+
+def test_an_equal_request_is_sent_when_the_first_one_failed(server, tmp_path):
+    server.seconds = 0.05
+    server.instead = lambda path, body: (400, {"error": {"message": "too long"}}) if len(server.asked) == 1 else None
+    client = OpenAICompatibleClient(SqliteCacheConfig(str(tmp_path / "a.sqlite")), base_url=f"{server.url}/v1")
+
+    async def ask():
+        return await asyncio.gather(*(client.send(REQUEST, lambda _: None) for _ in range(3)))
+
+    assert [result.success for result in event_loop.run(ask())] == [False, True, True]
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (None, "expected the server's address"),
+        ("http://", "expected the server's address"),
+        ("http://:8000/v1", "expected the server's address"),
+        ("localhost:8000/v1", "expected the server's address"),
+        ("http://localhost:99999/v1", "no address: Port out of range"),
+        ("http://localhost:port/v1", "no address: Port could not be cast"),
+        ("http://[::1/v1", "no address"),
+        ("http://localhost/v1?api-version=1", "nothing can stand after"),
+        ("http://localhost/v1/ ", "nothing can stand after"),
+        ("http://localhost/v1/chat/completions/", "hint: base_url: http://localhost/v1$"),
+        ("http://localhost/v1/completions", "hint: base_url: http://localhost/v1$"),
+    ],
+)
+def test_addresses_that_no_path_can_be_added_to(url, said):
+    with pytest.raises(RunEntryError, match=said):
+        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=url)
+
+
+@pytest.mark.parametrize("key", ["sk-hush\n", " sk-hush", "sk-\0hush", "sk\r\nX-Other: 1"])
+def test_keys_that_no_header_can_hold(monkeypatch, key):
+    with pytest.raises(RunEntryError, match="HELM's credentials: a line break") as caught:
+        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://localhost/v1", api_key=key)
+    assert "hush" not in str(caught.value)
+    if "\0" not in key:
+        monkeypatch.setenv("MY_KEY", key)
+        with pytest.raises(RunEntryError, match="api_key_env=MY_KEY: a line break") as caught:
+            OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://localhost/v1", api_key_env="MY_KEY")
+        assert "hush" not in str(caught.value)

@@ -188,6 +188,39 @@ def test_log_probabilities_of_another_shape_are_an_error(content):
         parse_reply(chat(message(logprobs={"content": content})), "chat")
 
 
+@pytest.mark.parametrize("value", [0.7, 1, 1e400, -1e400, float("nan")])
+def test_what_is_no_log_probability_is_an_error(value):
+    """A probability, as some servers give, would be summed like any other number."""
+    for endpoint, body in (
+        ("chat", chat(message(logprobs={"content": [{"token": "a", "logprob": value}]}))),
+        ("completions", chat(text("1 2", logprobs=logprobs(["1", " 2"], [None, value])))),
+    ):
+        with pytest.raises(ReplyError, match="log-probability of token .: .* is no such number"):
+            parse_reply(body, endpoint)
+
+
+def test_a_log_probability_that_is_rounded_up_is_one():
+    body = chat(text("1 2 3", logprobs=logprobs(["1", " 2", " 3"], [None, 1e-7, -0.5])))
+    assert read(body, "completions", SCORED).completions[0].logprob == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize("extra_token", [True, False])
+def test_an_answer_in_place_of_the_prompt_is_an_error(extra_token):
+    """From a server that does not know `echo`: its own words would be compared in place of the options."""
+    tokens = logprobs([" 4", " 5", " 6"], [-0.5, -1.5, -9], [0, 2, 4])
+    body = chat(text(" 4 5 6", logprobs=tokens), usage={"completion_tokens": 1})
+    with pytest.raises(ReplyError, match="a text came back without it"):
+        read(body, "completions", SCORED, extra_token=extra_token)
+
+
+@pytest.mark.parametrize(
+    ("came", "first"), [("<s> 1 2 3", -0.1), ("1  2 3", -0.1), ("\uff11 2 3", -0.1), ("<unk> 2 3", None)]
+)
+def test_a_prompt_that_the_tokenizer_changed_is_scored(came, first):
+    body = chat(text(came, logprobs=logprobs(["1", " 2", " 3"], [first, -0.5, -1.5])))
+    assert len(read(body, "completions", SCORED).completions[0].tokens) == 3
+
+
 @pytest.mark.parametrize("counted", [-1, 9])
 def test_more_tokens_than_there_are_cannot_be_cut_off(counted):
     body = {

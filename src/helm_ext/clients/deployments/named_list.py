@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,14 @@ class NamedList:
         if node is None:
             text = self.text if not self.text or self.text.endswith("\n") else self.text + newline
             made = text + f"{self.key}:{newline}" + write_entry(entry, 2, newline)
-        elif not node.value:  # `[]`, or nothing
+        elif not self.entries:  # `[]`, `null`, or nothing
             after = self.text[node.end_mark.index :]
             made = self.text[: node.start_mark.index].rstrip(" ") + newline
             made += write_entry(entry, 2, newline) + after.removeprefix(newline)
         else:
             self._require_block(node)
             lines = self.text.splitlines(keepends=True)
-            end = self._last_line(lines, node.value[-1].end_mark) + 1
+            end = self._last_line(lines, node.value[-1]) + 1
             lines[end - 1] = lines[end - 1] if lines[end - 1].endswith("\n") else lines[end - 1] + newline
             lines.insert(end, write_entry(entry, node.start_mark.column, newline))
             made = "".join(lines)
@@ -92,7 +93,7 @@ class NamedList:
             first = item.start_mark.line
             while lines[first][column : column + 1] != "-":
                 first -= 1
-            del lines[first : self._last_line(lines, item.end_mark) + 1]
+            del lines[first : self._last_line(lines, item) + 1]
         made = "".join(lines)
         if not kept:
             made = self._say_empty(made)
@@ -155,14 +156,27 @@ class NamedList:
                 "  hint: write each entry on lines of its own, beginning with `- name:`"
             )
 
-    @staticmethod
-    def _last_line(lines: list[str], end: Any) -> int:
-        """Return the number of an entry's last line. YAML lets it end where the next one begins."""
-        is_over = end.line >= len(lines) or not lines[end.line][: end.column].strip()
-        last = min(end.line, len(lines)) - 1 if is_over else end.line
-        while not lines[last].strip() or lines[last].lstrip().startswith("#"):
+    def _last_line(self, lines: list[str], item: Any) -> int:
+        """Return the number of an entry's last line. YAML lets it end where the next one begins, after comments.
+
+        What a line that begins with `#` is, only YAML can tell: texts of several lines hold such lines too.
+        """
+        start, end = item.start_mark.index, item.end_mark.index
+        marks = [
+            token.end_mark
+            for token in self._tokens
+            if start <= token.start_mark.index < token.end_mark.index <= end  # those that have characters
+        ]
+        mark = max(marks, key=lambda one: one.index, default=item.end_mark)
+        is_over = mark.line >= len(lines) or not lines[mark.line][: mark.column].strip()
+        last = min(mark.line, len(lines)) - 1 if is_over else mark.line
+        while not lines[last].strip():
             last -= 1
         return last
+
+    @cached_property
+    def _tokens(self) -> list[Any]:
+        return list(yaml.scan(self.text, Loader=yaml.SafeLoader))
 
     def _checked(self, text: str, entries: list[dict[str, Any]]) -> NamedList:
         """Return the changed list, if it says what it is to say."""
@@ -181,5 +195,17 @@ class NamedList:
 
 def write_entry(entry: Mapping[str, Any], column: int, newline: str = "\n") -> str:
     """Return an entry as an item of a list that begins in this column."""
-    text = yaml.safe_dump([dict(entry)], sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)
+    text = yaml.dump(
+        [dict(entry)], Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
+    )
     return textwrap.indent(text, " " * column).replace("\n", newline)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Escapes whatever cannot be seen: some of it ends a line, and would not survive that lines are indented."""
+
+    def represent_str(self, data: str) -> Any:
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if data.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)

@@ -93,14 +93,21 @@ def test_entries_of_one_name_go_together(tmp_path):
     assert made.without("a/b").text == "model_deployments:\n- {name: c/d}\n"
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet", "model_deployments:", "model_deployments: []\nx: 1\n", "x: 1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "# nothing yet", "model_deployments:", "model_deployments: []\nx: 1\n", "x: 1", "model_deployments: null\n",
+        "model_deployments: ~   # none\nx: 1\n", "model_deployments: [ ]   # none\nx: 1\n",
+    ],
+)  # fmt: skip
 def test_empty_lists(tmp_path, text):
     made = read(tmp_path, text).with_entry(ENTRY)
     assert made.entries == [ENTRY]
     if "x: 1" in text:
         assert made.document["x"] == 1
-    if "#" in text:
+    if "# nothing" in text:
         assert made.text.startswith("# nothing yet\n")
+    assert text.count("# none") == made.text.count("# none")
 
 
 def test_lines_end_as_they_did(tmp_path):
@@ -163,6 +170,33 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "prod_env").write_text("a file")
     with pytest.raises(HelmExtError, match="prod_env"):
         NamedList(tmp_path / "prod_env" / "f.yaml", KEY, "").with_entry(ENTRY).write()
+
+
+@pytest.mark.parametrize("odd", ["\x85", "a\u2028b", "\u2029", "\ufeff", "a\n\n b\n", "\r", "\u2028# x"])
+def test_characters_that_end_a_line(tmp_path, odd):
+    entry = {"name": "local/new", odd: None, "args": {"x": odd}}
+    made = read(tmp_path, BY_HAND).with_entry(entry)
+    assert made.entries[-1] == entry
+    assert made.without("local/new").text == BY_HAND
+
+
+@pytest.mark.parametrize(
+    "value", ["|\n    text\n    # text", "|-\n    # text", "'a\n\n    # text'", '"a\n    # b"', "a\n    b"]
+)
+@pytest.mark.parametrize("after", ["", "\n", "# a comment\n\n", "  # a comment\n"])
+def test_an_entry_may_end_with_a_text_that_looks_like_a_comment(tmp_path, value, after):
+    text = f"{KEY}:\n- name: a/b\n- name: c/d\n  note: {value}\n{after}"
+    list_ = read(tmp_path, text)
+    assert list_.with_entry(ENTRY).entries == [*list_.entries, ENTRY]
+    assert list_.with_entry(ENTRY).without("local/new").text == text
+    assert list_.without("c/d").text == f"{KEY}:\n- name: a/b\n{after}"
+
+
+def test_an_entry_that_ends_with_an_alias(tmp_path):
+    text = f"{KEY}:\n- name: a/b\n  args: &it {{x: 1}}\n- name: c/d\n  args: *it\n# the end\n"
+    made = read(tmp_path, text).with_entry(ENTRY)
+    assert made.text.endswith("\n# the end\n")
+    assert made.without("c/d").without("local/new").text == text.replace("- name: c/d\n  args: *it\n", "")
 
 
 NAMES = st.sampled_from(["a/b", "c/d", "e/f", "g.h/i-j", "local/日本"])
