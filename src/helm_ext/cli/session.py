@@ -174,8 +174,14 @@ def describe_file(format_: Format, file: Path, arguments: Mapping[str, Any]) -> 
 
 
 def load_arguments(format_: Format, file: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the format's own arguments for a file, with their types. What is unknown, planning refuses."""
-    own = {name: value for name, value in arguments.items() if name in format_.argument_names()}
+    """Return the format's own arguments for a file, with their types: those that HELM takes off itself are left out.
+
+    Raises RunEntryError for an unknown one, before a file that is read without it says that something is missing.
+    """
+    from helm.benchmark.run_expander import RUN_EXPANDERS
+
+    names = format_.argument_names()
+    own = {name: value for name, value in arguments.items() if name in names or name not in RUN_EXPANDERS}
     return {**format_.name_file(file), **format_.parse(own)}
 
 
