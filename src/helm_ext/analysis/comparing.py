@@ -147,7 +147,7 @@ def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
         for run in found:
             if run.model in seen:
                 other = seen[run.model].run
-                hint = "name the runs that are meant, or delete the one that is out of date"
+                hint = "name the runs that are meant, or delete the one that is out of date; --suite keeps runs apart"
                 if other.suite != run.run.suite:
                     hint = "helm-ext compare --by-suite compares the two; else name the runs that are meant"
                 raise DatasetIntegrityError(

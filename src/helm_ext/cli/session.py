@@ -211,7 +211,8 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
         # ValueError is HELM's way to refuse a model or a deployment, Exception itself that of its run expanders.
         kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
         said = str(error).replace(": {self.value}", "")  # HELM forgot the f of an f-string
-        raise RunEntryError(f"{' '.join(helms)}: {kind}{said}") from error
+        hint = "\n  hint: helm-ext model list shows your own models" if said.startswith("Unknown model") else ""
+        raise RunEntryError(f"{' '.join(helms)}: {kind}{said}{hint}") from error
     for run_spec in run_specs:
         _require_numbers(run_spec)
     if len(run_specs) != 1:
