@@ -3,7 +3,7 @@ from helm.common.object_spec import parse_object_spec
 
 from helm_ext.cli.run_scores import name_stats, show_value
 from helm_ext.cli.score import deployment_of
-from helm_ext.cli.session import load_arguments, parse_arguments, require_unnamed
+from helm_ext.cli.session import load_arguments, make_run_spec, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.formats import detect, get_format
 
@@ -138,3 +138,9 @@ def test_a_file_that_does_not_exist_is_looked_for_nearby(tmp_path):
         DatasetNotFoundError, match="my_answers.csv: no such file\n  hint: did you mean 'my answers.csv'"
     ):
         detect(tmp_path / "my_answers.csv")
+
+
+def test_a_model_that_helm_does_not_know_is_looked_for_in_the_list(tmp_path):
+    (tmp_path / "x.csv").write_text("question,answer\nWhat is liquid?,mercury\n")
+    with pytest.raises(RunEntryError, match=r"Unknown model .*local/none\n  hint: helm-ext model list shows"):
+        make_run_spec(get_format("table"), tmp_path / "x.csv", {"model": "local/none"}, {})
