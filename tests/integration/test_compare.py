@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
-from helm_ext.errors import DatasetIntegrityError, RunEntryError
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 
 
 def write(path, right, rows=60, question="{n} + 1?"):
@@ -121,6 +121,45 @@ def test_two_runs_of_one_model_are_refused(suite, tmp_path):
     run("score", suite / "one.json", "--model", "one", "-o", tmp_path / "out")
     with pytest.raises(DatasetIntegrityError, match="two runs of one are of one dataset"):
         run("compare", suite / "out", tmp_path / "out")
+    with pytest.raises(DatasetIntegrityError, match="two runs of one are of one dataset"):
+        run("compare", suite / "out", tmp_path / "out", "--by-suite")  # both suites are called score
+
+
+def test_one_model_in_two_suites_is_compared_where_that_is_asked_for(suite, tmp_path):
+    output = ("-o", tmp_path / "out", "--arg", "by=subject")
+    run("score", suite / "two.json", "--model", "one", "--suite", "later", *output)
+    both = (suite / "out/runs/score", tmp_path / "out")
+    with pytest.raises(DatasetIntegrityError, match="--by-suite"):
+        run("compare", *both)
+    found = [one for one in lines(run("compare", *both, "--by-suite", "--json")) if not one["slice"]]
+    [pair] = [one for one in found if {one["model_a"], one["model_b"]} == {"one (score)", "one (later)"}]
+    assert {pair["greater"], pair["less"]} == {4, 12}
+    assert {one["model_b"] for one in found} | {one["model_a"] for one in found} == {
+        "one (score)",
+        "one (later)",
+        "two",
+    }
+    chosen = lines(run("compare", *both, "--by-suite", "--baseline", "one (later)", "--json"))
+    assert {one["model_a"] for one in chosen} == {"one (later)"}
+
+
+def test_a_p_that_does_not_hold_among_all_comparisons_is_said(tmp_path):
+    """11 rows against 2: p is 0.022 by itself (2 * 92/8192), and three times as much among three comparisons."""
+    write(tmp_path / "one.json", lambda n: not 11 <= n < 13)
+    write(tmp_path / "two.json", lambda n: n >= 11)
+    output = ("-o", tmp_path / "out", "--arg", "by=subject")
+    for model in ("one", "two"):
+        run("score", tmp_path / f"{model}.json", "--model", model, *output)
+    [whole, *slices] = lines(run("compare", tmp_path / "out", "--json"))
+    assert len(slices) == 2
+    assert whole["p"] == pytest.approx(2 * 92 / 8192)
+    text = " ".join(run("compare", tmp_path / "out").stdout.split())
+    assert "do not tell which is better (p is 0.022 here alone, 0.067 among all that are compared); 13 rows" in text
+
+
+def test_a_file_is_no_folder_of_runs(suite):
+    with pytest.raises(DatasetNotFoundError, match=r"one\.json: a file, and no folder of runs\n  hint: helm-ext score"):
+        run("compare", suite / "one.json")
 
 
 def test_a_metric_that_no_row_has_is_refused_with_the_nearest(suite):

@@ -184,7 +184,8 @@ def test_what_helm_says_of_a_model_stays(folder, server):
 
 def test_a_server_that_is_not_there_yet(folder):
     shown = run("add", "local/later", "--url", "http://127.0.0.1:9/v1")
-    assert "lists no models" in shown
+    assert "/models lists no models, or nobody answers there" in shown
+    assert "knows the model as 'later' (--model-name) is not known yet" in shown
     assert "nobody answers at http://127.0.0.1:9/v1/chat/completions" in refusal("test", "local/later")
 
 

@@ -179,10 +179,20 @@ def test_two_different_results_for_one_request_are_refused(folder, server, capsy
     assert not (folder / "requests" / "answers.jsonl").exists()
 
 
+def test_results_of_requests_that_were_never_written(folder, capsys):
+    code, said = refused(capsys, "in", "never", "results.jsonl")
+    assert code == 1
+    assert "never: no such file\n  hint: the folder that `helm-ext requests out --out FOLDER` wrote goes first" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["adapter_spec:path=sums.json", "--model", "here/tiny"], 2, "--endpoint: must be given"),
+        (
+            ["adapter_spec:path=sums.json", "--model", "here/tiny"],
+            2,
+            "given\n  hint: --model ORGANIZATION/NAME, --endpoint chat",
+        ),
         (["adapter_spec:path=sums.json", "--endpoint", "chat"], 2, "--model: must be given"),
         (["--model", "here/tiny", "--endpoint", "chat"], 2, "RUN_ENTRY: must be given"),
         (["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "both"], 2, "expected chat or complet"),

@@ -146,10 +146,13 @@ def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
         seen: dict[str, RunScores] = {}
         for run in found:
             if run.model in seen:
+                other = seen[run.model].run
+                hint = "name the runs that are meant, or delete the one that is out of date; --suite keeps runs apart"
+                if other.suite != run.run.suite:
+                    hint = "helm-ext compare --by-suite compares the two; else name the runs that are meant"
                 raise DatasetIntegrityError(
-                    f"two runs of {run.model} are of one dataset, {run.title}: {seen[run.model].run.folder} and "
-                    f"{run.run.folder}\n  hint: name the runs that are meant, delete the one that is out of date, or "
-                    "score into a suite of its own: --suite"
+                    f"two runs of {run.model} are of one dataset, {run.title}: {other.folder} and {run.run.folder}"
+                    f"\n  hint: {hint}"
                 )
             seen[run.model] = run
 

@@ -32,6 +32,11 @@ def read_run(path: str | Path) -> FinishedRun:
     Raises DatasetNotFoundError where there is none, DatasetIntegrityError where the run is not finished.
     """
     folder = Path(path)
+    if folder.is_file():
+        raise DatasetNotFoundError(
+            f"{folder}: a file, and no folder of runs\n  hint: helm-ext score makes runs of recorded outputs, in "
+            "benchmark_output/runs/score; helm-run those of a model"
+        )
     if not folder.is_dir():
         raise DatasetNotFoundError(
             f"{folder}: no such folder\n  hint: a run's folder is benchmark_output/runs/SUITE/RUN"

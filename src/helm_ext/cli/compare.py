@@ -33,6 +33,10 @@ def compare(
     allow_different: Annotated[
         bool, typer.Option("--allow-different", help="Leave out rows that ask the models different questions.")
     ] = False,
+    by_suite: Annotated[
+        bool,
+        typer.Option("--by-suite", help="A model that was run in several suites is one model each: MODEL (SUITE)."),
+    ] = False,
     fail_if_worse: Annotated[
         float | None,
         typer.Option(min=0, help="Exit 1 if a model is worse than the baseline by more than this, on all rows."),
@@ -57,6 +61,8 @@ def compare(
         typer.echo(f"left out: {folder}: the run is not finished", err=True)
     with Console(stderr=True).status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
+        if by_suite:
+            _name_by_suite(scores)
         against = _find_baseline(scores, baseline, fail_if_worse)
         results, notes = compare_runs(scores, baseline=against, allow_different=allow_different)
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
@@ -88,6 +94,16 @@ def compare(
         )
     if worse:
         raise typer.Exit(1)
+
+
+def _name_by_suite(scores: Sequence[RunScores]) -> None:
+    """Name the models that have runs in several suites by model and suite."""
+    suites: dict[str, set[str]] = {}
+    for run in scores:
+        suites.setdefault(run.model, set()).add(run.run.suite)
+    for run in scores:
+        if len(suites[run.model]) > 1:
+            run.model = f"{run.model} ({run.run.suite})"
 
 
 def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse: float | None) -> str | None:
@@ -153,10 +169,14 @@ def _make_table(results: Sequence[PairResult]) -> Table:
 
 def describe_result(one: PairResult) -> str:
     """Return in words which model is better, and what the rows could have told."""
+    from helm_ext.analysis.comparing import show_p
+
     c = one.comparison
     better = {"a": f"{one.a.model} is better", "b": f"{one.b.model} is better"}.get(
         one.verdict, "the rows do not tell which is better"
     )
+    if one.verdict == "undecided" and c.p < 0.05 <= one.p_holm:
+        better += f" (p is {show_p(c.p)} here alone, {show_p(one.p_holm)} among all that are compared)"
     said = [
         better,
         f"{count(c.greater + c.less, 'row differs', 'rows differ')}",

@@ -299,7 +299,8 @@ def _say_what_follows(name: str, args: Mapping[str, Any], *, has_tokenizer: bool
         typer.echo(f"key: {_say_variable(variable)}")
     if not listed:
         typer.echo(
-            f"note: {args['base_url']}/models lists no models: whether the server knows the name was not looked at"
+            f"note: {args['base_url']}/models lists no models, or nobody answers there: whether a server runs at this "
+            f"address and knows the model as {args['openai_model_name']!r} (--model-name) is not known yet"
         )
     if args["endpoint"] == "chat":
         typer.echo("note: the chat endpoint gives no log-probabilities of prompts: no PPL")

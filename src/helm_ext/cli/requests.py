@@ -13,7 +13,7 @@ from rich.console import Console
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.clients.estimate import format_cost
-from helm_ext.errors import HelmExtError, RunEntryError, count, show
+from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, count, show
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -100,7 +100,8 @@ def out(
         _write_missing(manifest, folder, per_shard, settings, cost)
         return
     if absent := [name for name, value in given.items() if not value]:
-        raise RunEntryError(f"{' and '.join(absent)}: must be given")
+        hint = "--model ORGANIZATION/NAME, --endpoint chat or completions, RUN_ENTRY as for helm-run"
+        raise RunEntryError(f"{' and '.join(absent)}: must be given\n  hint: {hint}")
     assert entries
     assert model
     if endpoint not in ENDPOINTS:
@@ -157,6 +158,9 @@ def in_(
     if missing not in ("error", "skip"):
         raise RunEntryError(f"--missing {missing}: expected error or skip")
     path = manifest_path / MANIFEST if manifest_path.is_dir() else manifest_path
+    if not path.exists():
+        hint = "the folder that `helm-ext requests out --out FOLDER` wrote goes first, then the files of results"
+        raise DatasetNotFoundError(f"{path}: no such file\n  hint: {hint}")
     manifest = read_manifest(path)
     try:
         with Console(stderr=True).status("reading results"):

@@ -28,6 +28,7 @@ __all__ = [
     "make_wrong_list",
     "name_stats",
     "read_stats",
+    "show_value",
     "to_json",
 ]
 
@@ -73,8 +74,13 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
         if name in stats and not name.endswith(ENDS):
             low, high = (stats.get(f"{name}{end}") for end in ENDS)
             interval = f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
-            table.add_row(f"{name} (main)" if name == main else name, f"{stats[name]['mean']:.4g}", interval)
+            table.add_row(f"{name} (main)" if name == main else name, show_value(stats[name]["mean"]), interval)
     return table
+
+
+def show_value(value: float) -> str:
+    """Return a mean with four digits; a whole number, a count of rows mostly, with all of them."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
 
 
 def make_wrong_list(rows: Sequence[WrongRow], total: int) -> str:

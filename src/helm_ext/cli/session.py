@@ -174,8 +174,14 @@ def describe_file(format_: Format, file: Path, arguments: Mapping[str, Any]) -> 
 
 
 def load_arguments(format_: Format, file: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the format's own arguments for a file, with their types. What is unknown, planning refuses."""
-    own = {name: value for name, value in arguments.items() if name in format_.argument_names()}
+    """Return the format's own arguments for a file, with their types: those that HELM takes off itself are left out.
+
+    Raises RunEntryError for an unknown one, before a file that is read without it says that something is missing.
+    """
+    from helm.benchmark.run_expander import RUN_EXPANDERS
+
+    names = format_.argument_names()
+    own = {name: value for name, value in arguments.items() if name in names or name not in RUN_EXPANDERS}
     return {**format_.name_file(file), **format_.parse(own)}
 
 
@@ -205,7 +211,8 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
         # ValueError is HELM's way to refuse a model or a deployment, Exception itself that of its run expanders.
         kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
         said = str(error).replace(": {self.value}", "")  # HELM forgot the f of an f-string
-        raise RunEntryError(f"{' '.join(helms)}: {kind}{said}") from error
+        hint = "\n  hint: helm-ext model list shows your own models" if said.startswith("Unknown model") else ""
+        raise RunEntryError(f"{' '.join(helms)}: {kind}{said}{hint}") from error
     for run_spec in run_specs:
         _require_numbers(run_spec)
     if len(run_specs) != 1:

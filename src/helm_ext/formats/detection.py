@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, Location, Problem
+from helm_ext.files.opening import near_files
 from helm_ext.formats.format import Format
 from helm_ext.formats.seen import Claim, look
 
@@ -23,7 +24,9 @@ def detect(path: str | Path, formats: Sequence[Format]) -> Format:
     found = [format_ for format_, claim in claims.items() if claim == best]
     if best is Claim.NO:
         if not seen.exists:
-            raise DatasetNotFoundError([Problem("no such file", Location(str(path)), code="not-found")])
+            raise DatasetNotFoundError(
+                [Problem("no such file", Location(str(path)), near_files(Path(path)), code="not-found")]
+            )
         expected = "".join(f"\n    {format_.name}: {format_.expects}" for format_ in formats)
         hint = f"--as FORMAT says which it is; each expects{expected}"
         raise DatasetError([Problem("a file of no format", Location(str(path)), hint, code="unknown-format")])

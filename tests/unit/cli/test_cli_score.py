@@ -1,10 +1,11 @@
 import pytest
 from helm.common.object_spec import parse_object_spec
 
-from helm_ext.cli.run_scores import name_stats
+from helm_ext.cli.run_scores import name_stats, show_value
 from helm_ext.cli.score import deployment_of
-from helm_ext.cli.session import parse_arguments, require_unnamed
-from helm_ext.errors import RunEntryError
+from helm_ext.cli.session import load_arguments, make_run_spec, parse_arguments, require_unnamed
+from helm_ext.errors import DatasetNotFoundError, RunEntryError
+from helm_ext.formats import detect, get_format
 
 
 def test_model_names():
@@ -114,3 +115,32 @@ def test_names_are_not_empty(given):
     done = CliRunner().invoke(app, ["score", "x.json", *given])
     assert isinstance(done.exception, RunEntryError)
     assert f"{given[-2]}: expected a name" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(20000.0, "20,000"), (12345, "12,345"), (1.0, "1"), (0.83333, "0.8333"), (float("nan"), "nan")]
+)
+def test_counts_are_shown_with_all_their_digits(value, shown):
+    assert show_value(value) == shown
+
+
+def test_an_unknown_argument_is_told_of_before_the_file_is_read(tmp_path):
+    """Else the table would be said to lack what the argument was meant to name."""
+    with pytest.raises(RunEntryError, match=r"table: unknown argument 'outputs'\n  hint: did you mean 'output'"):
+        load_arguments(get_format("table"), tmp_path / "none.csv", {"outputs": "gpt"})
+    arguments = {"output": "gpt", "num_train_trials": 2}  # the second is HELM's
+    assert "num_train_trials" not in load_arguments(get_format("table"), tmp_path / "none.csv", arguments)
+
+
+def test_a_file_that_does_not_exist_is_looked_for_nearby(tmp_path):
+    (tmp_path / "my answers.csv").write_text("question,answer\n")
+    with pytest.raises(
+        DatasetNotFoundError, match="my_answers.csv: no such file\n  hint: did you mean 'my answers.csv'"
+    ):
+        detect(tmp_path / "my_answers.csv")
+
+
+def test_a_model_that_helm_does_not_know_is_looked_for_in_the_list(tmp_path):
+    (tmp_path / "x.csv").write_text("question,answer\nWhat is liquid?,mercury\n")
+    with pytest.raises(RunEntryError, match=r"Unknown model .*local/none\n  hint: helm-ext model list shows"):
+        make_run_spec(get_format("table"), tmp_path / "x.csv", {"model": "local/none"}, {})

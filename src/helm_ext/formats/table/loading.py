@@ -189,8 +189,7 @@ def name_model(arguments: Mapping[str, Any]) -> str:
     if len(outputs) != 1:
         return ""
     [output] = outputs
-    columns = open_table(read_options(arguments)[0]).columns if "." in output else outputs
-    return _model_of(output, columns)
+    return _model_of(output, _open_columns(read_options({**arguments, "output": [output]})[0])[0].columns)
 
 
 def _require_outputs(options: Options) -> None:
@@ -231,6 +230,6 @@ def describe(arguments: Mapping[str, Any]) -> list[str]:
 
 def _runs(outputs: Sequence[str], survey: Survey) -> str:
     if not survey.recorded:
-        return "live: no column holds outputs, a model is asked"
+        return "live: a model is asked, for no column is called output or the like, and output=COLUMN names none"
     of = f"of {survey.recorded} of {survey.rows} rows" if survey.recorded < survey.rows else "of every row"
     return f"recorded: one run for each of {', '.join(outputs)}" if len(outputs) > 1 else f"recorded: an output {of}"

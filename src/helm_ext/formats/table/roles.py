@@ -137,7 +137,10 @@ class _Chooser:
     def _known(self, role: str, column: str) -> str:
         """Return a column that was named. Raises DatasetError for one that the table does not have."""
         if column not in self._columns and column.partition(".")[0] not in self._columns:
+            several = column.split(",")
             hint = did_you_mean(column, self._columns) or f"columns: {', '.join(self._columns)}"
+            if len(several) > 1 and {one.strip() for one in several} <= set(self._columns):
+                hint = f"several are joined by +: {role}={'+'.join(one.strip() for one in several)}"
             raise self._error(f"{role}={column}: there is no such column", hint, "unknown-column")
         self._reasons[role] = "as given"
         return column

@@ -85,7 +85,10 @@ class TestGuess:
         path = write_csv(tmp_path, ["question", "answer", "gpt"], ["?", "iron", "tin"])
         evalset = load(path)
         assert evalset.counts["recorded"] == 0
-        assert FORMAT.describe({"path": path})[-1] == "runs      live: no column holds outputs, a model is asked"
+        said = (
+            "runs      live: a model is asked, for no column is called output or the like, and output=COLUMN names none"
+        )
+        assert FORMAT.describe({"path": path})[-1] == said
 
     def test_one_column_is_one_thing(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer"], ["?", "iron"])
@@ -197,9 +200,23 @@ class TestColumnsOfOptions:
 
 class TestModel:
     def test_is_the_name_of_its_column_also_with_a_point(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "gpt-4.1"], ["?", "iron", "tin"])
+        path = write_csv(tmp_path, ["question", "answer", "gpt-4.1", "gpt"], ["?", "iron", "tin", "zinc"])
         assert FORMAT.name_model({"path": path, "output": ["gpt-4.1"]}) == "gpt-4.1"
         assert FORMAT.name_model({"path": path, "output": ["gpt.text"]}) == ""
+
+    @pytest.mark.parametrize(
+        ("output", "hint"),
+        [
+            ("gpt-4.1, llama", "several are joined by +: output=gpt-4.1+llama"),
+            ("gpt-4.2", "did you mean 'gpt-4.1'?"),
+            ("mistral,x", "columns: question, answer, gpt-4.1, llama"),
+        ],
+    )
+    def test_is_not_asked_for_where_the_column_does_not_exist(self, tmp_path, output, hint):
+        path = write_csv(tmp_path, ["question", "answer", "gpt-4.1", "llama"], ["?", "iron", "tin", "zinc"])
+        with pytest.raises(DatasetError) as error:
+            FORMAT.name_model({"path": path, "output": [output]})
+        assert str(error.value).endswith(f"output={output}: there is no such column\n  hint: {hint}")
 
     def test_is_not_asked_for_where_no_column_holds_outputs(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "gpt-4.1"], ["?", "iron", "tin"])
