@@ -274,7 +274,7 @@ class _Sample:
             if place is not None:
                 starts.append(place[0])
                 lengths.append(place[1])
-        every = np.array(numbers)
+        every = np.frombuffer(numbers, dtype=np.uint64)
         distinct = np.unique(every)
         if len(distinct) <= size:
             return
