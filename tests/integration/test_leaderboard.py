@@ -158,6 +158,34 @@ def test_runs_of_helms_own_have_intervals_too(tmp_path):
     ]
 
 
+def test_intervals_are_of_rows_not_of_trials_or_perturbed_copies(tmp_path):
+    from types import SimpleNamespace
+
+    from helm.benchmark.presentation.summarize import Run
+
+    from helm_ext.running.leaderboard import add_intervals
+    from helm_ext.scoring.statistics import mean_interval
+
+    def row(instance_id, trial, *means, split="test", **changes):
+        stats = [{"name": {"name": "exact_match", "split": split}, "mean": mean} for mean in means]
+        return {"instance_id": instance_id, "train_trial_index": trial, "stats": stats, **changes}
+
+    rows = [
+        row("b", 0, 1.0), row("a", 0, 0.0), row("c", 0, 0.25), row("d", 0, None), row("e", 0),
+        row("a", 1, 1.0), row("b", 1, 1.0), row("a", 2, 0.5), row("a", 2, 1.0, perturbation={"name": "typos"}),
+        row("v", 0, 1.0, split="valid"), row("w", 0, 0.5, split="valid"),
+    ]  # fmt: skip
+    (tmp_path / "per_instance_stats.json").write_text(json.dumps(rows))
+    run = add_intervals(Run(str(tmp_path), SimpleNamespace(name="run"), []), "exact_match")
+    test, valid = mean_interval([1.0, 0.5, 0.25]), mean_interval([1.0, 0.5])
+    assert [(stat.name.split, stat.name.name.rpartition("_")[2], stat.mean) for stat in run.stats] == [
+        ("test", "low", max(test.low, 0.0)),
+        ("test", "high", min(test.high, 1.0)),
+        ("valid", "low", max(valid.low, 0.0)),
+        ("valid", "high", min(valid.high, 1.0)),
+    ]
+
+
 def test_the_mean_of_two_recordings_has_no_interval(tmp_path):
     """HELM averages two runs of one model; the mean of two lower ends is the lower end of nothing."""
     for wrong in (10, 20):

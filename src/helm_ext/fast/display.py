@@ -9,8 +9,8 @@ tests/contract/test_runner_sources.py fails when HELM changes it.
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
+from array import array
 from contextlib import ExitStack
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, lru_cache, partial
@@ -18,6 +18,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
 
+import numpy as np
 import orjson
 from helm.benchmark.adaptation.adapter_spec import (
     ADAPT_LANGUAGE_MODELING,
@@ -33,7 +34,7 @@ from helm.common.images_utils import encode_base64
 from helm.common.multimodal_request_utils import gather_generated_image_locations
 from helm.common.request import Request, RequestResult
 
-from helm_ext.fast.json_arrays import read_array
+from helm_ext.fast.json_arrays import read_array, read_element, read_elements
 from helm_ext.fast.serialise import ArrayWriter, write_array
 from helm_ext.files.staged import staged
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.fast.json_arrays import Place
     from helm_ext.files.staged import StagedFiles
 
 __all__ = ["DISPLAY_FILES", "write_display_files"]
@@ -153,16 +155,20 @@ class _ShownStats:
         self._by_row: dict[tuple[str, bytes | None, int], Stats] = {}
         self._shared: dict[tuple[tuple[str, float], ...], Stats] = {}
 
-    def read(self, path: Path) -> None:
+    def read(self, path: Path, is_shown: Callable[[str], bool]) -> None:
+        """Keep those of the instances that are shown."""
         names = self._names
         for row in read_array(path):
+            instance_id = str(row["instance_id"])
+            if not is_shown(instance_id):
+                continue
             means = {
                 stat["name"]["name"]: float(stat["mean"])
                 for stat in row["stats"]
                 if stat["name"]["name"] in names and stat.get("mean") is not None
             }
             perturbation, _ = _write_perturbation(row.get("perturbation"))
-            key = (str(row["instance_id"]), perturbation, int(row["train_trial_index"]))
+            key = (instance_id, perturbation, int(row["train_trial_index"]))
             earlier = self._by_row.get(key)
             self._by_row[key] = self._share(means if earlier is None else {**earlier, **means})
 
@@ -184,7 +190,7 @@ def write_display_files(
 ) -> None:
     """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run.
 
-    `max_instances`: show a sample of so many instances (`_DisplayRows.sample`); None shows all, as HELM does.
+    `max_instances`: show a sample of so many instances (`_Sample`); None shows all, as HELM does.
     """
     state_path, stats_path = run_path / "scenario_state.json", run_path / "per_instance_stats.json"
     if skip_completed and all((run_path / name).exists() for name in DISPLAY_FILES):
@@ -201,15 +207,18 @@ def write_display_files(
     names = _get_metric_names_for_groups(run_spec.groups, schema)
     if run_spec.adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS:
         names.add("predicted_index")
-    stats = _ShownStats(names)
-    stats.read(stats_path)
-    rows = _DisplayRows(run_spec, stats)
+    sample = _Sample()
     if max_instances is not None:
-        rows.sample(state_path, max_instances)
+        sample.draw(_find_states(state_path, run_spec), max_instances)
+    if sample.left_out:
+        hlog(f"{run_spec.name}: pages show {max_instances} instances; {sample.left_out} are in the tables only")
+    stats = _ShownStats(names)
+    stats.read(stats_path, sample.has)
+    rows = _DisplayRows(run_spec, stats)
     with staged(run_path) as files:
         with ExitStack() as stack:
             outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
-            for row in rows.read(state_path):
+            for row in rows.make(sample.read(state_path, run_spec)):
                 for output, item in zip(outputs, row, strict=True):
                     if item is not None:
                         output.add(item)
@@ -227,49 +236,84 @@ def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> N
         write_array(output, (replaced.get(i, instance) for i, instance in enumerate(read_array(written))))
 
 
+# The request states that are shown
+
+
+def _find_states(path: Path, run_spec: RunSpec) -> Iterator[tuple[Place | None, JSONObject]]:
+    """Yield the request states that HELM shows, and where each stands in its file."""
+    calibrated = run_spec.adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
+    for place, state in read_elements(path, "request_states"):
+        if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
+            yield place, state
+
+
 def _sampling_number(instance_id: str) -> int:
-    """Return a number that looks random, and is the same in every run."""
+    """Return a number of 64 bits that looks random, and is the same in every run."""
     return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
+
+
+class _Sample:
+    """The instances that are shown: the same ones for every model, whatever their order in the file.
+
+    An instance is shown with all its trials and perturbations, or not at all.
+    """
+
+    def __init__(self) -> None:
+        self._limit: int | None = None
+        """Instances with a lower sampling number are shown; None: all."""
+        self._places: list[Place] | None = None
+        """Where their request states stand in the file, in its order; None: not known, all must be looked at."""
+        self.left_out = 0
+        """How many instances are not shown."""
+
+    def draw(self, states: Iterator[tuple[Place | None, JSONObject]], size: int) -> None:
+        """Take `size` instances, or all where there are not more. Holds 24 bytes a request state."""
+        numbers, starts, lengths = array("Q"), array("Q"), array("Q")
+        for place, state in states:
+            numbers.append(_sampling_number(str(state["instance"]["id"])))
+            if place is not None:
+                starts.append(place[0])
+                lengths.append(place[1])
+        every = np.frombuffer(numbers, dtype=np.uint64)
+        distinct = np.unique(every)
+        if len(distinct) <= size:
+            return
+        self.left_out = len(distinct) - size
+        self._limit = int(distinct[size])
+        if len(starts) == len(numbers):
+            chosen = np.flatnonzero(every < distinct[size]).tolist()
+            self._places = [(starts[index], lengths[index]) for index in chosen]
+
+    def has(self, instance_id: str) -> bool:
+        return self._limit is None or _sampling_number(instance_id) < self._limit
+
+    def read(self, path: Path, run_spec: RunSpec) -> Iterator[JSONObject]:
+        """Yield the request states of the sample, in the order of the file."""
+        if self._places is None:
+            yield from (state for _, state in _find_states(path, run_spec) if self.has(str(state["instance"]["id"])))
+            return
+        with path.open("rb") as file:
+            for place in self._places:
+                yield read_element(file, place)
 
 
 class _DisplayRows:
     """What HELM shows of each request state."""
 
     def __init__(self, run_spec: RunSpec, stats: _ShownStats) -> None:
-        self._name = run_spec.name
         self._adapter_spec = run_spec.adapter_spec
         self._stats = stats
-        self._limit: int | None = None
-        """Instances with a lower sampling number are shown; None: all."""
         self._places: dict[tuple[str, bytes | None], tuple[int, int]] = {}
         """Of each (id, perturbation): its place in instances.json, and the hash of what was written there."""
         self.replaced: dict[int, JSONObject] = {}
         """Instances that came once more with other content, by place: the last one counts."""
 
-    def sample(self, path: Path, size: int) -> None:
-        """Show `size` of the instances: the same ones for every model, whatever their order in the file.
-
-        An instance is shown with all its trials and perturbations, or not at all.
-        """
-        numbers = {_sampling_number(str(state["instance"]["id"])) for state in self._states(path)}
-        if len(numbers) > size:
-            self._limit = heapq.nsmallest(size + 1, numbers)[size]
-            hlog(f"{self._name}: pages show {size} instances; {len(numbers) - size} are in the tables only")
-
-    def _states(self, path: Path) -> Iterator[JSONObject]:
-        calibrated = self._adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
-        for state in read_array(path, "request_states"):
-            if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
-                yield state
-
-    def read(self, path: Path) -> Iterator[tuple[JSONObject | None, JSONObject, JSONObject]]:
+    def make(self, states: Iterator[JSONObject]) -> Iterator[tuple[JSONObject | None, JSONObject, JSONObject]]:
         """Yield (instance if new, prediction, request)."""
         separate = self._adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS
         write_instance, write_request = as_helm_writes(Instance), as_helm_writes(Request)
-        for state in self._states(path):
+        for state in states:
             instance_id, trial = str(state["instance"]["id"]), int(state["train_trial_index"])
-            if self._limit is not None and _sampling_number(instance_id) >= self._limit:
-                continue
             key, perturbation = _write_perturbation(state["instance"].get("perturbation"))
             stats = self._stats.get(instance_id, key, trial)
             reference_index = state.get("reference_index")

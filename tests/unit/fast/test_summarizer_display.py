@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -266,6 +267,59 @@ def test_a_sample_is_shown(tmp_path, size):
     for name in DISPLAY_FILES[1:]:  # what is shown of a row does not depend on the others
         full = [r for r in json.loads((tmp_path / "all" / name).read_text()) if r["instance_id"] in shown]
         assert [r for r in json.loads((tmp_path / "again" / name).read_text()) if r["instance_id"] in shown] == full
+
+
+@pytest.mark.parametrize("method", CASES)
+@pytest.mark.parametrize("layout", ["helm", "compact", "small-reads"])
+def test_what_is_shown_of_an_instance_does_not_depend_on_the_sample(tmp_path, method, layout, monkeypatch):
+    """With its trials, perturbations and options: the files of a sample are HELM's without the other instances."""
+    states, stats = CASES[method](tmp_path)
+    indent = None if layout == "compact" else 2
+    spec = write_run(tmp_path / "helm", method, states, stats, indent=indent)
+    if layout == "small-reads":
+        monkeypatch.setattr(json_arrays, "CHUNK", 100)
+    write_run_display_json(str(tmp_path / "helm"), spec, SCHEMA, skip_completed=False)
+    helms = {name: json.loads((tmp_path / "helm" / name).read_text()) for name in DISPLAY_FILES}
+    instances = {instance["id"] for instance in helms["instances.json"]}
+    for size in range(1, len(instances) + 2):
+        folder = tmp_path / str(size)
+        write_run(folder, method, states, stats, indent=indent)
+        write_display_files(folder, spec, SCHEMA, skip_completed=False, max_instances=size)
+        shown = {instance["id"] for instance in json.loads((folder / "instances.json").read_text())}
+        assert len(shown) == min(size, len(instances))
+        for name in DISPLAY_FILES:
+            expected = [row for row in helms[name] if row.get("instance_id", row.get("id")) in shown]
+            assert repr(json.loads((folder / name).read_text())) == repr(expected)
+
+
+def write_long_run(path, rows):
+    state = make_state(1)
+    spec = write_run(path, "generation", [state], [make_stats(state)])
+    states = json.loads((path / "scenario_state.json").read_text())
+    (first,) = states["request_states"]
+    states["request_states"] = [{**first, "instance": {**first["instance"], "id": f"id{n}"}} for n in range(rows)]
+    (path / "scenario_state.json").write_text(json.dumps(states, indent=2))
+    (stats,) = json.loads((path / "per_instance_stats.json").read_text())
+    stats = [{**stats, "instance_id": f"id{n}"} for n in range(rows)]
+    (path / "per_instance_stats.json").write_text(json.dumps(stats, indent=2))
+    return spec
+
+
+def test_memory_does_not_hold_what_is_not_shown(tmp_path, monkeypatch):
+    """Of rows that are not shown, what draws the sample is held: some bytes. The stats of a row take over 100."""
+    monkeypatch.setattr(json_arrays, "CHUNK", 1 << 16)
+    peaks = {}
+    for rows in (1_000, 5_000):
+        folder = tmp_path / str(rows)
+        spec = write_long_run(folder, rows)
+        tracemalloc.start()
+        try:
+            write_display_files(folder, spec, SCHEMA, skip_completed=False, max_instances=5)
+            peaks[rows] = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert {len(ids) for ids in read_shown(folder).values()} == {5}
+    assert peaks[5_000] - peaks[1_000] < 4_000 * 40
 
 
 def test_rows_without_stats_are_in_the_sample(tmp_path, caplog):
