@@ -241,8 +241,8 @@ class Server:
         if 300 <= status < 400:
             target = show(str(headers.get("Location", "")))
             return ServerError(f"{url}: the server sends on to {target}; base_url is another", Fault.ALL, status=status)
-        if status == 404 or (is_early and status in (400, 422) and "model" in said.lower()):
-            model = str(json.loads(data).get("model"))
+        model = str(json.loads(data).get("model"))
+        if status == 404 or (is_early and status in (400, 422) and _is_about_name(said, model)):
             known = [model["id"] for model in await self.list_models()]
             if known and model not in known:
                 names = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
@@ -314,6 +314,15 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number
+
+
+def _is_about_name(said: str, model: str) -> bool:
+    """Whether a refusal may be that of a model's name. "This model's maximum context length" is about one prompt."""
+    lower = said.lower()
+    return "model" in lower and (model.lower() in lower or any(word in lower for word in _OF_NAMES))
+
+
+_OF_NAMES = ("exist", "found", "unknown", "invalid", "available")
 
 
 def _what_it_says(text: bytes) -> tuple[str, str]:

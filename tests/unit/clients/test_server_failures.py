@@ -265,6 +265,20 @@ def test_a_wrong_model(server, config, status):
     assert len(server.asked) == 1
 
 
+def test_too_long_a_prompt_is_not_another_name_of_the_model(server, config):
+    """Servers answer to more names than they list (Ollama: `tiny` for `tiny:latest`)."""
+    server.models = ["tiny:latest"]
+    server.instead = lambda path, body: (
+        400,
+        {"error": {"message": "This model's maximum context length is 8 tokens."}},
+    )
+    client = make(server, config)
+    client.server.has_answered = False
+    failed = client.make_request(REQUEST)
+    assert failed.is_refused
+    assert "does not know" not in failed.error
+
+
 def test_a_wrong_path(server, config):
     server.models = ["tiny"]
     client = OpenAICompatibleClient(config, base_url=f"{server.url}/v2")
