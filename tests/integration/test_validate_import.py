@@ -21,7 +21,7 @@ except SystemExit as stopped:
 print(json.dumps(sorted(sys.modules)))
 """
 
-HEAVY = {"datasets", "datasketch", "nltk", "numpy", "pandas", "pyarrow", "rich", "sacrebleu", "scipy", "torch"}
+HEAVY = {"datasets", "datasketch", "nltk", "pandas", "pyarrow", "rich", "sacrebleu", "scipy", "torch"}
 OTHERS = {
     "helm.benchmark.metrics.metric",
     "helm_ext.analysis.runs",

@@ -9,7 +9,6 @@ request itself, so there is no lookup table, and no second copy of it in HELM's 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -26,6 +25,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import RecordedState, quick
+from helm_ext.evalset.columns import Lacks, find_lacks
 from helm_ext.evalset.copying import copy_with
 
 if TYPE_CHECKING:
@@ -188,37 +188,19 @@ def to_state_fields(state: RecordedState) -> dict[str, Any]:
 
 
 def unmeasured_stats(state: RecordedState) -> frozenset[str]:
-    """Return the names of HELM's stats that this recording says nothing about."""
-    has_tokens = all(completion.get("tokens") for completion in state["result"]["completions"])
-    return _unmeasured(has_tokens, "num_train_instances" in state, "prompt_truncated" in state)
-
-
-def has_logprobs(completions: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether log-probabilities are recorded: some that are not 0, and none that is no number.
-
-    Of recorded completions what `scoring.completeness` finds out of HELM's.
-    """
-    measured = False
-    for completion in completions:
-        logprob = _number(completion.get("logprob"))
-        if logprob:
-            measured = True
-        tokens = completion.get("tokens")
-        if not math.isfinite(logprob) or (
-            tokens and not math.isfinite(sum([_number(token.get("logprob")) for token in tokens]))
-        ):
-            return False
-    return measured
+    """Return the names of HELM's stats that this recording says nothing about, those of log-probabilities aside."""
+    return name_unmeasured(find_lacks(state))
 
 
 @cache
-def _unmeasured(has_tokens: bool, has_num_train_instances: bool, has_prompt_truncated: bool) -> frozenset[str]:
+def name_unmeasured(lacks: int) -> frozenset[str]:
+    """Return the names of HELM's stats that a recording says nothing about, by bits of `Lacks`; as above."""
     names = {"num_prompt_tokens", "num_output_tokens"}
-    if not has_tokens:
+    if lacks & Lacks.TOKENS:
         names |= {"num_completion_tokens"}
-    if not has_num_train_instances:
+    if lacks & Lacks.TRAIN_INSTANCES:
         names |= {"num_train_instances"}
-    if not has_prompt_truncated:
+    if lacks & Lacks.TRUNCATED:
         names |= {"prompt_truncated"}
     return frozenset(names)
 

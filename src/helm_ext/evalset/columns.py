@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,48 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LIVE", "RECORDED", "STATUSES", "Recordings", "RowColumns"]
+__all__ = ["LIVE", "RECORDED", "STATUSES", "Lacks", "Recordings", "RowColumns", "find_lacks"]
 
 STATUSES = ("ok", "not_run", "failed", "unscored")
 """`Recorded.status`, by code."""
 BOTH, LIVE, RECORDED = 0, 1, 2
 """`RowExtra.only`, by code."""
+
+
+class Lacks:
+    """What a recording may not hold, as bits: stats that would be made of it are not measured."""
+
+    TOKENS = 1
+    LOGPROBS = 2
+    """Log-probabilities: some that are not 0, and none that is no number."""
+    TRAIN_INSTANCES = 4
+    TRUNCATED = 8
+
+
+def find_lacks(state: Mapping[str, Any]) -> int:
+    """Return what a recording (`RecordedState`) does not hold, as bits of `Lacks`."""
+    completions = state["result"]["completions"]
+    return (
+        (0 if all(completion.get("tokens") for completion in completions) else Lacks.TOKENS)
+        | (0 if _has_logprobs(completions) else Lacks.LOGPROBS)
+        | (0 if "num_train_instances" in state else Lacks.TRAIN_INSTANCES)
+        | (0 if "prompt_truncated" in state else Lacks.TRUNCATED)
+    )
+
+
+def _has_logprobs(completions: Sequence[Mapping[str, Any]]) -> bool:
+    """Of recorded completions what `scoring.completeness` finds out of HELM's."""
+    measured = False
+    for completion in completions:
+        logprob = completion.get("logprob") or 0.0
+        tokens = completion.get("tokens")
+        if logprob:
+            measured = True
+        if not math.isfinite(logprob):
+            return False
+        if tokens and not math.isfinite(sum([token.get("logprob") or 0.0 for token in tokens])):
+            return False
+    return measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +62,13 @@ class Recordings:
 
     status: NDArray[np.uint8]
     """By STATUSES."""
-    unmeasured: NDArray[np.uint8]
-    """By `names`."""
-    names: tuple[frozenset[str], ...]
-    """Sets of stats that nobody measured."""
+    lacks: NDArray[np.uint8]
+    """Bits of `Lacks`."""
 
-    def find_unmeasured(self, places: NDArray[Any]) -> frozenset[str]:
-        """Return the stats that were not measured of all these rows."""
+    def find_lacks(self, places: NDArray[Any]) -> int:
+        """Return what at least one of these rows does not hold; those that have no recording do not count."""
         usable = places[self.status[places] == 0]
-        return frozenset().union(*(self.names[code] for code in np.unique(self.unmeasured[usable]).tolist()))
+        return int(np.bitwise_or.reduce(self.lacks[usable])) if len(usable) else 0
 
 
 @dataclass(frozen=True, kw_only=True)

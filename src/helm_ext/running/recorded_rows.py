@@ -28,12 +28,13 @@ from helm_ext.adaptation.rebuilding import RecordedStates
 from helm_ext.adaptation.row_order import sample_places
 from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
-from helm_ext.evalset.columns import LIVE, RECORDED
+from helm_ext.evalset.columns import LIVE, RECORDED, Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.fast.serialise import ArrayWriter
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.writing import PART
 from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, RowWriter
+from helm_ext.scoring.completeness import LOGPROB_STATS
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -94,7 +95,9 @@ def choose_places(rows: UnreadRows, adapter_spec: AdapterSpec) -> NDArray[np.int
 def find_facts(rows: UnreadRows, places: NDArray[np.intp]) -> RunFacts:
     """Return what batches must know of all rows."""
     assert rows.columns.recordings is not None
-    return RunFacts(unmeasured=rows.columns.recordings.find_unmeasured(places))
+    lacks = rows.columns.recordings.find_lacks(places)
+    logprobs = LOGPROB_STATS if lacks & Lacks.LOGPROBS else frozenset()
+    return RunFacts(unmeasured=recorded.name_unmeasured(lacks) | logprobs)
 
 
 def iter_batches(rows: UnreadRows, places: NDArray[np.intp], size: int = BATCH_ROWS) -> Iterator[list[Instance]]:

@@ -287,9 +287,7 @@ def test_a_wrong_path(server, config):
     assert "hint: the address or the model is wrong: base_url" in failed.error
 
 
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "http://10.255.255.1:9/v1", "http://x:port/v1"]
-)
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "http://10.255.255.1:9/v1"])
 def test_nobody_there(config, url):
     """In CONNECT_SECONDS, the third; at once, the others."""
     failed = OpenAICompatibleClient(config, base_url=url).make_request(REQUEST)

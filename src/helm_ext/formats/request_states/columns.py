@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helm_ext.adaptation.recorded import has_logprobs, unmeasured_stats
-from helm_ext.evalset import RecordedState
-from helm_ext.evalset.columns import LIVE, RECORDED, STATUSES, Recordings, RowColumns
+from helm_ext.evalset.columns import LIVE, RECORDED, STATUSES, Recordings, RowColumns, find_lacks
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.drawing import Draw, Fetch
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.survey import Survey
-from helm_ext.scoring.completeness import LOGPROB_STATS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +71,7 @@ class Columns:
     """`Place.number`."""
     splits: bytearray = field(default_factory=bytearray)
     statuses: bytearray = field(default_factory=bytearray)
-    unmeasured: bytearray = field(default_factory=bytearray)
+    lacks: bytearray = field(default_factory=bytearray)
     has_perturbations: bool = False
     _ids: array[int] = field(default_factory=lambda: array("q"))
     """Hashes of what must be unique; 0 for rows without an id."""
@@ -84,7 +81,6 @@ class Columns:
     _groups: array[int] = field(default_factory=lambda: array("I"))
     _group_codes: dict[Any, int] = field(default_factory=dict)
     _group_values: list[tuple[str | None, Mapping[str, str]]] = field(default_factory=list)
-    _unmeasured_codes: dict[frozenset[str], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         may_draw = self.settings.max_train_instances or self.settings.max_eval_instances is not None
@@ -98,7 +94,7 @@ class Columns:
         self.splits.append(_SPLIT_CODES[row.split])
         status, state = row.found[0]
         self.statuses.append(_STATUS_CODES[status])
-        self.unmeasured.append(0 if state is None else self._see_unmeasured(state))
+        self.lacks.append(0 if state is None else find_lacks(state))
         given = instance.get("id")
         perturbation = instance.get("perturbation")
         if given is None or given == "":
@@ -121,12 +117,6 @@ class Columns:
             self._groups.append(0)
         if self._draw is not None:
             self._draw.see(row)
-
-    def _see_unmeasured(self, state: RecordedState) -> int:
-        names = unmeasured_stats(state)
-        if not has_logprobs(state["result"]["completions"]):
-            names |= LOGPROB_STATS
-        return self._unmeasured_codes.setdefault(names, len(self._unmeasured_codes))
 
     def choose(self, plan: Plan, survey: Survey, fetch: Fetch, *, is_labelled: bool) -> Chosen:
         """Return the instances, when all rows were seen. `is_labelled`: whether the method reads labels."""
@@ -165,8 +155,7 @@ class Columns:
             has_labels=bool(labelled.any()),
             recordings=Recordings(
                 status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
-                unmeasured=np.frombuffer(bytes(self.unmeasured), np.uint8)[ordinals],
-                names=tuple(self._unmeasured_codes),
+                lacks=np.frombuffer(bytes(self.lacks), np.uint8)[ordinals],
             ),
         )
         return Chosen(
