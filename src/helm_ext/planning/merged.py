@@ -24,6 +24,7 @@ from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.planning import RUN_ARGUMENTS
 from helm_ext.planning.names import MAX_FILE_NAME, fit_arguments
+from helm_ext.scoring.breakdown import SUB_SPLIT
 
 if TYPE_CHECKING:
     from helm_ext.analysis.run_files import RunFiles
@@ -146,6 +147,7 @@ def _comparable(spec: JSONObject) -> JSONObject:
         "arguments": {key: value for key, value in _arguments(spec).items() if key not in left_out},
         "metrics": [one["class_name"] for one in metrics],
         "scoring": [{k: v for k, v in (one.get("args") or {}).items() if k != "attributes"} for one in metrics],
+        "attributes": [sorted({*(one.get("args") or {}).get("attributes", {})} - {SUB_SPLIT}) for one in metrics],
         "annotators": spec.get("annotators"),
         "data_augmenter_spec": spec.get("data_augmenter_spec"),
     }
@@ -187,7 +189,7 @@ def _join_metrics(specs: Sequence[JSONObject]) -> list[JSONObject]:
             for name, values in (others[number].get("args") or {}).get("attributes", {}).items():
                 found.setdefault(name, {}).update(dict.fromkeys(values))
         if found:
-            metric["args"]["attributes"] = {name: list(values) for name, values in found.items()}
+            metric["args"]["attributes"] = {name: sorted(values) for name, values in found.items()}
     return metrics
 
 
