@@ -10,9 +10,15 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from processes import BIN, OFFLINE, command, load, run_folders, without_times
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import HelmExtError
 
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
 WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
@@ -151,6 +157,11 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def _inside(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
 def find(folder, name, suite="shards"):
     """Return the folders of a dataset's runs, in the order of its shards."""
     return [
@@ -158,8 +169,27 @@ def find(folder, name, suite="shards"):
     ]
 
 
+def helm_ext(folder, *arguments, check=True):
+    """Run the command in this process."""
+    assert Path.cwd() == folder
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    if isinstance(done.exception, HelmExtError):
+        message = f"error: {done.exception}"
+    else:
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        message = done.stderr
+    assert not check or done.exit_code == 0, message
+    return Done(done.exit_code, done.stdout, message)
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 def merge(folder, runs, *options, into="merged", check=True):
-    return command(folder, "helm-ext", "merge", *map(str, runs), "--into", into, *options, check=check)
+    return helm_ext(folder, "merge", *runs, "--into", into, *options, check=check)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -230,7 +260,7 @@ def test_merged_runs_are_summarized_and_compared(folder):
     merge(folder, find(folder, "groups"), into="pair")
     merge(folder, sorted(run_folders(folder, "others").values()), into="pair")
     compared, expected = (
-        json.loads(command(folder, "helm-ext", "compare", f"benchmark_output/runs/{suite}", "--json").stdout)
+        json.loads(helm_ext(folder, "compare", f"benchmark_output/runs/{suite}", "--json").stdout)
         for suite in ("pair", "wholes")
     )
     assert len(compared["comparisons"]) > 1
@@ -240,7 +270,7 @@ def test_merged_runs_are_summarized_and_compared(folder):
     command(folder, "helm-summarize", "--suite", "pair", "--auto-generate-schema",
             "--summarizer-class-name", "helm_ext.running.StreamingSummarizer")  # fmt: skip
     assert all((run / "display_predictions.json").is_file() for run in run_folders(folder, "pair").values())
-    command(folder, "helm-ext", "report", "benchmark_output/runs/pair", "--out", "merged.html")
+    helm_ext(folder, "report", "benchmark_output/runs/pair", "--out", "merged.html")
     assert (folder / "merged.html").stat().st_size > 10_000
 
 
@@ -263,7 +293,7 @@ def test_a_sample_of_rows_is_no_run_of_rows(folder):
         ("report", str(run)),
         ("export", str(run), "--to", "csv", "--out", "rows.csv"),
     ):
-        refused = command(folder, "helm-ext", *arguments, check=False)
+        refused = helm_ext(folder, *arguments, check=False)
         assert refused.returncode in (1, 2), arguments
         assert "of 300 rows, its files keep a sample of about 60" in refused.stderr + refused.stdout
     again = merge(folder, [run, *find(folder, "groups")[:1]], check=False)

@@ -53,6 +53,7 @@ def merge(
     from helm_ext.analysis.run_files import RUN_FILES
     from helm_ext.planning.merged import join_run_specs, read_run_spec
     from helm_ext.running.merging import merge_runs, open_shard
+    from helm_ext.running.progress import Progress
 
     most = _read_rows(rows)
     if not into or into in (".", "..") or "/" in into or "\\" in into:
@@ -95,8 +96,8 @@ def merge(
             err=True,
         )
     try:
-        with without_output():
-            merged, kept = merge_runs(shards, run_spec, folder, sample=sample)
+        with Progress(total, title="merge") as progress, without_output():
+            merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample)
     except OSError as error:
         raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error
     typer.echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")

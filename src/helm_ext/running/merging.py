@@ -30,7 +30,6 @@ from helm_ext.fast.display import sampling_number
 from helm_ext.fast.serialise import to_plain
 from helm_ext.files.staged import staged
 from helm_ext.running.fold import BATCH_ROWS, BatchWork, RunFiles, RunTotals
-from helm_ext.running.progress import Progress
 from helm_ext.running.shard_rows import MeasuredStats, iter_rows
 from helm_ext.scoring.completeness import LOGPROB_STATS
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from helm_ext.analysis.run_files import RunFiles as FinishedFiles
+    from helm_ext.running.progress import Progress
 
 __all__ = ["Shard", "count_rows", "merge_runs", "open_shard"]
 
@@ -104,7 +104,7 @@ def _find_facts(names: set[str]) -> RunFacts:
 
 
 def merge_runs(
-    shards: Sequence[Shard], run_spec: RunSpec, folder: Path, *, sample: int | None = None
+    shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progress: Progress, *, sample: int | None = None
 ) -> tuple[int, int]:
     """Write the run of all rows of the shards, in their order, to `folder`; return its rows and those that it keeps.
 
@@ -122,10 +122,9 @@ def merge_runs(
     folder.mkdir(parents=True, exist_ok=True)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
         merge = _Merge(run_spec, shards, written, limit)
-        with Progress(total, title="merge") as progress:
-            for shard in shards:
-                with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
-                    merge.add(shard, progress)
+        for shard in shards:
+            with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
+                merge.add(shard, progress)
         written.finish(merge.totals.to_stats())
     return merge.rows, merge.kept
 
@@ -162,7 +161,7 @@ class _Merge:
                 own_totals.add(own.summaries)
                 self.totals.add(merged.summaries)
                 self._write(merged.segments)
-                progress.done(len(states))
+                progress.done(len({id(state.instance) for state in states}))
         finally:
             self._stats.close()
         _require_same(shard, own_totals.to_stats())
