@@ -12,7 +12,7 @@ from typing import Any
 from helm_ext.analysis.answers import make_reader
 from helm_ext.analysis.predictions import Prediction, read_predictions
 from helm_ext.analysis.row_stats import RowStats
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSyntaxError, Location, Problem
+from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problem
 
 __all__ = ["MERGED", "RUN_FILES", "RunFiles"]
 
@@ -123,7 +123,7 @@ class RunFiles:
         """Raise DatasetSyntaxError that names this file of the run, where what was read of it is of a wrong shape."""
         try:
             yield
-        except DatasetError:
+        except HelmExtError:
             raise
         except _BROKEN as error:
             raise self._broken(name, error) from error
