@@ -264,7 +264,7 @@ def test_merged_runs_are_summarized_and_compared(folder):
     merge(folder, sorted(run_folders(folder, "others").values()), into="pair")
     compared, expected = (
         [
-            {**json.loads(line), "dataset": ""}
+            {**json.loads(line), "dataset": "", "run_a": "", "run_b": ""}
             for line in helm_ext(folder, "compare", f"benchmark_output/runs/{suite}", "--json").stdout.splitlines()
         ]
         for suite in ("pair", "wholes")
@@ -387,11 +387,17 @@ def test_runs_that_are_no_shards_are_refused(folder):
     cases.append(([runs[0], unfinished.parent], "no finished run"))
     foreign = copy_of(folder, runs[1:2], "foreign")[0]
     change(foreign / "run_spec.json", "helm_ext.scoring.metrics.EvalSetMetric",
-           "helm.benchmark.metrics.basic_metrics.InstancesPerSplitMetric")  # fmt: skip
+           "helm.benchmark.metrics.dry_run_metrics.DryRunMetric")  # fmt: skip
     spec = load(foreign / "run_spec.json")
     spec["metric_specs"][0]["args"] = {}
     (foreign / "run_spec.json").write_text(json.dumps(spec))
-    cases.append(([runs[0], foreign], "InstancesPerSplitMetric wants all rows at once"))
+    cases.append(([runs[0], foreign], "DryRunMetric wants all rows at once"))
+    for what, changed in (("max_tokens", "many"), ("class_name", "no.such.Thing")):
+        broken = copy_of(folder, runs[1:2], what)[0]
+        spec = load(broken / "run_spec.json")
+        spec["adapter_spec" if what == "max_tokens" else "scenario_spec"][what] = changed
+        (broken / "run_spec.json").write_text(json.dumps(spec))
+        cases.append(([runs[0], broken], "run_spec.json: " if what == "max_tokens" else "cannot be imported here"))
     for these, expected in cases:
         done = merge(folder, these, into="refused", check=False)
         assert done.returncode in (1, 2), expected

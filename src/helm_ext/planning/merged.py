@@ -41,7 +41,10 @@ _DIGITS = "0123456789"
 def read_run_spec(run: RunFiles) -> RunSpec:
     """Return the RunSpec of a finished run. Raises DatasetSyntaxError."""
     with run.blaming("run_spec.json"):
-        return _to_run_spec(run.run_spec)
+        try:
+            return _to_run_spec(run.run_spec)
+        except Exception as error:  # what HELM's codec raises is a group of errors of any kind
+            raise ValueError(f"no run spec of HELM's: {error}") from error
 
 
 def join_run_specs(
@@ -93,8 +96,13 @@ def _to_run_spec(spec: JSONObject) -> RunSpec:
 
 def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
     """Raise RunEntryError for a run whose rows are not all rows of its file, or depend on its other rows."""
-    if not issubclass(get_class_by_name(spec["scenario_spec"]["class_name"]), EvalSetScenario):
-        raise RunEntryError(f"{run.folder}: no run of a file: its scenario is {spec['scenario_spec']['class_name']}")
+    scenario = spec["scenario_spec"]["class_name"]
+    try:
+        is_ours = issubclass(get_class_by_name(scenario), EvalSetScenario)
+    except ImportError as error:
+        raise RunEntryError(f"{run.folder}: its scenario {scenario} cannot be imported here: {error}") from error
+    if not is_ours:
+        raise RunEntryError(f"{run.folder}: no run of a file of rows: its scenario is {scenario}")
     adapter_spec = spec["adapter_spec"]
     most = adapter_spec.get("max_eval_instances")
     if most is not None and rows >= most:

@@ -12,6 +12,7 @@ import itertools
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from helm.benchmark.runner import remove_stats_nans
 from helm.benchmark.scenarios.scenario import create_scenario
 
 from helm_ext.adaptation.recorded import name_unmeasured
-from helm_ext.errors import DatasetIntegrityError, RunEntryError
+from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
@@ -70,7 +71,14 @@ class Shard:
 def open_shard(files: FinishedFiles, run_spec: RunSpec) -> Shard:
     """Return a run as a shard. Raises RunEntryError where its stats cannot be added up from its rows' stats."""
     for spec in run_spec.metric_specs:
-        if not isinstance(create_metric(spec), FoldingMetric):
+        try:
+            metric = create_metric(spec)
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            raise RunEntryError(
+                f"{files.folder}: its metric {spec.class_name} cannot be made here: {error}\n"
+                "  hint: install the package that it is of, in the version that made the run"
+            ) from error
+        if not isinstance(metric, FoldingMetric):
             raise RunEntryError(
                 f"{files.folder}: its metric {spec.class_name} wants all rows at once: what it makes of shards cannot "
                 "be merged exactly\n  hint: one run of all rows; metrics of helm-ext can be merged"
@@ -121,7 +129,7 @@ def merge_runs(
     scenario.description, scenario.tags = first.get("description", ""), first.get("tags") or []
     folder.mkdir(parents=True, exist_ok=True)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
-        merge = _Merge(run_spec, shards, written, limit)
+        merge = _Merge(run_spec, shards, folder, written, limit)
         for shard in shards:
             with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
                 merge.add(shard, progress)
@@ -132,10 +140,13 @@ def merge_runs(
 class _Merge:
     """Adds shards to a run."""
 
-    def __init__(self, run_spec: RunSpec, shards: Sequence[Shard], files: RunFiles, limit: int | None) -> None:
+    def __init__(
+        self, run_spec: RunSpec, shards: Sequence[Shard], folder: Path, files: RunFiles, limit: int | None
+    ) -> None:
         self.run_spec = run_spec
         self.facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
         self.rows = self.kept = 0
+        self._folder = folder
         self._files = files
         self._limit = limit
         self._stats = MeasuredStats()
@@ -185,12 +196,15 @@ class _Merge:
                 if name != row.instance_id:
                     former[name] = row.instance_id
                 self.kept += self._is_kept(name)
+            encoded: list[bytes] = []
             for row in batch:
                 instance = instances[row.instance_id]
                 states += row.make_states(instance)
                 if self._is_kept(str(instance.id)):
-                    for encoded in row.encode_as(str(instance.id)):
-                        self._files.rows.states.add_encoded(encoded)
+                    encoded += row.encode_as(str(instance.id))
+            if encoded:
+                with self._writing():
+                    self._files.rows.states.add_encoded(b",\n".join(encoded))
             if not waits:
                 yield states, former
                 states, former, instances = [], {}, {}
@@ -203,7 +217,16 @@ class _Merge:
     def _write(self, segments: Sequence[Sequence[PerInstanceStats]]) -> None:
         if self._limit is not None:
             segments = [[row for row in segment if self._is_kept(row.instance_id)] for segment in segments]
-        self._files.rows.write([], segments)
+        with self._writing():
+            self._files.rows.write([], segments)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Raise HelmExtError for what cannot be written: no file of a shard is to be blamed for it."""
+        try:
+            yield
+        except OSError as error:
+            raise HelmExtError(f"{self._folder}: cannot be written: {error.strerror}") from error
 
 
 def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
