@@ -114,7 +114,8 @@ class Ids:
         import numpy as np  # a small file needs none
 
         runs = self._sorted
-        runs.append(np.sort(np.frombuffer(self.hashes, np.int64)[sum(map(len, runs)) :]))
+        if late := len(self.hashes) - sum(map(len, runs)):
+            runs.append(np.sort(np.frombuffer(self.hashes, np.int64)[-late:]))
         while len(runs) > 1 and len(runs[-2]) <= 2 * len(runs[-1]):
             runs[-2:] = [np.sort(np.concatenate(runs[-2:]), kind="stable")]  # which finds that both are sorted
         wanted = np.array(hashes, np.int64)

@@ -204,12 +204,11 @@ def _read_ranges(
     work = RangeWork(path=reader.path, identity=identity, header=header, seed=options.seed)
     with identity.open(reader.path) as file:
         ranges = Ranges(file, header_line, RANGE_BYTES)
-        found = read_ranges(work, ranges, engine)
+        found = read_ranges(work, ranges, engine, problems)
         identity.require(file.fileno(), reader.path)
-    if found is None or not found.rows:
+    if found is None:
         return None
     reader.close()
-    problems.merge(found.problems)
     place = identity if found.is_seekable else None
     return _Content(reader, header, found.part, problems, ranges.digest, None, place, in_ranges=True)
 

@@ -196,19 +196,26 @@ class RangeWork:
         return RangeResult(part, problems, reader.rows, reader.is_seekable, reading.wants_all)
 
 
-def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine) -> RangeResult | None:
-    """Return what is known of all ranges, read by the processes of `engine`. May raise DatasetError, BatchLostError.
+def read_ranges(
+    work: RangeWork, ranges: Iterable[LineRange], engine: Engine, problems: Problems
+) -> RangeResult | None:
+    """Return what is known of all ranges, read by the processes of `engine`; what they find goes to the problems.
 
-    None: the file must be read in one piece. So are those with an error, of which what is said is then said by one
-    reading, and those with HELM's own states.
+    None: the file must be read in one piece, and nothing was added to the problems. So must those with an error, of
+    which what is said is then said by one reading, and those with HELM's own states. May raise DatasetError,
+    BatchLostError.
     """
-    whole = Part.begin(work.header, work.seed, is_checked=False)
-    problems, rows, is_seekable = Problems(work.path), 0, True
+    whole, rows, is_seekable = Part.begin(work.header, work.seed, is_checked=False), 0, True
+    of_ranges: list[Problems] = []
     for found in engine.map(work.begin, ranges, split=partial(split_range, work.path)):
         if found.problems.errors or found.wants_all:
             return None
-        problems.merge(found.problems)
+        of_ranges.append(found.problems)
         whole.merge(found.part, rows)
         rows += found.rows
         is_seekable &= found.is_seekable
+    if not rows:
+        return None
+    for following in of_ranges:
+        problems.merge(following)
     return RangeResult(whole, problems, rows, is_seekable, wants_all=False)

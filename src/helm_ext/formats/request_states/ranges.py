@@ -33,15 +33,12 @@ class LineRange(NamedTuple):
 class Ranges:
     """Cuts a file, which is read once, from its beginning, and whose digest is known when the last range was taken."""
 
-    def __init__(self, file: BinaryIO, header_line: int, size: int, *, chunk: int = COPY_BYTES) -> None:
-        """`size`: bytes of a range, at least; it goes on to the end of a line, and at most a `chunk` further.
-
-        Lines up to `header_line` are in no range.
-        """
+    def __init__(self, file: BinaryIO, header_line: int, size: int) -> None:
+        """Lines up to `header_line` are in no range. `size`: bytes of a range, and at most as many more or one line."""
         self._file = file
         self._header_line = header_line
         self._size = size
-        self._chunk = chunk
+        self._chunk = min(size, COPY_BYTES)
         self._hash = hashlib.sha256()
 
     @property
