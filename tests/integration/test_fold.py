@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -93,8 +94,8 @@ def folder(tmp_path_factory):
     (folder / "small").mkdir()
     (folder / "small" / "sitecustomize.py").write_text(
         "import importlib.abc, sys\n"
-        "SIZES = {'helm_ext.formats.request_states.loading': ('KEPT_ROWS', 20),\n"
-        "         'helm_ext.running.recorded_rows': ('TASK_ROWS', 60)}\n"
+        "SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, RANGE_BYTES=9000),\n"
+        "         'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}\n"
         "class Finder(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path, target=None):\n"
         "        if name not in SIZES:\n"
@@ -105,7 +106,7 @@ def folder(tmp_path_factory):
         "        execute = spec.loader.exec_module\n"
         "        def exec_module(module):\n"
         "            execute(module)\n"
-        "            setattr(module, *SIZES[name])\n"
+        "            vars(module).update(SIZES[name])\n"
         "        spec.loader.exec_module = exec_module\n"
         "        return spec\n"
         "import importlib.util\n"
@@ -129,13 +130,16 @@ ENTRIES = (
 )
 
 
-def run(folder, suite, *options, most=100_000, **env):
-    """Run all entries; return the files of each run, as bytes."""
+def run(folder, suite, *options, most=100_000, said=None, **env):
+    """Run all entries; return the files of each run, as bytes. What is said of the files goes to `said`."""
     few = {"PYTHONPATH": os.pathsep.join([str(folder / "small"), os.environ.get("PYTHONPATH", "")])} if env else {}
-    command(
+    done = command(
         folder, "helm-run", "--suite", suite, "--disable-cache", "--exit-on-error", "-m", str(most), *options,
         "--run-entries", *ENTRIES, env={**env, **few},
     )  # fmt: skip
+    if said is not None:
+        log = [re.sub(r"^[-\d]+ [:,\d]+ ", "", line) for line in (done.stdout + done.stderr).splitlines()]
+        said += [line for line in log if "SHA-256" in line or "hint:" in line or re.search(r"jsonl(:\d+)?: ", line)]
     return {
         name: {file: (path / file).read_bytes() for file in FILES} for name, path in run_folders(folder, suite).items()
     }
@@ -152,8 +156,12 @@ def test_files_are_those_of_helms_runner(folder, most):
     whole = run(folder, f"whole{most}", *OURS, most=most)
     assert len(whole) == len(ENTRIES)
     assert parsed(whole) == parsed(helms)
-    assert run(folder, f"fold{most}", *OURS, most=most, HELM_EXT_WORKERS="1") == whole
-    assert run(folder, f"two{most}", *OURS, most=most, HELM_EXT_WORKERS="2") == whole
+    said_of_one, said_of_two = [], []
+    assert run(folder, f"fold{most}", *OURS, most=most, said=said_of_one, HELM_EXT_WORKERS="1") == whole
+    assert run(folder, f"two{most}", *OURS, most=most, said=said_of_two, HELM_EXT_WORKERS="2") == whole
+    assert said_of_two == said_of_one
+    assert sum("SHA-256" in line for line in said_of_one) == len(ENTRIES)
+    assert any("rows have no id of their own" in line for line in said_of_one)
     left = list((folder / "benchmark_output").rglob("*.part"))
     assert left == []
 

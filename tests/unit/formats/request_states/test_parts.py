@@ -125,7 +125,7 @@ WRONG = {
     "a comment": [*FILES["ids"], b"// no row", b'{"instance": {},}', *lines(ask(3, split="tset"))],
     "two kinds": [*FILES["likelihoods"], *lines(answered(choice("Which?", ["tin", "gold"]), "tin"))],
     "options of one row": [*FILES["choices"], *lines({**choice("Which?", ["tin", "tin"]), "note": 1})],
-    "a perturbation that HELM lacks": lines(ask(1), ask(2, perturbation={"name": 3}), ask(3)),
+    "a perturbation that HELM lacks": lines(ask(1), ask(2, perturbation={"A": True}), ask(3)),
     "no group": [*FILES["ids"]],
 }
 WRONG_OPTIONS = {"no group": {"by": ["nothing"]}, "options of one row": {"method": "multiple_choice_joint"}}
