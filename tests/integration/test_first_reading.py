@@ -82,7 +82,7 @@ if "--multiprocessing-fork" in sys.orig_argv:
 def make_rows(number):
     return [
         answered(
-            state(f"What is {n % 150} plus 1?", str(n + 1), id=None if n == 190 else f"r{n % 180}",
+            state(f"What is {n % 145} plus 1?", str(n + 1), id=None if n == 190 else f"r{n % 180}",
                   split=("test", "train")[n % 10 == 9], extra_data={"kind": "zyx"[n // 50 % 3]}),
             str(n),
         )

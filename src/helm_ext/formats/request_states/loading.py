@@ -41,7 +41,7 @@ _SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
 KEPT_ROWS = 5_000
 """Rows of a file that are kept from the first reading. A file of more is read a second time, some rows at a time: that
 costs a sixth more for each row, and the memory of a run no longer grows with the rows."""
-LEAST_BYTES = 1 << 26
+LEAST_BYTES = 1 << 27
 """Of a file that several processes read, if there are several: what their start costs must be worth it."""
 RANGE_BYTES = 1 << 24
 """That a process reads at a time: little to be done again, and what is known of them is little."""

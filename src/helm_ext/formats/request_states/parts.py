@@ -196,9 +196,7 @@ class RangeWork:
         return RangeResult(part, problems, reader.rows, reader.is_seekable, reading.wants_all)
 
 
-def read_ranges(
-    work: RangeWork, ranges: Iterable[LineRange], engine: Engine, problems: Problems
-) -> RangeResult | None:
+def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine, problems: Problems) -> RangeResult | None:
     """Return what is known of all ranges, read by the processes of `engine`; what they find goes to the problems.
 
     None: the file must be read in one piece, and nothing was added to the problems. So must those with an error, of

@@ -45,35 +45,70 @@ MAPPED = {"B": "tin", "A": "gold"}
 
 FILES = {
     "ids": lines(
-        ask(1, id="a"), ask(2), ask(3, id="b"), ask(4, id="a"), ask(5, id="id1"), ask(6, id=7), ask(7, id="7"),
-        ask(8, id="b"), ask(9, id=""), ask(10, id="b-2"), ask(11, id="b"),
-        ask(12, id="a", perturbation=CHANGED), ask(13, id="a", perturbation=CHANGED), ask(14, id="q"),
+        ask(1, id="a"),
+        ask(2),
+        ask(3, id="b"),
+        ask(4, id="a"),
+        ask(5, id="id1"),
+        ask(6, id=7),
+        ask(7, id="7"),
+        ask(8, id="b"),
+        ask(9, id=""),
+        ask(10, id="b-2"),
+        ask(11, id="b"),
+        ask(12, id="a", perturbation=CHANGED),
+        ask(13, id="a", perturbation=CHANGED),
+        ask(14, id="q"),
     ),
     "an id that is repeated late": lines(*(ask(n, id=f"r{n}") for n in range(8)), ask(8, id="r2"), ask(9, id="r7")),
     "one without an id": lines(ask(0, id="a"), ask(1, id="b"), ask(2, id="c"), ask(3)),
     "splits": lines(
-        ask(1, id="1", split="test"), answered(ask(2, id="2", split="train"), "4"), ask(3, id="3"),
-        ask(2, id="4", split="test"), ask(4, id="5", split="train"), ask(5, id="6", split="valid"),
-        ask(4, id="7", split="dev"), ask(4, id="8", split="train", chain_of_thought="Count."),
+        ask(1, id="1", split="test"),
+        answered(ask(2, id="2", split="train"), "4"),
+        ask(3, id="3"),
+        ask(2, id="4", split="test"),
+        ask(4, id="5", split="train"),
+        ask(5, id="6", split="valid"),
+        ask(4, id="7", split="dev"),
+        ask(4, id="8", split="train", chain_of_thought="Count."),
     ),
     "train rows alone": lines(*(ask(n, id=str(n), split="train") for n in range(4)), failed(ask(4, split="train"))),
     "recordings": lines(
-        answered(ask(1, id="1"), "2"), ask(2, id="2"), failed(ask(3, id="3")), answered(ask(4, id="4"), ""),
-        answered(ask(5, id="5"), "9", completions=[{"text": "9", "logprob": -0.5, "tokens": [
-            {"text": "9", "logprob": -0.5}]}]),
-        failed(ask(6, id="6")), answered(ask(7, id="7"), "14"),
+        answered(ask(1, id="1"), "2"),
+        ask(2, id="2"),
+        failed(ask(3, id="3")),
+        answered(ask(4, id="4"), ""),
+        answered(
+            ask(5, id="5"),
+            "9",
+            completions=[{"text": "9", "logprob": -0.5, "tokens": [{"text": "9", "logprob": -0.5}]}],
+        ),
+        failed(ask(6, id="6")),
+        answered(ask(7, id="7"), "14"),
     ),
     "stray keys": lines(
-        answered({**ask(1, id="1"), "output": "2"}, "2"), {**ask(2, id="2"), "output": "4"},
-        answered({**ask(3, id="3"), "output": "6"}, "6"), {**ask(4, id="4", tag="x"), "note": 1, "refrences": []},
-        answered({**ask(5, id="5", tag="y"), "splitt": 1, "note": 2}, "10"), {**ask(6, id="6"), "output": "12"},
+        answered({**ask(1, id="1"), "output": "2"}, "2"),
+        {**ask(2, id="2"), "output": "4"},
+        answered({**ask(3, id="3"), "output": "6"}, "6"),
+        {**ask(4, id="4", tag="x"), "note": 1, "refrences": []},
+        answered({**ask(5, id="5", tag="y"), "splitt": 1, "note": 2}, "10"),
+        {**ask(6, id="6"), "output": "12"},
     ),
     "texts": lines(
-        state("Input: One?", "1", id="1"), state("Two?", "", id="2"), state("Input: Three?\nOutput:", "3", id="3"),
+        state("Input: One?", "1", id="1"),
+        state("Two?", "", id="2"),
+        state("Input: Three?\nOutput:", "3", id="3"),
         {"instance": {"input": {"text": "Four?"}, "references": [{"output": {"text": "4"}}], "id": "4"}},
-        state("Five?", "5\n\nQ", id="5"), {"instance": {"input": {"text": "Six?"}, "references": [
-            reference("6", correct=True), reference("six; VI", correct=True)], "id": "6"}},
-        state("Seven?", "7\n", id="7", split="train"), state("Eight\u2028or nine?", "8\u2028", id="8"),
+        state("Five?", "5\n\nQ", id="5"),
+        {
+            "instance": {
+                "input": {"text": "Six?"},
+                "references": [reference("6", correct=True), reference("six; VI", correct=True)],
+                "id": "6",
+            }
+        },
+        state("Seven?", "7\n", id="7", split="train"),
+        state("Eight\u2028or nine?", "8\u2028", id="8"),
         {"instance": {"input": {"text": "Ten?"}, "references": [{"output": {"text": "10"}}], "id": "10"}},
     ),
     "numbers that are none": [
@@ -93,17 +128,51 @@ FILES = {
         *(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)) for n in range(4)), ask(4, id="4")
     ),
     "likelihoods": lines(*(compared(f"Which is {n}?", tin=-n / 3, gold=-1.0) for n in range(5))),
-    "groups": lines(*(
-        ask(n, id=str(n), sub_split=(None, "b", "a", "b")[n % 4],
-            extra_data={key: value for key, value in (("kind", "zyx"[n % 3]), ("from", n // 4)) if n % 5})
-        for n in range(12)
-    )),
+    "groups": lines(
+        *(
+            ask(
+                n,
+                id=str(n),
+                sub_split=(None, "b", "a", "b")[n % 4],
+                extra_data={key: value for key, value in (("kind", "zyx"[n % 3]), ("from", n // 4)) if n % 5},
+            )
+            for n in range(12)
+        )
+    ),
     "drawn": lines(*(ask(n % 6, id="n" if n % 2 else str(n), extra_data={"n": n}) for n in range(14))),
-    "messages": lines(*(
-        {"instance": {"input": {"messages": [{"role": "user", "content": f"Say {n}"}]}, "id": str(n),
-                      "split": ("test", "train")[n % 4 == 3], "references": [reference(str(n), correct=True)]}}
-        for n in (1, 2, 3, 1, 4)
-    )),
+    "messages": lines(
+        *(
+            {
+                "instance": {
+                    "input": {"messages": [{"role": "user", "content": f"Say {n}"}]},
+                    "id": str(n),
+                    "split": ("test", "train")[n % 4 == 3],
+                    "references": [reference(str(n), correct=True)],
+                }
+            }
+            for n in (1, 2, 3, 1, 4)
+        )
+    ),
+    "reasoned answers": lines(
+        *(answered(ask(n, id=str(n)), f"So it is {2 * n}") for n in range(4)),
+        answered(ask(4, id="4"), "Well: 8"),
+        answered(ask(5, id="5"), "So it is 10"),
+    ),
+    "reasoned answers and one that is plain": lines(
+        *(answered(ask(n, id=str(n)), f"So it is {2 * n}") for n in range(4)),
+        answered(ask(4, id="4"), "8"),
+        answered(ask(5, id="5"), "So it is 10"),
+    ),
+    "completions that name no option": lines(
+        *(
+            answered(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)), ("tin", "no idea", "B")[n % 3])
+            for n in range(6)
+        )
+    ),
+    "options asked for one by one": lines(
+        choice("Which is first?", ["tin", "gold"], id="0"),
+        *(answered(choice(f"Which is {n}?", ["tin", "gold", "iron"][:n], id=str(n)), "tin") for n in (2, 3, 2)),
+    ),
     "keys of their own": lines(*({**ask(n, id=str(n)), "mine": n} for n in range(3)), ask(3, id="3")),
     "blank lines": [b"", *lines(ask(1, id="1")), b"", b" \t", *lines(ask(2, id="1")), b"", *lines(ask(3)), b"", b""],
 }
@@ -117,6 +186,7 @@ SPECS = {
     "drawn": {"max_train_instances": 3, "max_eval_instances": 6},
     "splits": {"max_train_instances": 2},
     "messages": {"method": "chat"},
+    "options asked for one by one": {"method": "multiple_choice_separate_original"},
     "train rows alone": {"max_train_instances": 1},
 }
 WRONG = {
