@@ -130,12 +130,17 @@ ENTRIES = (
 )
 
 
-def run(folder, suite, *options, most=100_000, said=None, **env):
+def few_rows(folder):
+    """Return an environment in which files are large, and tasks full, from few rows on."""
+    return {"PYTHONPATH": os.pathsep.join([str(folder / "small"), os.environ.get("PYTHONPATH", "")])}
+
+
+def run(folder, suite, *options, entries=ENTRIES, most=100_000, said=None, **env):
     """Run all entries; return the files of each run, as bytes. What is said of the files goes to `said`."""
-    few = {"PYTHONPATH": os.pathsep.join([str(folder / "small"), os.environ.get("PYTHONPATH", "")])} if env else {}
+    few = few_rows(folder) if env else {}
     done = command(
         folder, "helm-run", "--suite", suite, "--disable-cache", "--exit-on-error", "-m", str(most), *options,
-        "--run-entries", *ENTRIES, env={**env, **few},
+        "--run-entries", *entries, env={**env, **few},
     )  # fmt: skip
     if said is not None:
         log = [re.sub(r"^[-\d]+ [:,\d]+ ", "", line) for line in (done.stdout + done.stderr).splitlines()]
@@ -150,37 +155,51 @@ def parsed(runs):
     return {name: {file: repr(json.loads(data)) for file, data in files.items()} for name, files in runs.items()}
 
 
-@pytest.mark.parametrize("most", [100_000, 100])
-def test_files_are_those_of_helms_runner(folder, most):
-    helms = run(folder, f"helm{most}", most=most)
-    whole = run(folder, f"whole{most}", *OURS, most=most)
-    assert len(whole) == len(ENTRIES)
-    assert parsed(whole) == parsed(helms)
+@pytest.fixture(scope="module")
+def whole(folder):
+    """The files that are made of all rows at once."""
+    runs = run(folder, "whole", *OURS)
+    assert len(runs) == len(ENTRIES)
+    return runs
+
+
+def test_files_are_those_of_helms_runner(folder, whole):
     said_of_one, said_of_two = [], []
-    assert run(folder, f"fold{most}", *OURS, most=most, said=said_of_one, HELM_EXT_WORKERS="1") == whole
-    assert run(folder, f"two{most}", *OURS, most=most, said=said_of_two, HELM_EXT_WORKERS="2") == whole
-    assert said_of_two == said_of_one
-    assert sum("SHA-256" in line for line in said_of_one) == len(ENTRIES)
-    assert any("rows have no id of their own" in line for line in said_of_one)
+    assert parsed(whole) == parsed(run(folder, "helm"))
+    assert run(folder, "fold", *OURS, said=said_of_one, HELM_EXT_WORKERS="1") == whole
+    some = [ENTRIES[place] for place in (1, 2, 4, 5, 8, 10)]
+    two = run(folder, "two", *OURS, entries=some, said=said_of_two, HELM_EXT_WORKERS="2")
+    assert len(two) == 6
+    assert two == {name: whole[name] for name in two}
+    assert [line for line in said_of_one if line in said_of_two] == said_of_two
+    assert sum("SHA-256" in line for line in said_of_two) == len(some)
+    assert any("rows have no id of their own" in line for line in said_of_two)
     left = list((folder / "benchmark_output").rglob("*.part"))
     assert left == []
 
 
-def test_rays_actors_make_the_same_files(folder):
+def test_files_of_a_part_of_the_rows_are_those_of_helms_runner(folder):
+    helms = run(folder, "helm100", most=100)
+    assert parsed(run(folder, "fold100", *OURS, most=100, HELM_EXT_WORKERS="1")) == parsed(helms)
+
+
+def test_rays_actors_make_the_same_files(folder, whole):
     """Rows are sent to them, and the parts of the files come back: no disk is shared."""
     pytest.importorskip("ray")
     ray = ("--runner-class-name", "helm_ext.running.RayRunner")
-    assert run(folder, "ray", *ray, HELM_EXT_RAY_ACTORS="2") == run(folder, "here", *OURS)
+    made = run(folder, "ray", *ray, entries=[ENTRIES[place] for place in (2, 4, 5, 8)], HELM_EXT_RAY_ACTORS="2")
+    assert len(made) == 4
+    assert made == {name: whole[name] for name in made}
 
 
 def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(folder, tmp_path):
     draw = random.Random(1)
-    write(tmp_path / "many.jsonl", [make_row(draw, number, split="test") for number in range(40_000)])
+    write(tmp_path / "many.jsonl", [make_row(draw, number, split="test") for number in range(12_000)])
     entry = "adapter_spec:path=many.jsonl,model=recorded/m"
     command(tmp_path, "helm-run", "--suite", "one", "-m", "100000", *OURS, "--run-entries", entry)
     running = subprocess.Popen(
         [str(BIN / "helm-run"), "--suite", "two", "-m", "100000", *OURS, "--run-entries", entry],
-        cwd=tmp_path, env={**os.environ, **OFFLINE, "HELM_EXT_WORKERS": "2"},
+        cwd=tmp_path, env={**os.environ, **OFFLINE, **few_rows(folder), "HELM_EXT_WORKERS": "2"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     killed = kill_a_worker(running, tmp_path / "benchmark_output/runs/two")
@@ -190,14 +209,14 @@ def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(folder, tmp_pa
     assert "a worker process was lost" in said
     one, two = (next(iter(run_folders(tmp_path, suite).values())) for suite in ("one", "two"))
     assert [(one / file).read_bytes() == (two / file).read_bytes() for file in FILES] == [True] * 4
-    assert len(load(two / "per_instance_stats.json")) == 40_000
+    assert len(load(two / "per_instance_stats.json")) == 12_000
 
 
 def kill_a_worker(running, runs):
     """Kill one of the processes that a run has started, once they have begun to write."""
     deadline = time.monotonic() + 200
     while time.monotonic() < deadline and running.poll() is None:
-        parts = [part for part in runs.rglob("*.0.part") if part.name[0].isdigit() and part.stat().st_size > 100_000]
+        parts = [part for part in runs.rglob("*.0.part") if part.name[0].isdigit() and part.stat().st_size > 10_000]
         children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         workers = [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         if parts and workers:

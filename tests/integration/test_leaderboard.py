@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm_processes import command
 
 BIN = Path(sys.executable).parent
 
@@ -32,7 +33,7 @@ def write(path, wrong, name):
     path.write_text(json.dumps({"adapter_spec": spec, "name": name, "request_states": states}))
 
 
-def command(folder, name, *arguments, seed="0"):
+def real_command(folder, name, *arguments, seed):
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     done = subprocess.run(
         [BIN / name, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -42,7 +43,7 @@ def command(folder, name, *arguments, seed="0"):
 
 
 def summarize(folder, seed):
-    command(
+    real_command(
         folder, "helm-summarize", "--suite", "score", "--auto-generate-schema",
         "--summarizer-class-name", "helm_ext.running.StreamingSummarizer", seed=seed,
     )  # fmt: skip

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from openai_server import Odd, serve
-from processes import BIN, OFFLINE, command, load, only_run, run_folders, stat_means
+from processes import BIN, OFFLINE, load, only_run, run_folders, stat_means
+from warm_processes import command
 
 from helm_ext.clients.cache import CHUNK
 
