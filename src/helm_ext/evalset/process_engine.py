@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import pickle
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class ProcessEngine:
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
         Raises what a task raises, and BatchLostError for one that ends each process that does it.
@@ -95,8 +95,8 @@ class ProcessEngine:
                 while done and jobs.is_next(done[0][0]):
                     yield heapq.heappop(done)[1]
         finally:
-            for slot in slots:
-                slot.pool.shutdown(wait=False, cancel_futures=True)
+            for slot in slots:  # until they have ended: what they write into may be removed next
+                slot.pool.shutdown(wait=True, cancel_futures=True)
 
     def _give_out(self, slots: Sequence[_Slot], jobs: Jobs[Any], *, may_be_new: bool) -> None:
         """Give workers their next tasks, first those that have none."""
@@ -146,6 +146,9 @@ def _begin(packed: bytes) -> None:
 
 
 def _work(task: Any) -> Any:
-    if "work" not in _worker:
-        _worker["work"] = pickle.loads(_worker["packed"])()  # noqa: S301 - from our own driver
-    return _worker["work"](task)
+    try:
+        if "work" not in _worker:
+            _worker["work"] = pickle.loads(_worker["packed"])()  # noqa: S301 - from our own driver
+        return _worker["work"](task)
+    except MemoryError:  # a limit (`ulimit -v`), where else the system would end the process: so it is lost, too
+        os._exit(1)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -266,12 +266,14 @@ class StreamingRunner(Runner):
                         files.rows.write(states, batch.segments)
                     progress.done(len(instances))
             else:
-                for done in engine.map(work.begin, iter_tasks(rows, places, finds=self.shares_disk), split=split_task):
-                    for summaries in done.summaries:
-                        totals.add(summaries)
-                    if files is not None:
-                        files.join(done.parts)
-                    progress.done(done.rows)
+                tasks = iter_tasks(rows, places, finds=self.shares_disk)
+                with closing(engine.map(work.begin, tasks, split=split_task)) as results:
+                    for done in results:
+                        for summaries in done.summaries:
+                            totals.add(summaries)
+                        if files is not None:
+                            files.join(done.parts)
+                        progress.done(done.rows)
             stats = totals.to_stats()
             if files is not None:
                 files.finish(stats)
