@@ -62,8 +62,8 @@ def require_compared(sample: Mapping[str, Any]) -> None:
     """
     target, logged = sample["target"], sample.get("exact_match")
     found = sample["filtered_resps"][0] if sample["filtered_resps"] else None
-    is_asked = "exact_match" in sample["metrics"] and isinstance(found, str) and logged in (0, 1)
-    if not is_asked or to_position(target) is None:
+    is_scored = "exact_match" in sample["metrics"] and logged in (0, 1)
+    if not is_scored or not isinstance(found, str) or to_position(target) is None:
         return
     is_in = target.lower() in found.lower().replace(",", "")
     if (logged == 0 and found == target) or (logged == 1 and not is_in):

@@ -75,7 +75,7 @@ def score_with_helm_ext(path, tmp_path):
 def test_choices_that_are_not_logged_are_refused_with_a_hint():
     said = refusal(samples("lx_chosen_code", CHOSEN))
     assert "samples_lx_chosen_code" in said
-    assert "target '0' is the position of a choice, and doc_to_choice of the task is code or a template" in said
+    assert 'target "0" is the position of a choice, and doc_to_choice of the task is code or a template' in said
     assert "hint: gold=doc.KEY names where the right text stands" in said
 
 
@@ -83,7 +83,7 @@ def test_a_position_beyond_the_choices_is_refused_and_a_negative_one_no_gold(tmp
     rows = lines(samples("lx_chosen", CHOSEN))
     results(tmp_path).write_bytes(results(CHOSEN).read_bytes())
     rows[2]["target"] = "2"
-    assert "target '2' is no position of the task's 2 choices" in refusal(write(samples("lx_chosen", tmp_path), rows))
+    assert 'target "2" is no position of the task\'s 2 choices' in refusal(write(samples("lx_chosen", tmp_path), rows))
     rows[2]["target"] = "-1"
     instances = load(write(samples("lx_chosen", tmp_path), rows)).instances
     assert [golds(instance) for instance in instances][1:4] == [["no"], [], ["yes"]]
@@ -95,7 +95,7 @@ def test_without_the_results_a_position_is_told_by_what_was_right(tmp_path, task
     rows += [row for row in lines(samples(task, CHOSEN)) if row["target"] == "1"]
     rows[-1] |= {"filtered_resps": [answer], "resps": [[answer]], "exact_match": float(value)}
     said = refusal(write(samples(task, tmp_path), rows))
-    assert f"target '1' is not what the harness compared with: the answer '{answer}' has exact_match {value}" in said
+    assert f'target "1" is not what the harness compared with: the answer "{answer}" has exact_match {value}' in said
     assert "results=FILE" in said
 
 
@@ -467,7 +467,7 @@ def test_a_folder_has_tasks_and_times(tmp_path):
         write(tmp_path / f"samples_lx_a_b_{time}.jsonl", lines(samples("lx_index")))
     assert "samples of 2 times" in refusal(tmp_path)
     assert load(tmp_path, time=TIME).name == "lx_a_b"
-    assert "samples of 5 models" in refusal(LOGS)
+    assert "samples of 6 models" in refusal(LOGS)
 
 
 def test_logs_are_told_from_files_of_other_formats(tmp_path):
