@@ -71,3 +71,15 @@ def test_of_a_task_that_is_split_only_the_part_that_ends_its_worker_is_given_up(
         take_all()
     assert done == list(range(len(done)))
     assert len(done) <= 9
+
+
+@pytest.mark.parametrize("tries", [1, LONE_TRIES + 1])
+def test_a_worker_without_memory_is_a_lost_one(tmp_path, tries):
+    results = ProcessEngine(2).map(functools.partial(ray_workers.make_hungry, str(tmp_path), tries=tries), range(12))
+    if tries == 1:
+        assert list(results) == [number**2 for number in range(12)]
+    else:
+        with pytest.raises(BatchLostError, match="7: this batch ends each process"):
+            list(results)
+    begun = Counter(line[1] for line in notes(tmp_path) if line[0] == "begun")
+    assert begun["7"] == max(tries, 2)
