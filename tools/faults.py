@@ -347,6 +347,7 @@ def run_recorded(wanted: dict[str, int], moments: random.Random, folder: Path) -
     with recorded_runs.running(folder, workers=1) as process:
         require_end(process, folder)
     plain = Plain(recorded_runs.read_files(folder), seconds, first_worker)
+    print(f"plain: {plain.seconds:.1f} s, the first worker after {plain.first_worker:.1f} s", file=sys.stderr)
     print("| fault | moments | runs | noticed | lost | twice | half | left | orphans | equal |")
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for fault, (what, _, make) in RECORDED.items():
