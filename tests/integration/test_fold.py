@@ -52,6 +52,25 @@ def write(path, rows, **spec):
     path.write_text("\n".join(map(json.dumps, [header, *rows])) + "\n")
 
 
+def write_ultraeval(folder, method, draw):
+    """The outputs of a finished UltraEval run; some rows have none."""
+    folder.mkdir()
+    rule = "in_match" if method == "gen" else "log_prob"
+    (folder / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": rule}}}}))
+    with (folder / "instance.jsonl").open("w") as file:
+        for number in range(ROWS):
+            options = {f"{word} {number}": int(not place) for place, word in enumerate(draw.sample(WORDS, 3))}
+            logprobs = [[-2.0, *(-4 * draw.random() for _ in range(3))] for _ in options]
+            outputs = [draw.choice([*options])] if method == "gen" else [logprobs]
+            row = {
+                "data": {"question": f"{number}?", "target_scores": options},
+                "ground_truth": next(iter(options)),
+                "prompt_inputs": [f"Which of {' '.join(WORDS)}? "],
+                "raw_outputs": [] if number % 50 == 3 else outputs,
+            }
+            file.write(json.dumps(row) + "\n")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Files that need something else each: ids, splits, draws, caps, rows that are left out, groups."""
@@ -89,11 +108,14 @@ def folder(tmp_path_factory):
     (folder / "returns.jsonl").write_bytes((folder / "plain.jsonl").read_bytes().replace(b"\n", b"\r\n"))
     lines = ["id,question,answer,said", *(f"{n},What is {n}?,{n},{n + n % 3 // 2}" for n in range(ROWS))]
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
+    for method in ("gen", "ppl"):
+        write_ultraeval(folder / f"sums_sums_{method}", method, draw)
     # What tells the sizes at which files are read again, and rows are sent to other processes.
     (folder / "small").mkdir()
     (folder / "small" / "sitecustomize.py").write_text(
         "import importlib.abc, sys\n"
         "SIZES = {'helm_ext.formats.request_states.loading': ('KEPT_ROWS', 20),\n"
+        "         'helm_ext.formats.ultraeval.log_rows': ('KEPT_ROWS', 20),\n"
         "         'helm_ext.running.recorded_rows': ('TASK_ROWS', 60)}\n"
         "class Finder(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path, target=None):\n"
@@ -126,6 +148,8 @@ ENTRIES = (
     "adapter_spec:path=packed.jsonl.gz,model=recorded/m",
     "adapter_spec:path=returns.jsonl,model=recorded/m",
     "table:path=table.csv,output=said,model=recorded/m",
+    "ultraeval:data=sums_sums_gen/instance.jsonl,missing=skip,model=recorded/m",
+    "ultraeval:data=sums_sums_ppl/instance.jsonl,missing=skip,model=recorded/m",
 )
 
 
