@@ -11,13 +11,32 @@ import sys
 
 import pytest
 from processes import command, run_folders
-from recorded_runs import few_rows, make_row, write
+from recorded_runs import WORDS, few_rows, make_row, write
 
 FILES = ("run_spec.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
 ROWS = 260
 
 pytestmark = pytest.mark.slow
+
+
+def write_ultraeval(folder, method, draw):
+    """The outputs of a finished UltraEval run; some rows have none."""
+    folder.mkdir()
+    rule = "in_match" if method == "gen" else "log_prob"
+    (folder / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": rule}}}}))
+    with (folder / "instance.jsonl").open("w") as file:
+        for number in range(ROWS):
+            options = {f"{word} {number}": int(not place) for place, word in enumerate(draw.sample(WORDS, 3))}
+            logprobs = [[-2.0, *(-4 * draw.random() for _ in range(3))] for _ in options]
+            outputs = [draw.choice([*options])] if method == "gen" else [logprobs]
+            row = {
+                "data": {"question": f"{number}?", "target_scores": options},
+                "ground_truth": next(iter(options)),
+                "prompt_inputs": [f"Which of {' '.join(WORDS)}? "],
+                "raw_outputs": [] if number % 50 == 3 else outputs,
+            }
+            file.write(json.dumps(row) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +76,8 @@ def folder(tmp_path_factory):
     (folder / "returns.jsonl").write_bytes((folder / "plain.jsonl").read_bytes().replace(b"\n", b"\r\n"))
     lines = ["id,question,answer,said", *(f"{n},What is {n}?,{n},{n + n % 3 // 2}" for n in range(ROWS))]
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
+    for method in ("gen", "ppl"):
+        write_ultraeval(folder / f"sums_sums_{method}", method, draw)
     return folder
 
 
@@ -72,6 +93,8 @@ ENTRIES = (
     "adapter_spec:path=packed.jsonl.gz,model=recorded/m",
     "adapter_spec:path=returns.jsonl,model=recorded/m",
     "table:path=table.csv,output=said,model=recorded/m",
+    "ultraeval:data=sums_sums_gen/instance.jsonl,missing=skip,model=recorded/m",
+    "ultraeval:data=sums_sums_ppl/instance.jsonl,missing=skip,model=recorded/m",
 )
 
 
