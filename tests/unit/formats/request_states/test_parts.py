@@ -7,6 +7,7 @@ import itertools
 import json
 import pickle
 import random
+import re
 from hashlib import sha256
 
 import pytest
@@ -200,6 +201,39 @@ WRONG = {
 }
 WRONG_OPTIONS = {"no group": {"by": ["nothing"]}, "options of one row": {"method": "multiple_choice_joint"}}
 
+FOUND = {
+    "ids": ["ids 3 7"],
+    "an id that is repeated late": ["ids 10 2 2"],
+    "one without an id": ["ids 5 1"],
+    "splits": ["split-missing 1 1", "overlap 1 2", "extract 1", "recorded-train 3 1"],
+    "train rows alone": ["ids 6 1"],
+    "recordings": ["not-run 3 1 7", "failed 4 2 7"],
+    "stray keys": ["not-run 3 3 6", "stray-key 3 2"],
+    "texts": [
+        "split-missing 1 8",
+        "doubled-prompt 2 2 9",
+        "empty-answer 3 1",
+        "doubled-prompt 4 1 9",
+        "untagged-reference 5 2",
+        "stop-in-reference 6 1",
+    ],
+    "numbers that are none": ["not-finite 3 5 2"],
+    "choices": ["options-shown-twice 1 1 7", "options-not-shown 2"],
+    "choices alike": [],
+    "one row without options": [],
+    "likelihoods": ["ids 2 5"],
+    "groups": ["by 2 3", "by 2 3", "cluster 2 3"],
+    "drawn": ["ids 5 6 3"],
+    "messages": ["ids 5 1 1"],
+    "reasoned answers": ["extract 1"],
+    "reasoned answers and one that is plain": [],
+    "completions that name no option": ["unmapped 3 2 6"],
+    "options asked for one by one": ["incomplete-recording 3 3 0", "ids 5 1 2"],
+    "keys of their own": [],
+    "blank lines": ["ids 6 2 1"],
+}
+"""Of each file: the code, line, and first numbers of the warnings that one process found before there were parts."""
+
 
 class Here:
     """Does ranges in this process, some of a line as one; all that is sent is sent as bytes, as to another process."""
@@ -264,6 +298,26 @@ def test_a_file_is_the_same_wherever_it_is_cut(tmp_path, in_parts, name):
         engine = Here(cut)
         assert in_parts(engine, path, **options) == whole, cut
         assert len(engine.done) >= (number if cut is None else len(cut) + 1), "the file was read in one piece"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_found_is_what_was_found_before_there_were_parts(tmp_path, monkeypatch, name):
+    path = write(tmp_path / "f.jsonl", FILES[name], SPECS.get(name))
+    for most in (1, 3, 10_000):
+        monkeypatch.setattr(parts.Reading.parts, "__defaults__", (most,))
+        found, _ = request_states.check(path, **OPTIONS.get(name, {}))
+        assert [
+            " ".join([one.code, str(one.location.line), *re.findall(r"\d+", one.message)[:2]])
+            for one in found
+            if one.code not in ("not-differentiated", "few-rows")
+        ] == FOUND[name]
+
+
+def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
+    path = write(tmp_path / "f.jsonl", FILES["ids"])
+    names = ["a", "id1-2", "b", "a-2", "id1", "7", "7-2", "b-3", "id8", "b-2", "b-4", "a", "a-3", "q"]
+    assert [one.id for one in request_states.load(path).instances] == names
+    assert re.findall(r"id='(.*?)', pert", "".join(in_parts(Here(), path)["instances"])) == names
 
 
 @pytest.mark.parametrize(
