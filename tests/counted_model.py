@@ -6,7 +6,7 @@ COUNTED_SECONDS  how long an answer takes
 COUNTED_DEADLY   a prompt that ends the process
 COUNTED_GREEDY   a prompt that takes memory, without end
 COUNTED_FAILING  a prompt that is answered by a failure
-COUNTED_WORDING  begins the prompts
+COUNTED_REWORDED the number of a row whose prompt begins with a capital letter
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class CountedScenario(Scenario):
     tags: list[str] = []
 
     def get_instances(self, output_path):
-        wording = os.environ.get("COUNTED_WORDING", "question")
+        reworded = os.environ.get("COUNTED_REWORDED")
         return [
             Instance(
-                Input(f"{wording} {number}"),
+                Input(f"{'Question' if str(number) == reworded else 'question'} {number}"),
                 [Reference(Output(str(number % 7)), [CORRECT_TAG])],
                 split=TEST_SPLIT,
                 id=f"row{number}",
@@ -82,9 +82,9 @@ class CountedClient(Client):
 def take_memory() -> None:
     """Take memory until somebody ends this process; not all of the machine's, if nobody does."""
     taken = []
-    for _ in range(60):
-        taken.append(bytearray(os.urandom(1 << 20) * 100))
-        time.sleep(0.1)
+    for _ in range(24):
+        taken.append(os.urandom(1 << 10) * 250_000)
+        time.sleep(0.05)
     time.sleep(60)
 
 

@@ -20,6 +20,8 @@ RUN = "counted:model=counted_model"
 def environ(folder: Path, **settings: object) -> dict[str, str]:
     """Return the environment of a run whose model logs its calls in `folder`."""
     given = {"COUNTED_LOG": folder / "calls.log", "HELM_EXT_RAY_ACTORS": 2, "HELM_EXT_RAY_BATCH": 8, **settings}
+    if "RAY_ADDRESS" in given:  # a cluster is older than these
+        given.setdefault("HELM_EXT_RAY_ENV", ",".join(name for name in given if name.startswith("COUNTED_")))
     kept = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     return {**kept, **processes.OFFLINE, **{name: str(value) for name, value in given.items()}}
 
@@ -60,13 +62,15 @@ def running(folder: Path, suite: str = "s", **settings: object) -> Iterator[subp
         process.wait()
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+def wait_until(
+    condition: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float = 120, pause: float = 0.05
+) -> None:
     """Wait for something that a run does. Fails if the run ends without."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, "the run has ended"
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 def _read_log(folder: Path) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Live runs on Ray, by real helm-run processes: equal files, and what happens when something dies.
 
-The model writes down every call. `tools/ray_faults.py` does the same at many more moments.
+The model writes down every call. Runs that leave Ray alone join one cluster, as its start takes longer than they do.
+`tools/faults.py` does the same at many more moments.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import tempfile
@@ -25,9 +27,25 @@ from ray_runs import calls, children, read_files, run, run_folder, running, wait
 pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 
-ROWS = 160
+ROWS = 240
 PROMPTS = Counter(f"question {number}" for number in range(ROWS))
 LIVE = {"COUNTED_ROWS": ROWS, "COUNTED_SECONDS": 0.05}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of one node with room for two actors. Tests may add nodes, and take them away again."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 2, "include_dashboard": False})
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def joined(cluster):
+    """The settings of a run on that cluster."""
+    return {**LIVE, "RAY_ADDRESS": cluster.address}
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +72,10 @@ def kept_prompts(folder):
     return found
 
 
-def test_stock_runs_are_those_of_helms_runner(tmp_path):
+def test_stock_runs_are_those_of_helms_runner(tmp_path, cluster):
     for folder, extra in (("stock", ()), ("ray", ("--runner-class-name", "helm_ext.running.RayRunner"))):
-        processes.helm_run(tmp_path, *STOCK_ENTRIES, options=("-m", "12", "-o", folder, *extra))
+        options = ("-m", "12", "-o", folder, *extra)
+        processes.helm_run(tmp_path, *STOCK_ENTRIES, options=options, env={"RAY_ADDRESS": cluster.address})
     stock, ours = (read_all(tmp_path / folder / "runs") for folder in ("stock", "ray"))
     assert len(stock) == 5 * len(STOCK_ENTRIES)
     assert list(ours) == list(stock)
@@ -65,132 +84,115 @@ def test_stock_runs_are_those_of_helms_runner(tmp_path):
     assert list((tmp_path / "ray").rglob(".answers.jsonl")) == []
 
 
-def test_every_row_is_asked_once_and_by_several_processes(tmp_path, expected):
-    run(tmp_path, **LIVE)
-    assert read_files(tmp_path) == expected
-    assert calls(tmp_path) == PROMPTS
-    assert len(ray_runs.actors_of(tmp_path)) == 2
-
-
-def test_actors_are_killed_at_random_moments(tmp_path, expected):
-    moments, killed = random.Random(3), 0
-    with running(tmp_path, **LIVE) as process:
-        wait_until(lambda: calls(tmp_path).total() > 0, process)
-        while process.poll() is None and killed < 4:
-            time.sleep(moments.uniform(0.1, 0.6))
-            # Those that ask: one that is only starting has nothing to lose.
-            asking = [pid for pid in children(process.pid, "ray::RayActor") if pid in ray_runs.actors_of(tmp_path)]
-            if asking:
-                os.kill(moments.choice(asking), signal.SIGKILL)
-                killed += 1
-        assert process.wait(timeout=200) == 0, (tmp_path / "output.log").read_text()[-5000:]
-    assert killed == 4
-    assert read_files(tmp_path) == expected
-    asked = calls(tmp_path)
-    assert asked.keys() == PROMPTS.keys()
-    # Two batches of 8, and one that waits, are an actor's.
-    assert asked.total() <= ROWS + 4 * 16
-
-
-def test_a_row_that_ends_its_process_is_named_and_the_others_are_asked_once_more_at_most(tmp_path, expected):
-    output = run(tmp_path, check=False, COUNTED_DEADLY="question 17", **LIVE)
-    assert "1 of 160 rows have no answer: row17: each of 3 processes that asked for it alone died" in output
-    asked = calls(tmp_path)
-    # With others, with its batch, three times alone.
-    assert asked.pop("question 17") == 5
-    # Its batch runs beside another, then for itself, then by rows.
-    assert max(asked.values()) <= 3
-    assert asked.total() <= ROWS - 1 + 16 + 8
-    assert [path.name for path in run_folder(tmp_path).iterdir()] == [".answers.jsonl"]
-
-    # Once it is harmless, it alone is asked.
-    run(tmp_path, **LIVE)
-    assert calls(tmp_path) - asked == Counter({"question 17": 6})
+@pytest.mark.parametrize("gpus", ["", "1"])
+def test_every_row_is_asked_once_and_models_share_actors_unless_they_need_gpus(tmp_path, joined, expected, gpus):
+    settings = {**joined, "HELM_EXT_RAY_ACTORS": "", "HELM_EXT_RAY_GPUS": gpus}  # as many as there is room for
+    processes.helm_run(
+        tmp_path, "counted:model=counted/model", "counted:model=counted/other,model_deployment=counted/other",
+        env=ray_runs.environ(tmp_path, **settings),
+        options=("--plugins", str(ray_runs.PLUGIN), "--runner-class-name", "helm_ext.running.RayRunner"),
+    )  # fmt: skip
+    asked, other = ray_runs.actors_of(tmp_path, "question"), ray_runs.actors_of(tmp_path, "other question")
+    assert (len(asked), len(other)) == (2, 2)
+    assert (asked & other == set()) is bool(gpus)
+    assert calls(tmp_path) == PROMPTS + Counter(f"other {prompt}" for prompt in PROMPTS)
     assert read_files(tmp_path) == expected
 
 
-def test_the_driver_is_killed_and_the_second_start_asks_for_the_rest(tmp_path, expected):
-    with running(tmp_path, **LIVE) as process:
-        wait_until(lambda: len(kept_prompts(tmp_path)) >= ROWS // 3, process)
+def is_alive(pid):
+    """Whether there is such a process; a dead one that nobody has waited for has no command line."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except FileNotFoundError:
+        return False
+
+
+FULL = f"""
+import resource, sys
+from helm_ext.running.kept import KeptAnswers
+from helm.benchmark import run
+
+append, begun = KeptAnswers.append, []
+
+def append_until_full(self, answers):
+    begun.append(self.path.stat().st_size)
+    append(self, answers)
+    if self.path.stat().st_size > begun[0] + 10_000:
+        limit = self.path.stat().st_size + 100
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+KeptAnswers.append = append_until_full
+sys.argv[:] = {ray_runs.command("s")}
+run.main()
+"""
+
+
+def test_starts_that_die_in_different_ways_ask_for_no_row_that_an_earlier_one_has_kept(tmp_path, joined, expected):
+    """helm-run is killed; the disk is full; a row ends each process that asks for it; then all is well."""
+    with running(tmp_path, **{**joined, "COUNTED_SECONDS": 0.1}) as process:
+        wait_until(lambda: len(kept_prompts(tmp_path)) >= ROWS // 6, process)
         process.kill()
         process.wait()
         actors = ray_runs.actors_of(tmp_path)
     deadline = time.monotonic() + 30
-    while any(os.path.exists(f"/proc/{pid}/cmdline") and open(f"/proc/{pid}/cmdline").read() for pid in actors):
+    while any(map(is_alive, actors)):
         assert time.monotonic() < deadline, "actors outlive the driver"
         time.sleep(0.1)
     kept, before = kept_prompts(tmp_path), calls(tmp_path)
-    assert ROWS // 3 <= len(kept) < ROWS
+    assert ROWS // 6 <= len(kept) < ROWS - 20
     # What a killed writer, or a full disk, may leave: it is not an answer, and does not spoil the next line.
     with (run_folder(tmp_path) / ".answers.jsonl").open("ab") as file:
-        file.write(b'\n{"place":159,"digest":"00')
-    run(tmp_path, **LIVE)
-    assert calls(tmp_path) - before == Counter(dict.fromkeys(PROMPTS.keys() - kept, 1))
-    assert read_files(tmp_path) == expected
+        file.write(b'\n{"place":239,"digest":"00')
 
+    # This process can write no file past 10 kB more, as on a disk that has no more room.
+    done = processes.command(
+        tmp_path, processes.sys.executable, "-c", FULL, check=False, env=ray_runs.environ(tmp_path, **joined)
+    )
+    assert done.returncode == 1
+    assert ".answers.jsonl: answers cannot be kept: [Errno 27] File too large" in done.stdout + done.stderr
+    assert [path.name for path in run_folder(tmp_path).iterdir()] == [".answers.jsonl"]
+    asked = calls(tmp_path) - before
+    assert max(asked.values()) == 1
+    assert asked.keys() & kept == set()
+    before, already, kept = calls(tmp_path), kept, kept_prompts(tmp_path)
+    assert len(already) + 10 < len(kept) < ROWS - 10
 
-def test_answers_to_other_requests_are_not_taken(tmp_path):
-    with running(tmp_path, **LIVE) as process:
-        wait_until(lambda: len(kept_prompts(tmp_path)) >= ROWS // 3, process)
-    run(tmp_path, COUNTED_WORDING="Question", **LIVE)
-    asked = calls(tmp_path)
-    assert all(asked[f"Question {number}"] == 1 for number in range(ROWS))
-    state = json.loads(read_files(tmp_path)["scenario_state.json"])
-    assert [one["request"]["prompt"].strip() for one in state["request_states"]] == [
-        f"Question {number}" for number in range(ROWS)
-    ]
+    output = run(tmp_path, check=False, COUNTED_DEADLY="question 230", **joined)
+    assert "1 of 240 rows have no answer: row230: each of 3 processes that asked for it alone died" in output
+    asked = calls(tmp_path) - before
+    assert asked.keys() == PROMPTS.keys() - kept
+    # With others, with its batch, three times alone.
+    assert asked.pop("question 230") == 5
+    # Its batch runs beside another, then for itself, then by rows.
+    assert max(asked.values()) <= 3
+    assert asked.total() <= ROWS - len(kept) - 1 + 16 + 8
+    assert [path.name for path in run_folder(tmp_path).iterdir()] == [".answers.jsonl"]
+
+    # Once it is harmless, it alone is asked, and a row whose question is another one now.
+    before = calls(tmp_path)
+    output = run(tmp_path, COUNTED_REWORDED=5, **joined)
+    assert "238 of 240 answers were kept by an earlier start of this run, the last at 20" in output
+    assert calls(tmp_path) - before == Counter(["question 230", "Question 5"])
+    reworded = {name: re.sub(rb"\bquestion 5\b", b"Question 5", data) for name, data in expected.items()}
+    assert read_files(tmp_path) == reworded != expected
 
 
 def test_ray_itself_is_killed(tmp_path, expected):
-    with running(tmp_path, COUNTED_ROWS=ROWS, COUNTED_SECONDS=0.5) as process:
+    # Ray asks its processes more often whether they are alive.
+    often = {"RAY_health_check_period_ms": 300, "RAY_health_check_timeout_ms": 3_000}
+    with running(tmp_path, **{**LIVE, "COUNTED_SECONDS": 0.2, **often}) as process:
         wait_until(lambda: calls(tmp_path).total() > 20, process)
         (raylet,) = children(process.pid, "raylet")
         os.kill(raylet, signal.SIGKILL)
         for pid in children(process.pid, "ray::RayActor"):
             os.kill(pid, signal.SIGKILL)
+        assert 20 < calls(tmp_path).total() < ROWS
         assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
     assert read_files(tmp_path) == expected
     assert calls(tmp_path).keys() == PROMPTS.keys()
 
 
-def test_a_node_is_removed(tmp_path, expected, monkeypatch):
-    monkeypatch.setenv("COUNTED_LOG", str(tmp_path / "calls.log"))
-    for name, value in LIVE.items():
-        monkeypatch.setenv(name, str(value))
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    try:
-        nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-        with running(tmp_path, RAY_ADDRESS=cluster.address, **LIVE) as process:
-            wait_until(lambda: len(ray_runs.actors_of(tmp_path)) == 2, process)
-            cluster.remove_node(nodes[0], allow_graceful=False)
-            assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
-    finally:
-        cluster.shutdown()
-    assert read_files(tmp_path) == expected
-    asked = calls(tmp_path)
-    assert asked.keys() == PROMPTS.keys()
-    assert asked.total() <= ROWS + 16
-
-
-def test_credentials_are_in_no_file(tmp_path):
-    """Neither in the run's nor in Ray's, also where a process dies and much is logged."""
-    secret = "sk-4f7b-secret"
-    rays = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))  # sockets are in it: no long path
-    try:
-        (tmp_path / "prod_env").mkdir()
-        (tmp_path / "prod_env" / "credentials.conf").write_text(f"countedApiKey: {secret}\n")
-        settings = {**LIVE, "COUNTED_ROWS": 20, "COUNTED_DEADLY": "question 3", "RAY_TMPDIR": rays}
-        output = run(tmp_path, check=False, **settings, HELM_EXT_RAY_ENV="COUNTED_KEY", COUNTED_KEY=f"{secret}-2")
-        assert secret not in output
-        logs = [path for path in rays.rglob("*") if path.is_file() and not path.is_symlink()]
-        assert any("raylet" in path.name for path in logs)
-        assert [path for path in logs if secret.encode() in path.read_bytes()] == []
-    finally:
-        shutil.rmtree(rays)
-    files = [path for path in tmp_path.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
-    assert [path.name for path in files] == ["credentials.conf"]
+SECRET = "sk-4f7b-secret"
 
 
 def memory_share(extra_bytes):
@@ -202,53 +204,41 @@ def memory_share(extra_bytes):
     return 1 - (sizes["MemAvailable"] - extra_bytes) / sizes["MemTotal"]
 
 
-def test_a_row_that_takes_all_memory_is_named(tmp_path):
-    """Ray's monitor ends the process that took the memory, here from 2 GB on."""
+@pytest.fixture(scope="module")
+def out_of_memory(tmp_path_factory):
+    """A run with a row that takes all memory, on a Ray of its own, whose monitor ends such a process from 2 GB on."""
+    folder = tmp_path_factory.mktemp("greedy")
+    rays = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))  # sockets are in it: no long path
+    (folder / "prod_env").mkdir()
+    (folder / "prod_env" / "credentials.conf").write_text(f"countedApiKey: {SECRET}\n")
     limits = {"RAY_memory_usage_threshold": memory_share(2e9), "RAY_memory_monitor_refresh_ms": 100}
-    settings = {**LIVE, **limits, "COUNTED_ROWS": 40}
-    output = run(tmp_path, check=False, COUNTED_GREEDY="question 17", **settings)
-    assert "1 of 40 rows have no answer: row17: each of 3 processes that asked for it alone died" in output
+    size = {"COUNTED_ROWS": 20, "HELM_EXT_RAY_ACTORS": 1, "HELM_EXT_RAY_BATCH": 1}
+    keys = {"HELM_EXT_RAY_ENV": "COUNTED_KEY", "COUNTED_KEY": f"{SECRET}-2"}
+    output = run(folder, check=False, COUNTED_GREEDY="question 7", RAY_TMPDIR=rays, **limits, **size, **keys)
+    yield folder, output, rays
+    shutil.rmtree(rays)
+
+
+def test_a_row_that_takes_all_memory_is_named(out_of_memory):
+    folder, output, _ = out_of_memory
+    assert "1 of 20 rows have no answer: row7: each of 3 processes that asked for it alone died" in output
     assert "low on memory" in output
-    asked = calls(tmp_path)
-    # With others or alone, as the monitor may have ended the other process first.
-    assert 4 <= asked["question 17"] <= 6
-    run(tmp_path, **settings)
-    assert calls(tmp_path) - asked == Counter({"question 17": 1})
-    assert len(json.loads(read_files(tmp_path)["scenario_state.json"])["request_states"]) == 40
+    asked = calls(folder)
+    # With another, then three times alone.
+    assert asked.pop("question 7") == 4
+    assert asked.total() <= 19 + 1
+    assert len(kept_prompts(folder)) == 19
 
 
-FULL = f"""
-import resource, sys
-from helm_ext.running.kept import KeptAnswers
-from helm.benchmark import run
-
-append = KeptAnswers.append
-
-def append_until_full(self, answers):
-    append(self, answers)
-    if self.path.stat().st_size > 10_000:  # Ray's own files have been opened by then, by processes of its own
-        limit = self.path.stat().st_size + 100
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-KeptAnswers.append = append_until_full
-sys.argv[:] = {ray_runs.command("s")}
-run.main()
-"""
-
-
-def test_the_disk_is_full(tmp_path, expected):
-    """This process can write no file past 10 kB, as on a disk that has no more room."""
-    done = processes.command(
-        tmp_path, processes.sys.executable, "-c", FULL, check=False, env=ray_runs.environ(tmp_path, **LIVE)
-    )
-    assert done.returncode == 1
-    assert ".answers.jsonl: answers cannot be kept: [Errno 27] File too large" in done.stdout + done.stderr
-    assert [path.name for path in run_folder(tmp_path).iterdir()] == [".answers.jsonl"]
-    kept, before = kept_prompts(tmp_path), calls(tmp_path)
-    assert 10 < len(kept) < ROWS
-    run(tmp_path, **LIVE)
-    assert calls(tmp_path) - before == Counter(dict.fromkeys(PROMPTS.keys() - kept, 1))
-    assert read_files(tmp_path) == expected
+def test_credentials_are_in_no_file(out_of_memory):
+    """Neither in the run's nor in Ray's, also where a process dies and much is logged."""
+    folder, output, rays = out_of_memory
+    assert SECRET not in output
+    logs = [path for path in rays.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert any("raylet" in path.name for path in logs)
+    assert [path for path in logs if SECRET.encode() in path.read_bytes()] == []
+    files = [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert [path.name for path in files] == ["credentials.conf"]
 
 
 def make_served_run(folder, server, rows=20):
@@ -268,7 +258,7 @@ def make_served_run(folder, server, rows=20):
     (folder / "prod_env" / "credentials.conf").write_text('localApiKey: "sk-1"\n')
 
 
-def test_a_server_is_asked_as_without_ray(tmp_path):
+def test_a_server_is_asked_as_without_ray(tmp_path, cluster):
     """Many at once from each actor; notes, cache and rows that fail are those of the streaming runner."""
     entry = "adapter_spec:path=questions.jsonl,model=local/tiny,missing=skip"
     with serve() as server:
@@ -276,42 +266,39 @@ def test_a_server_is_asked_as_without_ray(tmp_path):
             (400, {"error": {"message": "too long"}}) if "Question 7?" in str(body) else None
         )
         files, asked = {}, {}
-        for runner in ("StreamingRunner", "RayRunner"):
+        for runner, starts in (("StreamingRunner", 1), ("RayRunner", 2)):
             folder = tmp_path / runner
             make_served_run(folder, server)
-            for _ in range(2):
+            for start in range(starts):
                 processes.command(
-                    folder, "helm-run", "--suite", "s", "-m", "1000", "--run-entries", entry,
-                    "--runner-class-name", f"helm_ext.running.{runner}", env={"HELM_EXT_RAY_BATCH": "3"},
+                    folder, "helm-run", "--suite", f"s{start}", "-m", "1000", "--run-entries", entry,
+                    "--runner-class-name", f"helm_ext.running.{runner}",
+                    env={"HELM_EXT_RAY_BATCH": "3", "HELM_EXT_RAY_ACTORS": "2", "RAY_ADDRESS": cluster.address},
                 )  # fmt: skip
                 asked.setdefault(runner, []).append(len(server.asked))
                 server.asked.clear()
-            files[runner] = without_times(read_all(processes.only_run(folder)))
+            files[runner] = without_times(read_all(processes.only_run(folder, "s0")))
     assert files["RayRunner"] == files["StreamingRunner"]
-    means = processes.stat_means(processes.only_run(tmp_path / "RayRunner"))
+    means = processes.stat_means(processes.only_run(tmp_path / "RayRunner", "s1"))
     assert (means["num_left_out"], means["num_instances"]) == (1, 19)
-    assert asked == {
-        "StreamingRunner": [20, 1],
-        "RayRunner": [20, 1],
-    }  # the second time, all that did not fail is cached
+    # The second time, all that did not fail is cached.
+    assert asked == {"StreamingRunner": [20], "RayRunner": [20, 1]}
 
 
-@pytest.mark.parametrize("gpus", ["", "1"])
-def test_models_share_actors_unless_they_need_gpus(tmp_path, gpus):
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 2, "include_dashboard": False})
-    try:
-        settings = {**LIVE, "COUNTED_ROWS": 64, "RAY_ADDRESS": cluster.address}
-        settings |= {"HELM_EXT_RAY_ACTORS": "", "HELM_EXT_RAY_GPUS": gpus}  # as many as there is room for
-        settings["HELM_EXT_RAY_ENV"] = "COUNTED_LOG, COUNTED_SECONDS"  # the cluster is older than these
-        processes.helm_run(
-            tmp_path, "counted:model=counted/model", "counted:model=counted/other,model_deployment=counted/other", env=ray_runs.environ(tmp_path, **settings),
-            options=("--plugins", str(ray_runs.PLUGIN), "--runner-class-name", "helm_ext.running.RayRunner"),
-        )  # fmt: skip
-    finally:
-        cluster.shutdown()
-    asked, other = ray_runs.actors_of(tmp_path, "question"), ray_runs.actors_of(tmp_path, "other question")
-    assert (len(asked), len(other)) == (2, 2)
-    assert (asked & other == set()) is bool(gpus)
-    assert calls(tmp_path).total() == 2 * 64
+def test_an_actor_is_killed_and_then_a_node_removed(tmp_path, cluster, joined, expected):
+    node = cluster.add_node(num_cpus=1)
+    with running(tmp_path, **{**joined, "HELM_EXT_RAY_ACTORS": 3, "COUNTED_SECONDS": 0.1}) as process:
+        # The third actor can only be there.
+        wait_until(lambda: len(ray_runs.actors_of(tmp_path)) == 3, process)
+        os.kill(random.Random(3).choice(sorted(ray_runs.actors_of(tmp_path))), signal.SIGKILL)
+        # What takes its place may be put on any node.
+        wait_until(lambda: len(ray_runs.actors_of(tmp_path)) == 4, process)
+        cluster.remove_node(node, allow_graceful=False)
+        begun = calls(tmp_path).keys()
+        assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
+    assert begun < PROMPTS.keys()
+    assert read_files(tmp_path) == expected
+    asked = calls(tmp_path)
+    assert asked.keys() == PROMPTS.keys()
+    # Two batches of 8, and one that waits, are an actor's.
+    assert asked.total() <= ROWS + 2 * 16

@@ -12,8 +12,8 @@ import pytest
 import ray_workers
 
 from helm_ext.errors import DatasetError, HelmExtError
+from helm_ext.evalset.engines import LONE_TRIES, BatchLostError
 from helm_ext.running import ray_engine
-from helm_ext.running.engines import LONE_TRIES, BatchLostError
 from helm_ext.running.ray_engine import RayEngine, RaySettings
 
 pytest.importorskip("ray")
@@ -113,6 +113,12 @@ def test_a_task_that_ends_its_process_is_tried_so_often_and_the_others_once_or_t
     begun = Counter(line[1] for line in notes(tmp_path) if line[0] == "begun")
     assert begun.pop("7") == 1 + LONE_TRIES
     assert max(begun.values()) <= 2
+
+
+def test_an_actor_without_memory_is_a_lost_one(tmp_path, engine):
+    tasks = functools.partial(ray_workers.make_hungry, str(tmp_path), tries=1)
+    assert list(engine.map(tasks, range(12))) == [number**2 for number in range(12)]
+    assert Counter(line[1] for line in notes(tmp_path) if line[0] == "begun")["7"] == 2
 
 
 def test_a_task_is_split_to_find_what_ends_processes(engine):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["FoldingMetric", "Measured", "MeasuredRows", "RunFacts", "Total", "find_perturbations"]
+__all__ = ["FoldingMetric", "JoinedTotal", "Measured", "MeasuredRows", "RunFacts", "Total", "find_perturbations"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +76,22 @@ class Total(Protocol):
 
     def to_stats(self) -> list[Stat]:
         """Return the run's stats."""
+
+
+class JoinedTotal:
+    """Adds up what several say of the same batches: their stats, one after the other."""
+
+    def __init__(self, totals: Sequence[Total]) -> None:
+        self._totals = totals
+
+    def add(self, summary: Sequence[Any]) -> None:
+        """Add a batch: the summary of each."""
+        for total, of_one in zip(self._totals, summary, strict=True):
+            total.add(of_one)
+
+    def to_stats(self) -> list[Stat]:
+        """Return all stats."""
+        return [stat for total in self._totals for stat in total.to_stats()]
 
 
 class FoldingMetric(MetricInterface):

@@ -12,6 +12,7 @@ that nobody finds it before it is locked.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -22,6 +23,7 @@ from typing import IO, TYPE_CHECKING
 from filelock import FileLock, Timeout
 from helm.common.hierarchical_logger import hlog, hwarn
 
+from helm_ext.errors import HelmExtError
 from helm_ext.files.limits import COPY_BYTES, STALE_SECONDS
 from helm_ext.files.writing import PART
 
@@ -32,6 +34,9 @@ __all__ = ["StagedFiles", "staged"]
 
 STAGING = ".staged-"
 COMMIT_LOCK = ".commit.lock"
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""A full disk, a user's quota, a limit on the size of files (`ulimit -f`)."""
 
 
 class StagedFiles:
@@ -108,11 +113,19 @@ class StagedFiles:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[StagedFiles]:
-    """Stage files in `folder`, and put them in place when the block ends well."""
+    """Stage files in `folder`, and put them in place when the block ends well. Raises HelmExtError for a full disk."""
     files = StagedFiles(folder)
     try:
         yield files
         files.commit()
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        # What was to be flushed could not be either: the causes say the same, once for each file.
+        raise HelmExtError(
+            f"{folder}: the files cannot be written: {error.strerror}\n  hint: make room and start again; none of them "
+            "is left half written"
+        ) from None
     finally:
         files.discard()
 

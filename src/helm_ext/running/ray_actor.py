@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import pickle
 import platform
 import traceback
@@ -51,6 +52,8 @@ class RayActor:
         assert self.worker is not None
         try:
             return self.worker(task), None
+        except MemoryError:  # a limit (`ulimit -v`), where else the system would end the process: so it is lost, too
+            os._exit(1)
         except Exception as error:  # noqa: BLE001 - raised by the driver
             return None, _to_raised(error)
 

@@ -16,7 +16,7 @@ import pickle
 import re
 import socket
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
-from helm_ext.running.engines import BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
 from helm_ext.running.ray_actor import Raised, RayActor, versions
 
 __all__ = ["Done", "RayEngine", "RaySettings"]
@@ -37,6 +37,12 @@ FAILED_STARTS = 3
 
 RAY_STARTS = 5
 """So often Ray is started, or the cluster joined, by one engine."""
+
+LOOK_SECONDS = 5
+"""When nothing has happened for so long, this process looks whether its Ray is there: an actor that is asked for while
+Ray's own process is gone never starts, and never fails.
+
+Seconds."""
 
 REACH_SECONDS = 20
 """How long a cluster may take to accept a connection."""
@@ -118,7 +124,7 @@ class RayEngine:
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
         See `engines.Engine`.
@@ -156,7 +162,8 @@ class RayEngine:
                 pending = [ref for slot in self._slots for ref in slot.jobs]
                 if not pending and (failure is not None or not jobs.ahead(1)):
                     break
-                for slot, ref in self._wait(pending, with_starts=failure is None):
+                ready = self._wait(pending, with_starts=failure is None)
+                for slot, ref in ready:
                     if ref is slot.starting:
                         self._take_start(slot)
                         continue
@@ -173,7 +180,7 @@ class RayEngine:
                         yield Done(job.key, job.task, result)
                     else:
                         failure = failure or raised.to_error()
-                yield from self._bury(jobs)
+                yield from self._bury(jobs, nothing_happened=not ready)
         finally:
             if any(slot.jobs for slot in self._slots):  # nobody waits for them any more
                 self._drop_actors()
@@ -211,16 +218,15 @@ class RayEngine:
                 if job is not None:
                     slot.jobs[slot.actor.work.remote(job.task)] = job
 
-    def _wait(self, pending: list[Any], *, with_starts: bool) -> Iterator[tuple[_Slot, Any]]:
-        """Wait until something is done, and yield all that is."""
+    def _wait(self, pending: list[Any], *, with_starts: bool) -> list[tuple[_Slot, Any]]:
+        """Wait until something is done, and return all that is; nothing after LOOK_SECONDS."""
         owners = {ref: slot for slot in self._slots for ref in slot.jobs}
         if with_starts:
             owners |= {slot.starting: slot for slot in self._slots if slot.starting is not None}
         refs = list(owners) if with_starts else pending
-        self._ray.wait(refs, num_returns=1)
+        self._ray.wait(refs, num_returns=1, timeout=LOOK_SECONDS)
         ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0)
-        for ref in ready:
-            yield owners[ref], ref
+        return [(owners[ref], ref) for ref in ready]
 
     def _take_start(self, slot: _Slot) -> None:
         """Take note that an actor is ready, or lost. Raises what making its worker raised."""
@@ -236,15 +242,17 @@ class RayEngine:
         slot.starting = None
         self._failed_starts = 0
 
-    def _bury(self, jobs: Jobs[Any]) -> Iterator[Done]:
-        """Let lost actors go, and take their jobs back."""
+    def _bury(self, jobs: Jobs[Any], *, nothing_happened: bool) -> Iterator[Done]:
+        """Let lost actors go, and take their jobs back. All are lost where Ray itself is."""
         lost = [slot for slot in self._slots if slot.lost is not None]
-        if not lost:
+        if not lost and not nothing_happened:
             return
-        if self._failed_starts and self._owns_ray and not self._is_node_alive():
+        if self._owns_ray and not self._is_node_alive():
             hwarn("Ray has died; it is started again, and what it was doing is done again")
             lost = list(self._slots)
             self._start_ray()
+        elif not lost:
+            return
         elif self._failed_starts >= FAILED_STARTS * max(1, len(self._slots)):
             self._drop_actors()
             raise HelmExtError(

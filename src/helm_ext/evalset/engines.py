@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -33,11 +33,12 @@ class Engine(Protocol):
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
-        `make_worker` can be pickled and is called once in each worker; what it returns does the tasks. Raises what a
-        task raises, and BatchLostError.
+        `make_worker` can be pickled and is called once in each worker; what it returns does the tasks. Close what is
+        returned, or go to its end: busy workers write into what may be removed next. Raises what a task raises, and
+        BatchLostError.
         """
         ...
 
@@ -96,6 +97,10 @@ class Jobs(Generic[Task]):
     def finish(self, job: Job[Task]) -> None:
         """Take note that a job is done, or given up."""
         self._unfinished.remove(job.key)
+
+    def put_back(self, job: Job[Task]) -> None:
+        """Take back a job that no worker has seen."""
+        self._again.appendleft(job)
 
     def lose(self, job: Job[Task]) -> bool:
         """Take back a job whose worker is lost. Returns False if it is given up."""

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import pickle
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -20,15 +20,27 @@ from typing import Any, TypeVar
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.running.engines import BatchLostError, Job, Jobs
+from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
 
-__all__ = ["ProcessEngine"]
+__all__ = ["WORKERS_ENV", "ProcessEngine", "find_engine"]
+
+WORKERS_ENV = "HELM_EXT_WORKERS"
+"""Processes that read and score the rows of large files; 1, the default: this one."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 AHEAD = 2
 """Tasks that a worker has at a time: one that it does, and one so that it need not wait."""
+
+
+def find_engine() -> ProcessEngine | None:
+    """Return the processes that HELM_EXT_WORKERS asks for; None: this process does all. Raises HelmExtError.
+
+    A daemonic process cannot start others (multiprocessing), so it does all itself.
+    """
+    workers = int(read_number(WORKERS_ENV, 1, least=1))
+    return ProcessEngine(workers) if workers > 1 and not multiprocessing.current_process().daemon else None
 
 
 @dataclass(eq=False)
@@ -52,7 +64,7 @@ class ProcessEngine:
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
         Raises what a task raises, and BatchLostError for one that ends each process that does it.
@@ -64,6 +76,8 @@ class ProcessEngine:
         try:
             while True:
                 self._give_out(slots, jobs, may_be_new=len(done) < 2 * AHEAD * self.workers)
+                if _replace_lost(slots, jobs, packed):
+                    continue
                 owners = {future: slot for slot in slots for future in slot.jobs}
                 if not owners:
                     return
@@ -77,24 +91,35 @@ class ProcessEngine:
                     job = slot.jobs.pop(future)
                     jobs.finish(job)
                     heapq.heappush(done, (job.key, result))
-                for slot in slots:
-                    if slot.is_lost:
-                        _replace(slot, jobs, packed)
+                _replace_lost(slots, jobs, packed)
                 while done and jobs.is_next(done[0][0]):
                     yield heapq.heappop(done)[1]
         finally:
-            for slot in slots:
-                slot.pool.shutdown(wait=False, cancel_futures=True)
+            for slot in slots:  # until they have ended: what they write into may be removed next
+                slot.pool.shutdown(wait=True, cancel_futures=True)
 
     def _give_out(self, slots: Sequence[_Slot], jobs: Jobs[Any], *, may_be_new: bool) -> None:
         """Give workers their next tasks, first those that have none."""
         for depth in range(AHEAD):
             for slot in slots:
-                if len(slot.jobs) > depth or any(job.lone for job in slot.jobs.values()):
+                if slot.is_lost or len(slot.jobs) > depth or any(job.lone for job in slot.jobs.values()):
                     continue
                 job = jobs.take(may_be_lone=not slot.jobs, may_be_new=may_be_new)
-                if job is not None:
+                if job is None:
+                    continue
+                try:
                     slot.jobs[slot.pool.submit(_work, job.task)] = job
+                except BrokenProcessPool:  # it died while it waited for work, or since
+                    jobs.put_back(job)
+                    slot.is_lost = True
+
+
+def _replace_lost(slots: Sequence[_Slot], jobs: Jobs[Any], packed: bytes) -> bool:
+    """Replace the workers that are lost. Returns whether there were any. Raises BatchLostError."""
+    lost = [slot for slot in slots if slot.is_lost]
+    for slot in lost:
+        _replace(slot, jobs, packed)
+    return bool(lost)
 
 
 def _replace(slot: _Slot, jobs: Jobs[Any], packed: bytes) -> None:
@@ -134,6 +159,9 @@ def _begin(packed: bytes) -> None:
 
 
 def _work(task: Any) -> Any:
-    if "work" not in _worker:
-        _worker["work"] = pickle.loads(_worker["packed"])()  # noqa: S301 - from our own driver
-    return _worker["work"](task)
+    try:
+        if "work" not in _worker:
+            _worker["work"] = pickle.loads(_worker["packed"])()  # noqa: S301 - from our own driver
+        return _worker["work"](task)
+    except MemoryError:  # a limit (`ulimit -v`), where else the system would end the process: so it is lost, too
+        os._exit(1)

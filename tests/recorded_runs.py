@@ -1,0 +1,145 @@
+"""Recorded runs in several processes, by helm-run: files of few rows that are read and sent as large ones are."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import processes
+
+FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
+ENTRY = "adapter_spec:path=many.jsonl,model=recorded/m"
+WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
+_SMALL = """
+import importlib.abc, importlib.util, sys
+SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, RANGE_BYTES=9000),
+         'helm_ext.formats.ultraeval.log_rows': dict(KEPT_ROWS=20),
+         'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name not in SIZES:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        sys.meta_path.insert(0, self)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            vars(module).update(SIZES[name])
+        spec.loader.exec_module = exec_module
+        return spec
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def make_row(draw: random.Random, number: int, **instance: object) -> dict[str, object]:
+    """Return a row with a completion that is right, half right or wrong."""
+    text = " ".join(draw.choice(WORDS) for _ in range(6))
+    gold = " ".join(text.split()[2:4])
+    logprobs = [-draw.random() for _ in range(3)]
+    completion = {
+        "text": draw.choice([gold, gold.split()[0], "nothing", gold.upper() + "."]),
+        "logprob": sum(logprobs),
+        "tokens": [{"text": "t", "logprob": logprob} for logprob in logprobs],
+    }
+    result = {"success": True, "completions": [completion], "request_time": draw.random()}
+    return {
+        "instance": {
+            "id": f"r{number}",
+            "input": {"text": text},
+            "references": [{"output": {"text": gold}, "tags": ["correct"]}],
+            **instance,
+        },
+        "request": {"result": result},
+    }
+
+
+def write(path: Path, rows: list[dict[str, object]], **spec: object) -> None:
+    """Write a file of such rows."""
+    header = {
+        "adapter_spec": {"method": "generation", "max_train_instances": 0, "max_tokens": 5, **spec},
+        "scoring": {"metrics": ["exact_match", "quasi_exact_match", "f1_score"], "main_metric": "f1_score"},
+    }
+    path.write_text("\n".join(map(json.dumps, [header, *rows])) + "\n")
+
+
+def write_many(folder: Path, rows: int) -> None:
+    """Write what `ENTRY` names."""
+    draw = random.Random(1)
+    write(folder / "many.jsonl", [make_row(draw, number, split="test") for number in range(rows)])
+
+
+def few_rows(folder: Path) -> dict[str, str]:
+    """Return an environment in which files are large, and tasks full, from few rows on."""
+    small = folder / "small"
+    small.mkdir(exist_ok=True)
+    (small / "sitecustomize.py").write_text(_SMALL)
+    return {"PYTHONPATH": os.pathsep.join([str(small), os.environ.get("PYTHONPATH", "")])}
+
+
+def command(suite: str, *options: str) -> list[str]:
+    return [
+        str(processes.BIN / "helm-run"), "--run-entries", ENTRY, "--suite", suite, "-m", "100000", "--disable-cache",
+        "--runner-class-name", "helm_ext.running.StreamingRunner", *options,
+    ]  # fmt: skip
+
+
+def environ(folder: Path, workers: int = 2) -> dict[str, str]:
+    """Return the environment of a run in `folder`. PYTHONPATH makes its tasks small."""
+    return {**os.environ, **processes.OFFLINE, **few_rows(folder), "HELM_EXT_WORKERS": str(workers)}
+
+
+@contextmanager
+def running(
+    folder: Path, suite: str = "s", *options: str, workers: int = 2, before: tuple[str, ...] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a run; its output goes to SUITE.log. It has ended when this does. `before`: a command that starts it."""
+    with (folder / f"{suite}.log").open("ab") as output:
+        process = subprocess.Popen(
+            [*before, *command(suite, *options)], cwd=folder, env=environ(folder, workers),
+            stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def run_folder(folder: Path, suite: str = "s") -> Path | None:
+    """Return the folder of the only run, None where there is none yet."""
+    found = [path for path in (folder / "benchmark_output/runs" / suite).glob("adapter_spec:*") if path.is_dir()]
+    return found[0] if found else None
+
+
+def read_files(folder: Path, suite: str = "s") -> dict[str, bytes]:
+    """Return the bytes of all that is in the run's folder: HELM's files, and what should not be there."""
+    path = run_folder(folder, suite)
+    found = path.rglob("*") if path is not None else ()
+    return {one.name: one.read_bytes() for one in sorted(found) if one.is_file() and one.name != ".commit.lock"}
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the processes that a run has started for its rows."""
+    with suppress(OSError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [int(child) for child in children if b"spawn_main" in _command_line(int(child))]
+    return []
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process; a dead one that nobody has waited for has no command line."""
+    return _command_line(pid) != b""
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
