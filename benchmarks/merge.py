@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks import fold
@@ -44,12 +45,18 @@ def merge(runs: list[Path], output: Path, *options: str) -> tuple[float, float, 
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    peak = 0.0  # polled: what the kernel says at the end has this process in it, which holds the file
+    while True:
+        peak = max(peak, fold.peak_of(process.pid))
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.2)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     (made,) = output.glob("runs/s/*/stats.json")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, made.parent
+    return usage.ru_utime + usage.ru_stime, peak, made.parent
 
 
 def main() -> None:
