@@ -30,9 +30,9 @@ def run_shards(folder: Path, whole: Path, shards: int, rows: int) -> tuple[list[
     for number in range(shards):
         shard = folder / f"{rows}-shard-{number}.jsonl"
         shard.write_bytes(header + b"".join(lines[number * rows : (number + 1) * rows]))
-        seconds, _, _, _, run = fold.run(shard, 1)
+        cost, run = fold.run(shard, 1)
         made.append(run)
-        cpu += seconds
+        cpu += cost.user + cost.sys
     return made, cpu
 
 
@@ -75,11 +75,12 @@ def main() -> None:
         whole = folder / "whole.jsonl"
         fold.write(whole, total)
         runs, cpu_runs = run_shards(folder, whole, options.shards, options.rows)
-        cpu_whole, _, peak_whole, _, expected = fold.run(whole, 1)
+        cost, expected = fold.run(whole, 1)
+        print(f"(the start of a merge: {start:.1f} s)")
         print("| what | CPU s | more a row, µs | peak MB | same stats |")
         print("|---|---|---|---|---|")
         print(f"| helm-run, {options.shards} shards of {options.rows:,} rows | {cpu_runs:.1f} | | | |")
-        print(f"| helm-run, one file of {total:,} rows | {cpu_whole:.1f} | | {peak_whole:.0f} | |")
+        print(f"| helm-run, one file of {total:,} rows | {cost.user + cost.sys:.1f} | | {cost.driver_mb:.0f} | |")
         for what, arguments in (
             ("all rows kept", ("--rows", "all")),
             (f"{options.sample:,} kept", ("--rows", str(options.sample))),
