@@ -393,7 +393,9 @@ def test_files_without_rows_that_can_be_cut_are_read_in_one_piece(tmp_path, in_p
         assert in_parts(Here(), tmp_path / name) == see(tmp_path / name)
 
 
-def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts):
+@pytest.mark.parametrize("cut", [[3], []])
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts, cut):
+    """While it is read, or when the last process is done with it."""
     path = write(tmp_path / "f.jsonl", FILES["ids"])
 
     class Changing(Here):
@@ -403,7 +405,7 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts):
                 with path.open("ab") as file:
                     file.write(b"\n")
 
-    kind, problems = in_parts(Changing([3]), path)
+    kind, problems = in_parts(Changing(cut), path)
     assert kind is DatasetChangedError
     assert problems == []
 
