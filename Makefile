@@ -1,5 +1,6 @@
 # make demo   a first look: environment, real runs, reports, the leaderboard
 # make test   all tests, real processes included (minutes)
+# make coverage  all tests, and the lines that none of them reaches; also of the processes that tests start, so twice as long
 # make check  lint, types, layers, unit tests, property and contract tests with few examples (a minute and a half at most)
 # make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
@@ -11,13 +12,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test check lint unit docs pictures format bench mutants clean
+.PHONY: demo test coverage check lint unit docs pictures format bench mutants clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py
 
 test: lint docs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -rs --cov --cov-report=term:skip-covered tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -rs tests
+
+coverage: $(VENV)/.ready
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered tests
 
 check: lint unit
 

@@ -40,10 +40,12 @@ def command(folder: Path, *arguments: str, check: bool = True, env: dict[str, st
     return done
 
 
-def helm_run(folder: Path, *entries: str, suite: str = "s", options: tuple[str, ...] = (), **kwargs):
+def helm_run(
+    folder: Path, *entries: str, suite: str = "s", options: tuple[str, ...] = (), start=command, **kwargs
+):  # fmt: skip
     """helm-run the entries with a high `-m` and no cache, unless the options say otherwise."""
     limit = () if "-m" in options or "--max-eval-instances" in options else ("-m", "100000")
-    return command(
+    return start(
         folder, "helm-run", "--suite", suite, "--disable-cache", *limit, *options, "--run-entries", *entries, **kwargs
     )
 

@@ -59,7 +59,11 @@ def offline_environment(**extra: str) -> dict[str, str]:
 
 
 def hide_broken_torchvision() -> None:
-    """Let this process load models of transformers too, as `offline_environment` lets others."""
+    """Let this process load models of transformers too, as `offline_environment` lets others: with one thread of torch.
+
+    The threads of two test processes wait for one another: a product of tiny matrices took 10 ms.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"
     runpy.run_path(str(Path(__file__).resolve().parent / "without_torchvision" / "sitecustomize.py"))
 
 

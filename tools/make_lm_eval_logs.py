@@ -156,14 +156,28 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
         **_CHOICE, "doc_to_text": "{{statement}}. True?", "doc_to_choice": ["True", "False"],
         "metric_list": _metrics("acc"),
     }),
+    "lx_chosen": ("truths", {
+        **_TEXT, "doc_to_text": "{{statement}}, yes or no?", "doc_to_target": "answer", "doc_to_choice": ["no", "yes"],
+        "metric_list": _metrics("exact_match", ignore_case=True, ignore_punctuation=True),
+    }),
+    "lx_chosen_key": ("animals", {
+        **_TEXT, "doc_to_text": "{{question}}", "doc_to_target": "answer", "doc_to_choice": "{{choices}}",
+        "metric_list": _metrics("exact_match"),
+    }),
+    "lx_chosen_code": ("animals", {
+        **_TEXT, "doc_to_text": "{{question}}", "doc_to_target": "answer", "doc_to_choice": "!function code.animals",
+        "metric_list": _metrics("exact_match"),
+    }),
 }  # fmt: skip
 """Task to its data file and its config."""
 
 _TRUTHS = [name for name in TASKS if name.startswith("lx_truth")]
+_CHOSEN = [name for name in TASKS if name.startswith("lx_chosen")]
 
 RUNS: dict[str, tuple[list[str], list[str]]] = {
-    "acme__scripted": (sorted(set(TASKS) - {*_TRUTHS}), []),
+    "acme__scripted": (sorted(set(TASKS) - {*_TRUTHS, *_CHOSEN}), []),
     "truths": (_TRUTHS, []),
+    "chosen": (_CHOSEN, []),
     "predict_only": (["lx_ending", "lx_index", "lx_lists", "lx_own", "lx_sums"], ["--predict_only"]),
     "limited": (["lx_index"], ["--limit", "5"]),
     "chat": (["lx_lists"], ["--apply_chat_template"]),
@@ -181,6 +195,10 @@ def pair_end(doc):
 
 def pair_choices(doc):
     return [doc["text"].split("_")[0] + option for option in (doc["option1"], doc["option2"])]
+
+
+def animals(doc):
+    return [choice.upper() for choice in doc["choices"]]
 
 
 def own_scores(doc, results):
@@ -224,6 +242,10 @@ def run_harness() -> None:
         def answer(self, prompt: str) -> str:
             self.asked[prompt] = time = self.asked.get(prompt, 0) + 1
             chance = draw(prompt, time)
+            if prompt.endswith("yes or no?"):
+                return ["yes", "No.", "1", "0", "no"][int(chance * 1000) % 5]
+            if animals := [choices for question, choices, _ in ANIMALS if question == prompt]:
+                return [*animals[0][:3], "1"][int(chance * 1000) % 4]
             numbers = [int(number) for number in re.findall(r"\d+", prompt)]
             if numbers:
                 total = sum(numbers[-2:]) + (chance > 0.7)

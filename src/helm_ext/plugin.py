@@ -20,8 +20,9 @@ def _register(entry: str) -> None:
     """Register the run entry of a format: `NAME:path=FILE,model=...`."""
 
     def get_run_spec(**arguments: Any) -> RunSpec:
-        from helm_ext.planning import run_specs
+        from helm_ext.planning import own_runner, run_specs
 
+        own_runner.warn_without()
         return run_specs.get_run_spec(entry, arguments)
 
     try:

@@ -5,18 +5,38 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import subprocess
 import sys
 
 import pytest
 from processes import command, run_folders
-from recorded_runs import few_rows, make_row, write
+from recorded_runs import WORDS, few_rows, make_row, write
 
 FILES = ("run_spec.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
 ROWS = 260
 
 pytestmark = pytest.mark.slow
+
+
+def write_ultraeval(folder, method, draw):
+    """The outputs of a finished UltraEval run; some rows have none."""
+    folder.mkdir()
+    rule = "in_match" if method == "gen" else "log_prob"
+    (folder / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": rule}}}}))
+    with (folder / "instance.jsonl").open("w") as file:
+        for number in range(ROWS):
+            options = {f"{word} {number}": int(not place) for place, word in enumerate(draw.sample(WORDS, 3))}
+            logprobs = [[-2.0, *(-4 * draw.random() for _ in range(3))] for _ in options]
+            outputs = [draw.choice([*options])] if method == "gen" else [logprobs]
+            row = {
+                "data": {"question": f"{number}?", "target_scores": options},
+                "ground_truth": next(iter(options)),
+                "prompt_inputs": [f"Which of {' '.join(WORDS)}? "],
+                "raw_outputs": [] if number % 50 == 3 else outputs,
+            }
+            file.write(json.dumps(row) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +76,8 @@ def folder(tmp_path_factory):
     (folder / "returns.jsonl").write_bytes((folder / "plain.jsonl").read_bytes().replace(b"\n", b"\r\n"))
     lines = ["id,question,answer,said", *(f"{n},What is {n}?,{n},{n + n % 3 // 2}" for n in range(ROWS))]
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
+    for method in ("gen", "ppl"):
+        write_ultraeval(folder / f"sums_sums_{method}", method, draw)
     return folder
 
 
@@ -71,16 +93,21 @@ ENTRIES = (
     "adapter_spec:path=packed.jsonl.gz,model=recorded/m",
     "adapter_spec:path=returns.jsonl,model=recorded/m",
     "table:path=table.csv,output=said,model=recorded/m",
+    "ultraeval:data=sums_sums_gen/instance.jsonl,missing=skip,model=recorded/m",
+    "ultraeval:data=sums_sums_ppl/instance.jsonl,missing=skip,model=recorded/m",
 )
 
 
-def run(folder, suite, *options, entries=ENTRIES, most=100_000, **env):
-    """Run all entries; return the files of each run, as bytes."""
+def run(folder, suite, *options, entries=ENTRIES, most=100_000, said=None, **env):
+    """Run all entries; return the files of each run, as bytes. What is said of the files goes to `said`."""
     few = few_rows(folder) if env else {}
-    command(
+    done = command(
         folder, "helm-run", "--suite", suite, "--disable-cache", "--exit-on-error", "-m", str(most), *options,
         "--run-entries", *entries, env={**env, **few},
     )  # fmt: skip
+    if said is not None:
+        log = [re.sub(r"^[-\d]+ [:,\d]+ ", "", line) for line in (done.stdout + done.stderr).splitlines()]
+        said += [line for line in log if "SHA-256" in line or "hint:" in line or re.search(r"jsonl(:\d+)?: ", line)]
     return {
         name: {file: (path / file).read_bytes() for file in FILES} for name, path in run_folders(folder, suite).items()
     }
@@ -100,11 +127,16 @@ def whole(folder):
 
 
 def test_files_are_those_of_helms_runner(folder, whole):
+    said_of_one, said_of_two = [], []
     assert parsed(whole) == parsed(run(folder, "helm"))
-    assert run(folder, "fold", *OURS, HELM_EXT_WORKERS="1") == whole
-    two = run(folder, "two", *OURS, entries=[ENTRIES[place] for place in (1, 2, 4, 5, 8, 10)], HELM_EXT_WORKERS="2")
+    assert run(folder, "fold", *OURS, said=said_of_one, HELM_EXT_WORKERS="1") == whole
+    some = [ENTRIES[place] for place in (1, 2, 4, 5, 8, 10)]
+    two = run(folder, "two", *OURS, entries=some, said=said_of_two, HELM_EXT_WORKERS="2")
     assert len(two) == 6
     assert two == {name: whole[name] for name in two}
+    assert [line for line in said_of_one if line in said_of_two] == said_of_two
+    assert sum("SHA-256" in line for line in said_of_two) == len(some)
+    assert any("rows have no id of their own" in line for line in said_of_two)
     left = list((folder / "benchmark_output").rglob("*.part"))
     assert left == []
 

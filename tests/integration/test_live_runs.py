@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from openai_server import Odd, serve
-from processes import BIN, OFFLINE, command, load, only_run, run_folders, stat_means
+from processes import BIN, OFFLINE, load, only_run, run_folders, stat_means
+from warm_processes import command
 
 from helm_ext.clients.cache import CHUNK
 
@@ -244,6 +245,71 @@ def test_a_wrong_key_or_model_is_told_of_at_once(server, tmp_path, odd, said):
     assert done.returncode != 0
     assert said in done.stdout + done.stderr
     assert len(server.asked) <= 8
+
+
+@pytest.mark.parametrize(("missing", "most"), [("error", 20), ("skip", 1000)])
+def test_a_server_that_refuses_every_row_is_not_asked_for_all(server, tmp_path, missing, most):
+    folder = make_folder(tmp_path, server, rows=1500)
+    server.instead = lambda path, body: (400, {"error": {"message": "no such parameter: max_completion_tokens"}})
+    done = run(folder, f"{ENTRY},missing={missing}", check=False)
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert f"the first {most} rows were refused, and none was answered, the last one with: " in said
+    assert "no such parameter" in said
+    assert most <= len(server.asked) <= most + 8
+
+
+def test_rows_that_are_refused_do_not_stop_a_run_that_has_answers(server, tmp_path):
+    """Those of an earlier start too: what is refused is asked for again."""
+    folder = make_folder(tmp_path, server, rows=60)
+    server.instead = lambda path, body: (400, {"error": {"message": "too long"}}) if 1 <= row_of(body) < 50 else None
+    run(folder, f"{ENTRY},missing=skip", options=("-n", "1"))
+    shutil.rmtree(folder / "benchmark_output")
+    said = run(folder, check=False, options=("-n", "1")).stdout
+    assert "49 of 60 rows have no answer: " in said
+    assert len(server.asked) == 60 + 49
+
+
+def test_a_files_own_top_k_of_1_is_said_not_to_be_sent(server, tmp_path):
+    folder = make_folder(tmp_path, server, rows=2, send_top_k=True)
+    lines = (folder / "questions.jsonl").read_text().splitlines()[1:]
+    saids = []
+    for decoding in ({"temperature": 0.5, "top_k": 1}, {"temperature": 0.5}, {"temperature": 0, "top_k": 1}):
+        head = {"adapter_spec": {"max_tokens": 5, "max_train_instances": 0, "decoding_parameters": decoding}}
+        (folder / "questions.jsonl").write_text("\n".join([json.dumps(head), *lines]) + "\n")
+        done = run(folder)
+        saids.append((done.stdout + done.stderr).count("top_k_per_token=1, which the file sets for 2 requests, is not"))
+    assert saids == [1, 0, 0]
+    assert not any("top_k" in body for _, body in server.asked)
+
+
+@pytest.mark.parametrize("name", ["HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"])
+def test_a_limit_that_helms_own_runner_cannot_keep_is_refused_before_anything_is_asked(server, tmp_path, name):
+    folder = make_folder(tmp_path, server)
+    stock = ("helm-run", "--suite", "s", "-m", "100", "--run-entries", ENTRY)
+    refused = command(folder, *stock, check=False, env={name: "5"})
+    assert refused.returncode != 0
+    said = refused.stdout + refused.stderr
+    assert f"{name}=5: the limit cannot be kept" in said
+    assert "hint: --runner-class-name helm_ext.running.StreamingRunner" in said
+    assert server.asked == []
+    assert not run_folders(folder)
+    command(folder, *stock)
+    assert len(server.asked) == 20
+
+
+def test_helms_own_runner_says_which_runner_goes_on_after_a_failure_and_knows_workers(server, tmp_path):
+    folder = make_folder(tmp_path, server)
+    server.instead = lambda path, body: (400, {"error": {"message": "too long"}}) if row_of(body) == 3 else None
+    entry = ("--suite", "s", "-m", "100", "--run-entries", f"{ENTRY},missing=skip")
+    done = command(folder, "helm-run", *entry, check=False, env={"HELM_EXT_WORKERS": "2"})
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "HELM's runner stops at the first request without an answer, also with missing=skip" in said
+    assert said.count("HELM_EXT_WORKERS=2 is for runners of this package") == 1
+    done = command(folder, "helm-run", *RUNNER, *entry, env={"HELM_EXT_WORKERS": "2"})
+    assert "is for runners of this package" not in done.stdout + done.stderr
+    assert stat_means(only_run(folder))["num_failed"] == 1
 
 
 def test_a_hang_costs_its_idle_time_and_the_others_finish(server, tmp_path):

@@ -22,15 +22,7 @@ def test_the_plugin_imports_nothing_heavy(tmp_path):
     report = json.loads(command(tmp_path, sys.executable, "-c", PROGRAM).stdout)
     new = set(report["new"])
     assert "helm_ext.plugin" in new
-    heavy = {
-        "datasets",
-        "helm.benchmark.metrics.basic_metrics",
-        "typer",
-        "pydantic",
-        "torch",
-        "nltk",
-        "sacrebleu",
-        "json5",
-    }
-    assert not heavy & new
-    assert len(new) < 60, sorted(new)
+    # Of HELM, which is there already, no further module; of others, one that is a single file.
+    assert {name.partition(".")[0] for name in new} <= {"helm_ext", "typing_extensions"}
+    rooms = {name.split(".")[1] for name in new if name.startswith("helm_ext.")}
+    assert not rooms & {"cli", "running", "analysis", "clients", "scoring", "fast", "hub", "parsing"}

@@ -12,8 +12,8 @@ import pytest
 import ray_workers
 
 from helm_ext.errors import DatasetError
-from helm_ext.running.engines import LONE_TRIES, BatchLostError
-from helm_ext.running.process_engine import ProcessEngine
+from helm_ext.evalset.engines import LONE_TRIES, BatchLostError
+from helm_ext.evalset.process_engine import ProcessEngine
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ import pytest
 import ray_workers
 
 from helm_ext.errors import DatasetError, HelmExtError
+from helm_ext.evalset.engines import LONE_TRIES, BatchLostError
 from helm_ext.running import ray_engine
-from helm_ext.running.engines import LONE_TRIES, BatchLostError
 from helm_ext.running.ray_engine import RayEngine, RaySettings
 
 pytest.importorskip("ray")

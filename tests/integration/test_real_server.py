@@ -15,8 +15,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from processes import BIN, command, helm_run, load, only_run, stat_means
+from processes import BIN, load, only_run, stat_means
 from tiny_model import build_tiny_model, offline_environment
+from warm_processes import command, helm_run
 
 pytestmark = [
     pytest.mark.slow,

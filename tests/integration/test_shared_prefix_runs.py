@@ -14,6 +14,7 @@ import processes
 import pytest
 import tiny_model
 import ultraeval_checkout
+import warm_processes
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +25,7 @@ SUBJECTS = ("The kettle", "A sleepy dog", "Mira", "今天的小猫", "Tom's bicy
 VERBS = ("is warm", "is warm and runs", "runs to the library", "在屋里", "keeps 3 apples", "waits")
 ENTRIES = (
     f"ultraeval:dataset=sums,root=checkout,method=ppl,model={MODEL}",
-    f"ultraeval:dataset=sums,root=checkout,method=ppl,metric=ppl_norm,limit=30,model={MODEL}",
+    f"ultraeval:dataset=sums,root=checkout,method=ppl,metric=ppl_norm,limit=15,model={MODEL}",
     f"adapter_spec:path=original.jsonl,model={MODEL}",
     f"adapter_spec:path=calibrated.jsonl,model={MODEL}",
 )
@@ -83,8 +84,9 @@ def runs(tmp_path_factory, model):
     found = {}
     for way, (arguments, options) in WAYS.items():
         folder = tmp_path_factory.mktemp("runs") / way
-        prepare(folder, model, make_rows(40), **arguments)
-        processes.helm_run(folder, *ENTRIES, options=options, env=tiny_model.offline_environment())
+        prepare(folder, model, make_rows(20), **arguments)
+        start = warm_processes if way == "helm" else processes
+        start.helm_run(folder, *ENTRIES, options=options, env=tiny_model.offline_environment())
         found[way] = processes.run_folders(folder)
         assert len(found[way]) == len(ENTRIES)
     return found
@@ -165,23 +167,21 @@ def test_the_files_say_how_each_was_computed(runs):
 
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
     entry = f"ultraeval:dataset=sums,root=checkout,method=ppl,model={MODEL}"
-    rows = make_rows(600)
+    rows = make_rows(100)
     for name in ("whole", "killed"):
         prepare(tmp_path / name, model, rows, client=OURS)
     environment = {**tiny_model.offline_environment(), **processes.OFFLINE}
 
-    def run(name):
-        command = [processes.BIN / "helm-run", "--suite", "s", "-m", "100000", "-n", "1", *STREAMING]
-        with (tmp_path / name / "log.txt").open("a") as log:
-            return subprocess.Popen(
-                [*command, "--run-entries", entry], cwd=tmp_path / name, env=environment, stdout=log, stderr=log
-            )
-
-    assert run("whole").wait(240) == 0
-    started = run("killed")
+    command = ["helm-run", "--suite", "s", "-m", "100000", "-n", "1", *STREAMING, "--run-entries", entry]
+    warm_processes.command(tmp_path / "whole", *command, env=environment)
+    with (tmp_path / "killed" / "log.txt").open("w") as log:
+        started = subprocess.Popen(
+            [processes.BIN / command[0], *command[1:]],
+            cwd=tmp_path / "killed", env=environment, stdout=log, stderr=log,
+        )  # fmt: skip
     cache = tmp_path / "killed" / "prod_env" / "cache" / "tiny.sqlite"
     try:
-        while started.poll() is None and count_likelihoods(cache) < 200:
+        while started.poll() is None and count_likelihoods(cache) == 0:
             time.sleep(0.01)
         assert started.poll() is None, "it ended before it was killed"
     finally:
@@ -189,7 +189,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
         started.wait()
     assert not processes.run_folders(tmp_path / "killed")
     kept = count_likelihoods(cache)
-    assert run("killed").wait(240) == 0
+    warm_processes.command(tmp_path / "killed", *command, env=environment)
     states = {
         name: processes.load(processes.only_run(tmp_path / name) / "scenario_state.json")
         for name in ("whole", "killed")

@@ -7,7 +7,8 @@ import os
 
 import pytest
 import ultraeval_checkout as made
-from processes import command, helm_run, load, only_run, run_folders, stat_means
+from processes import helm_run, load, only_run, run_folders, stat_means
+from warm_processes import command
 
 pytestmark = pytest.mark.slow
 

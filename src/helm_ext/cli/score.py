@@ -114,7 +114,7 @@ def score(
     most = None if show is None else parse_show(show)
     with Console(stderr=True).status("scoring"), helm_output_to_stderr():
         start_helm(local_path, verbose=verbose)
-    scoring = _Scoring(kind, arguments, model, output_path, suite, local_path)
+    scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=as_json)
     console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
     failures = 0
     for run_spec, facts, folder in scoring.score_all(files):
@@ -146,6 +146,8 @@ class _Scoring:
     output_path: Path
     suite: str
     local_path: Path
+    counts_groups: bool
+    """Whether `FileFacts.groups` is wanted: where the rows are not in memory, they are read once more for it."""
     refused: int = 0
     """Files and tasks that could not be scored while others could."""
     _taken: set[str] = field(default_factory=set)
@@ -185,7 +187,7 @@ class _Scoring:
         named = deployment_of(name_model(format_, file, chosen, self.model))
         run_spec = make_run_spec(format_, file, named, chosen)
         _require_new_name(run_spec, self._taken, self.model)
-        facts = find_facts(run_spec)
+        facts = find_facts(run_spec, counts_groups=self.counts_groups)
         return run_spec, facts, run(run_spec, self.output_path, self.suite, self.local_path)
 
 
@@ -269,7 +271,7 @@ def name_model(format_: Format, file: Path, arguments: Mapping[str, Any], given:
     return f"{organization}{slash}{name.replace('/', '-')}"  # HELM's names have one slash at most
 
 
-def find_facts(run_spec: RunSpec) -> FileFacts:
+def find_facts(run_spec: RunSpec, *, counts_groups: bool) -> FileFacts:
     """Return the facts of the file that a run was planned with.
 
     The dataset itself is not kept: the run hands it on and frees it row by row.
@@ -288,23 +290,33 @@ def find_facts(run_spec: RunSpec) -> FileFacts:
     shown = said[:_SHOWN_WARNINGS] + (
         [f"warning: ... and {more} more: helm-ext validate shows all"] if more > 0 else []
     )
-    return FileFacts(evalset.name, tuple(shown), evalset.counts, _count_groups(run_spec, evalset.instances))
+    groups = _count_groups(run_spec, evalset.instances) if counts_groups and evalset.attributes else {}
+    return FileFacts(evalset.name, tuple(shown), evalset.counts, groups)
 
 
 def _count_groups(run_spec: RunSpec, instances: Sequence[Instance]) -> Mapping[str, int]:
     """Return how many rows of the main split will be scored of each `ATTRIBUTE=VALUE`."""
+    import numpy as np
     from helm.benchmark.runner import downsample_eval_instances
     from helm.benchmark.scenarios.scenario import EVAL_SPLITS
 
+    from helm_ext.adaptation.row_order import order_for_sampling
     from helm_ext.evalset import row_extra
+    from helm_ext.evalset.unread import UnreadRows
+    from helm_ext.running.recorded_rows import choose_places
     from helm_ext.scoring.breakdown import attributes_of
 
     split, adapter_spec = run_spec.scenario_spec.args.get("main_split", "test"), run_spec.adapter_spec
-    if adapter_spec.max_eval_instances is not None:
-        splits = adapter_spec.eval_splits or EVAL_SPLITS
-        instances = downsample_eval_instances(list(instances), adapter_spec.max_eval_instances, splits)
+    splits = adapter_spec.eval_splits or EVAL_SPLITS
+    if isinstance(instances, UnreadRows):
+        chosen = instances.read(np.sort(choose_places(instances, adapter_spec)))
+    elif adapter_spec.max_eval_instances is not None:
+        ordered = order_for_sampling(instances, splits)
+        chosen = iter(downsample_eval_instances(ordered, adapter_spec.max_eval_instances, splits))
+    else:
+        chosen = iter(instances)
     groups: Counter[str] = Counter()
-    for instance in instances:
+    for instance in chosen:
         if instance.split == split and row_extra(instance).get("recorded", {}).get("status") == "ok":
             groups.update(f"{name}={value}" for name, value in attributes_of(instance).items())
     return groups

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from helm.common.request import Request, RequestResult
+from helm.common.request import ErrorFlags, Request, RequestResult
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
 __all__ = [
-    "NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "OptionRequest", "annotate_with_notes",
-    "is_refused", "notes_of",
-    "option_of",
+    "NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "OptionRequest", "annotate_with_notes", "fail",
+    "is_refused", "notes_of", "option_of",
 ]  # fmt: skip
 
 NOTES_KEY = "helm_ext"
@@ -85,6 +84,12 @@ def annotate_with_notes(states: Sequence[RequestState]) -> None:
     for state in states:
         if notes := notes_of(state.result):
             vars(state)["annotations"] = {**(state.annotations or {}), NOTES_KEY: dict(notes)}
+
+
+def fail(message: str) -> NotedResult:
+    """Return a failure that does not pass: HELM need not ask again, for the client has made its attempts."""
+    flags = ErrorFlags(is_retriable=False, is_fatal=True)
+    return NotedResult(success=False, cached=False, error=message, completions=[], embedding=[], error_flags=flags)
 
 
 class OptionRequest(Request):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,17 @@ from helm_ext.errors import RunEntryError, show
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["Estimate", "Prices", "format_cost", "read_prices"]
+__all__ = [
+    "MAX_COST_ENV",
+    "MAX_TOKENS_ENV",
+    "Estimate",
+    "Prices",
+    "find_unkept_limit",
+    "format_cost",
+    "read_prices",
+]
+
+MAX_COST_ENV, MAX_TOKENS_ENV = "HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"
 
 BYTES_PER_TOKEN = 4
 """Where no tokenizer is known: about what English has, and Chinese (three bytes a character) has not much less."""
@@ -92,6 +103,24 @@ class Estimate:
 
 def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def find_unkept_limit(*, is_local: bool = False) -> str:
+    """Return why a request that HELM's own code sends may not be sent; "" where the user set no limit.
+
+    The streaming runner counts what is spent. HELM's runner counts nothing, nor do its annotators, which ask a judge:
+    they would spend beyond the limit without a word. `is_local`: a model of this machine's costs no money.
+    """
+    names = (MAX_TOKENS_ENV,) if is_local else (MAX_COST_ENV, MAX_TOKENS_ENV)
+    name = next((name for name in names if os.environ.get(name)), None)
+    if name is None:
+        return ""
+    return (
+        f"{name}={os.environ[name]}: the limit cannot be kept: this request is one of HELM's own runner, or of an "
+        "annotator, which count nothing\n"
+        "  hint: --runner-class-name helm_ext.running.StreamingRunner keeps limits of the model that is evaluated; "
+        f"without {name} nothing is limited"
+    )
 
 
 def read_prices(path: Path) -> dict[str, Prices]:

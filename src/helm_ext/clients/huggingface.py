@@ -27,11 +27,12 @@ from helm.clients.huggingface_client import HuggingFaceClient, HuggingFaceServer
 from helm.common.cache import CacheConfig
 from helm.common.hierarchical_logger import hlog, hwarn
 from helm.common.key_value_store import request_to_key
-from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestResult, Token
+from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm.tokenizers.tokenizer import Tokenizer
 
-from helm_ext.clients.asking import NotedResult, option_of
+from helm_ext.clients.asking import NotedResult, fail, option_of
 from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.estimate import find_unkept_limit
 from helm_ext.clients.prefix_groups import group_by_prefix
 from helm_ext.clients.prompt_tokens import EncodedPrompt, PromptTokens
 from helm_ext.clients.shared_prefix import PrefixModel
@@ -73,12 +74,14 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
 
     def make_request(self, request: Request) -> RequestResult:
         """Return the result of one request, as HELM's client."""
+        if limit := find_unkept_limit(is_local=True):
+            return fail(limit)
         if not _is_scored(request):
             return super().make_request(request)
         try:
             return self.make_requests([request])[0]
         except DeploymentError as error:  # HELM would try again, for minutes
-            return _fail(str(error))
+            return fail(str(error))
 
     def make_requests(self, requests: Sequence[Request]) -> list[RequestResult]:
         """Return the results of the requests of a row, in their order.
@@ -122,7 +125,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             made = self._compute(model, members, shared, first, company)
         except Exception as error:  # noqa: BLE001 - the model may raise anything, such as for a prompt that is too long
             if len(members) == 1:
-                return [_fail(f"HuggingFace error: {error}")]
+                return [fail(f"HuggingFace error: {error}")]
             hwarn(f"{len(members)} requests cannot be computed together, so each on its own: {error}")
             return [self._answer_group([member], len(member.encoded.ids))[0] for member in members]
         self.replies.put_many(zip(keys, made, strict=True))
@@ -271,15 +274,3 @@ def _to_results(replies: Sequence[Mapping[str, Any]], *, cached: bool) -> list[R
         result.notes = {**reply.get(NOTES, {}), "usage": usage}
         results.append(result)
     return results
-
-
-def _fail(message: str) -> RequestResult:
-    """Return a failure that does not pass: asked again, the model would say the same."""
-    return RequestResult(
-        success=False,
-        cached=False,
-        error=message,
-        completions=[],
-        embedding=[],
-        error_flags=ErrorFlags(is_retriable=False, is_fatal=True),
-    )

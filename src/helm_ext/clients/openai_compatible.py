@@ -23,20 +23,23 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from helm.clients.client import CachingClient, Client
 from helm.common.cache import CacheConfig
 from helm.common.hierarchical_logger import hwarn
 from helm.common.key_value_store import request_to_key
-from helm.common.request import ErrorFlags, Request, RequestResult
+from helm.common.request import Request, RequestResult
 
 from helm_ext.clients import event_loop
+from helm_ext.clients.asking import fail
 from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.estimate import find_unkept_limit
 from helm_ext.clients.openai_replies import AnsweredResult, ReplyError, parse_reply, to_result
 from helm_ext.clients.openai_requests import (
     PATHS,
+    UNSET_TOP_K,
     Dialect,
     Endpoint,
     MaxTokensField,
@@ -52,6 +55,11 @@ __all__ = ["OpenAICompatibleClient"]
 _HELMS_NAMES = {"n": "num_completions", "seed": "random"}
 """What HELM's Request calls parameters that may be omitted."""
 
+_ONE_STOPS_ALL = (
+    "  hint: HELM's runner stops at the first request without an answer, also with missing=skip; with "
+    "--runner-class-name helm_ext.running.StreamingRunner the others go on"
+)
+
 IDLE_SECONDS = 600.0
 """Reasoning models think for minutes and send nothing."""
 
@@ -64,6 +72,9 @@ class OpenAICompatibleClient(Client):
     asked for again. Finish reasons are kept. What the server counted, the seed and the model's dated name are in the
     result's `notes`, which the executor of this package writes into the run's files.
     """
+
+    taken_as_unset: ClassVar[Mapping[str, Any]] = {"top_k_per_token": UNSET_TOP_K}
+    """Fields of a request and the values at which they are not sent: those of a request that does not set them."""
 
     def __init__(
         self,
@@ -144,15 +155,22 @@ class OpenAICompatibleClient(Client):
             hwarn(f"{deployment}: {name} ({shown}) is not sent, as the deployment says (omit): the server's own counts")
 
     def make_request(self, request: Request) -> RequestResult:
-        """Return the server's answer, or what went wrong after all attempts: HELM need not repeat it."""
+        """Return the server's answer, or what went wrong after all attempts: HELM need not repeat it.
+
+        HELM's own runner calls this, and its annotators; the streaming runner calls `send`.
+        """
+        if limit := find_unkept_limit():
+            return fail(limit)
         [kept] = self.find_kept([request])
         if kept is not None:
             return kept
         try:
             result = event_loop.run(self.send(request, lambda _: None))
         except DeploymentError as error:
-            return _fail(str(error))
+            return fail(str(error))
         self.cache.flush()
+        if not result.success:
+            result.error = f"{result.error}\n{_ONE_STOPS_ALL}"
         return result
 
     def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
@@ -178,7 +196,7 @@ class OpenAICompatibleClient(Client):
         try:
             body = to_body(request, self._dialect_for(request))
         except UnsendableError as error:
-            return _fail(str(error))
+            return fail(str(error))
         key = self._make_key(body, request)
         if not self.cache.keeps:
             return await self._send(request, body, key, retrying)
@@ -212,7 +230,7 @@ class OpenAICompatibleClient(Client):
         try:
             reply, result = await self.server.ask(self.path, body, read, retrying)
         except ServerError as error:
-            failed = _fail(str(error))
+            failed = fail(str(error))
             failed.is_refused = error.fault is Fault.OWN and error.status is not None
             return failed
         reply = {**reply, "request_time": time.time() - started, "request_datetime": int(started)}
@@ -297,14 +315,3 @@ def _read_key(variable: str) -> str:
     if not key:
         raise RunEntryError(f"api_key_env={variable}: no such environment variable, or an empty one")
     return key
-
-
-def _fail(message: str) -> RequestResult:
-    return RequestResult(
-        success=False,
-        cached=False,
-        error=message,
-        completions=[],
-        embedding=[],
-        error_flags=ErrorFlags(is_retriable=False, is_fatal=True),
-    )

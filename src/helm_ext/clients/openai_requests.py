@@ -22,6 +22,7 @@ __all__ = [
     "ENDPOINTS",
     "OMITTABLE",
     "PATHS",
+    "UNSET_TOP_K",
     "Dialect",
     "Endpoint",
     "MaxTokensField",

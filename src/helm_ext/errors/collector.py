@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from helm_ext.errors.model import DatasetError, DatasetSchemaError, Location, Problem, Severity
 from helm_ext.errors.wording import Path, count, format_path
@@ -22,6 +22,15 @@ class _Entry:
     also: Path = ()
 
 
+@dataclass(slots=True)
+class _Found:
+    errors: int = 0
+    warnings: int = 0
+    entries: list[_Entry] = field(default_factory=list)
+    kept: dict[tuple[Severity, str], int] = field(default_factory=dict)
+    left_out: dict[tuple[Severity, str], int] = field(default_factory=dict)
+
+
 class Problems:
     """Collects errors and warnings of one file, or of several that belong together.
 
@@ -36,12 +45,17 @@ class Problems:
     def __init__(self, path: str = "") -> None:
         self.path = path
         """The document in which places given as paths are."""
-        self.errors = 0
+        self._found = _Found()
+
+    @property
+    def errors(self) -> int:
         """How many errors were added, those that were not kept included."""
-        self.warnings = 0
-        self._entries: list[_Entry] = []
-        self._kept: dict[tuple[Severity, str], int] = {}
-        self._left_out: dict[tuple[Severity, str], int] = {}
+        return self._found.errors
+
+    @property
+    def warnings(self) -> int:
+        """How many warnings were added, those that were not kept included."""
+        return self._found.warnings
 
     def add(
         self,
@@ -82,17 +96,30 @@ class Problems:
         for problem in problems:
             self._keep(_Entry(problem))
 
+    def merge(self, other: Problems) -> None:
+        """Add what was found in the part of the file that follows. What `other` is given later on goes here too."""
+        found = other._found
+        for entry in found.entries:
+            self._keep(entry)
+        for key, number in found.left_out.items():
+            self._leave_out(*key, number)
+        other._found = self._found
+
     def finish(self, locate: Callable[[Sequence[Path]], Mapping[Path, int]] | None = None) -> list[Problem]:
         """Return all problems: errors, then warnings, each in the order of the files, and last what was not kept.
 
         `locate` returns the lines of paths, such as `files.locate` does; it is called once, and only if there are any.
         """
-        paths = [path for entry in self._entries for path in (entry.path, entry.also) if path]
+        entries = self._found.entries
+        paths = [path for entry in entries for path in (entry.path, entry.also) if path]
         lines = locate(paths) if locate is not None and paths else {}
-        found = [_place(entry, lines) for entry in self._entries]
+        found = [_place(entry, lines) for entry in entries]
         found.sort(key=lambda problem: (problem.severity, problem.location.path, problem.location.line or 0))
         first = {(problem.severity, problem.code): problem for problem in reversed(found)}
-        for key, number in self._left_out.items():
+        for key in self._found.kept:
+            number = self._found.left_out.get(key, 0)
+            if not number:
+                continue
             sample = first[key]
             more = count(number, f"more {sample.severity}")
             found.append(replace(sample, message=f"... and {more} like these ({sample.code})", hint="", number=number,
@@ -100,18 +127,26 @@ class Problems:
         return sorted(found, key=lambda problem: problem.severity)
 
     def _keep(self, entry: _Entry) -> None:
-        problem = entry.problem
-        if problem.severity == "error":
-            self.errors += problem.number
-        else:
-            self.warnings += problem.number
+        found, problem = self._found, entry.problem
         key = (problem.severity, problem.code)
-        kept = self._kept.get(key, 0)
-        if kept < KEPT_PROBLEMS:
-            self._kept[key] = kept + 1
-            self._entries.append(entry)
+        kept = found.kept.get(key, 0)
+        if kept >= KEPT_PROBLEMS:
+            self._leave_out(*key, problem.number)
+            return
+        self._count(problem.severity, problem.number)
+        found.kept[key] = kept + 1
+        found.entries.append(entry)
+
+    def _leave_out(self, severity: Severity, code: str, number: int) -> None:
+        self._count(severity, number)
+        key = (severity, code)
+        self._found.left_out[key] = self._found.left_out.get(key, 0) + number
+
+    def _count(self, severity: Severity, number: int) -> None:
+        if severity == "error":
+            self._found.errors += number
         else:
-            self._left_out[key] = self._left_out.get(key, 0) + problem.number
+            self._found.warnings += number
 
 
 def _place(entry: _Entry, lines: Mapping[Path, int]) -> Problem:

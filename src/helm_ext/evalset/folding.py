@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from helm.benchmark.metrics.metric import MetricInterface, MetricResult
+from helm.benchmark.metrics.metric_service import MetricService
 
 from helm_ext.evalset import garbage
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import PerInstanceStats
-    from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["FoldingMetric", "Measured", "RunFacts", "Total", "find_perturbations"]
+__all__ = ["FoldingMetric", "JoinedTotal", "Measured", "MeasuredRows", "RunFacts", "Total", "find_perturbations"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,20 @@ class Measured(NamedTuple):
     """For `Total.add`. Can be pickled."""
 
 
+class MeasuredRows(MetricService):
+    """The service of metrics whose rows were measured before, by another process: they take these Stats, and add up."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    @abstractmethod
+    def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[list[Stat]]:
+        """Return the Stats of a row, in pieces, without those of names that are left out.
+
+        `states`: those of its request states that a metric is about. Equal names are one object.
+        """
+
+
 class Total(Protocol):
     """Adds up the summaries of batches, in the order of the rows."""
 
@@ -61,6 +76,22 @@ class Total(Protocol):
 
     def to_stats(self) -> list[Stat]:
         """Return the run's stats."""
+
+
+class JoinedTotal:
+    """Adds up what several say of the same batches: their stats, one after the other."""
+
+    def __init__(self, totals: Sequence[Total]) -> None:
+        self._totals = totals
+
+    def add(self, summary: Sequence[Any]) -> None:
+        """Add a batch: the summary of each."""
+        for total, of_one in zip(self._totals, summary, strict=True):
+            total.add(of_one)
+
+    def to_stats(self) -> list[Stat]:
+        """Return all stats."""
+        return [stat for total in self._totals for stat in total.to_stats()]
 
 
 class FoldingMetric(MetricInterface):

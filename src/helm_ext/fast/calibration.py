@@ -65,10 +65,11 @@ def _find_equal_bins(probs: NDArray[Any], number: int) -> list[float]:
 
 def _compute_error(probs: NDArray[Any], correct: NDArray[Any], bins: list[float]) -> float:
     """Restate `calibration.utils.plugin_ce` with power 1, of the rows sorted into bins by `fast_bin`."""
-    pairs = np.column_stack([probs, correct])
-    places = np.searchsorted(bins, pairs[:, 0])
+    places = np.searchsorted(bins, probs)
     order = np.argsort(places)
-    binned = np.split(pairs[order], np.searchsorted(places[order], list(range(1, len(bins)))))
-    shares = [len(rows) * 1.0 / len(pairs) for rows in binned]
-    errors = [abs(np.mean(rows[:, 0]) - np.mean(rows[:, 1])) if len(rows) else 0.0 for rows in binned]
+    ends = np.searchsorted(places, list(range(1, len(bins))), sorter=order)
+    shares, errors = [], []
+    for rows in np.split(order, ends):  # of one bin at a time, so that no second copy of all pairs is made
+        shares.append(len(rows) * 1.0 / len(probs))
+        errors.append(abs(np.mean(probs[rows]) - np.mean(correct[rows].astype(float))) if len(rows) else 0.0)
     return float(np.dot(shares, errors))

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from helm_ext.fast.json_arrays import Place
     from helm_ext.files.staged import StagedFiles
 
-__all__ = ["DISPLAY_FILES", "write_display_files"]
+__all__ = ["DISPLAY_FILES", "sampling_number", "write_display_files"]
 
 DISPLAY_FILES = ("instances.json", "display_predictions.json", "display_requests.json")
 
@@ -247,7 +247,7 @@ def _find_states(path: Path, run_spec: RunSpec) -> Iterator[tuple[Place | None, 
             yield place, state
 
 
-def _sampling_number(instance_id: str) -> int:
+def sampling_number(instance_id: str) -> int:
     """Return a number of 64 bits that looks random, and is the same in every run."""
     return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
 
@@ -270,7 +270,7 @@ class _Sample:
         """Take `size` instances, or all where there are not more. Holds 24 bytes a request state."""
         numbers, starts, lengths = array("Q"), array("Q"), array("Q")
         for place, state in states:
-            numbers.append(_sampling_number(str(state["instance"]["id"])))
+            numbers.append(sampling_number(str(state["instance"]["id"])))
             if place is not None:
                 starts.append(place[0])
                 lengths.append(place[1])
@@ -285,7 +285,7 @@ class _Sample:
             self._places = [(starts[index], lengths[index]) for index in chosen]
 
     def has(self, instance_id: str) -> bool:
-        return self._limit is None or _sampling_number(instance_id) < self._limit
+        return self._limit is None or sampling_number(instance_id) < self._limit
 
     def read(self, path: Path, run_spec: RunSpec) -> Iterator[JSONObject]:
         """Yield the request states of the sample, in the order of the file."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricMetadata
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
+    from helm.benchmark.window_services.window_service import WindowService
 
 __all__ = ["FastGenerationMetric", "FastReferenceMetric", "Reading"]
 
@@ -262,19 +263,24 @@ class FastReferenceMetric(OnePassMetric):
     ) -> Callable[[Sequence[RequestState], Context], Parts]:
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
-        count_tokens = lru_cache(maxsize=1024)(lambda reference: len(window.tokenize(f" {reference}")))
-        rewrite = self.rewrite
+        choose, rewrite = self.choose(adapter_spec, window), self.rewrite
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
             states = [rewrite(state) for state in states]
+            choice = choose(states)
             several: dict[str, list[float | None]] = {}
             for state in states:
                 for name, value in common.get(state):
                     several.setdefault(name, []).append(value)
             row = [context.stat(name, *values) for name, values in several.items() if name not in context.left_out]
-            return [row, context.stats(_choice_values(states, adapter_spec.method, count_tokens))]
+            return [row, context.stats(choice)]
 
         return compute_row
+
+    def choose(self, adapter_spec: AdapterSpec, window: WindowService) -> Callable[[Sequence[RequestState]], Values]:
+        """Return what says which reference of a row wins, and what that is worth."""
+        count_tokens = lru_cache(maxsize=1024)(lambda reference: len(window.tokenize(f" {reference}")))
+        return lambda states: _choice_values(states, adapter_spec.method, count_tokens)
 
 
 def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Callable[[str], int]) -> Values:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, Location, Problem
-from helm_ext.files.opening import near_files
 from helm_ext.formats.format import Format
 from helm_ext.formats.seen import Claim, look
 
@@ -24,6 +23,8 @@ def detect(path: str | Path, formats: Sequence[Format]) -> Format:
     found = [format_ for format_, claim in claims.items() if claim == best]
     if best is Claim.NO:
         if not seen.exists:
+            from helm_ext.files.opening import near_files
+
             raise DatasetNotFoundError(
                 [Problem("no such file", Location(str(path)), near_files(Path(path)), code="not-found")]
             )

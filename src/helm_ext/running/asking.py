@@ -26,8 +26,18 @@ class Asking:
     """The states of a run while they are answered. Its methods may be called by any thread."""
 
     def __init__(
-        self, states: Sequence[RequestState], rows: list[list[int]], progress: Progress, patience: int
+        self,
+        states: Sequence[RequestState],
+        rows: list[list[int]],
+        progress: Progress,
+        patience: int,
+        *,
+        most_refused: int | None = None,
     ) -> None:
+        """`patience`: rows that fail one after another before the run is given up.
+
+        `most_refused`: rows that are refused before it is, as long as none is answered; None: any number.
+        """
         self.states = list(states)
         self.rows = rows
         self.progress = progress
@@ -35,6 +45,9 @@ class Asking:
         self.failures: dict[int, str] = {}
         self.stopped_by: Exception | None = None
         self.failures_in_a_row = 0
+        self.most_refused = most_refused
+        self.refused = 0
+        self.has_answered = False
         self._row_of = {place: number for number, row in enumerate(rows) for place in row}
         self._open = [len(row) for row in rows]
         self._tallies: dict[int, Counter[str]] = {}
@@ -115,6 +128,17 @@ class Asking:
             self.failures_in_a_row += 1
         elif tally["cached"] < size:
             self.failures_in_a_row = 0
+        self.has_answered = self.has_answered or tally["failed"] < size
+        self.refused += bool(tally["refused"])
+        if self.most_refused is not None and self.refused >= self.most_refused and not self.has_answered:
+            self.stop(
+                DeploymentError(
+                    f"{self.states[place].request.model_deployment}: the first {self.refused} rows were refused, and "
+                    f"none was answered, the last one with: {self.failures.get(place, '')}\n"
+                    "  hint: what all requests of the run have in common (a parameter, the prompts' length) does not "
+                    "suit the server; `helm-ext model test` tries the parameters one by one"
+                )
+            )
         if self.failures_in_a_row >= self.patience:
             self.stop(
                 DeploymentError(

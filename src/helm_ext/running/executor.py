@@ -27,13 +27,14 @@ from helm.benchmark.executor import ExecutionSpec, Executor, ExecutorError
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.window_services.tokenizer_service import TokenizerService
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
-from helm.common.hierarchical_logger import hlog, htrack_block
+from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 from helm.common.local_context import LocalContext
 from helm.common.request import RequestResult
 
 from helm_ext.clients.asking import AsyncClient, ListClient, OptionRequest
 from helm_ext.clients.cache import RequestCache
-from helm_ext.errors import DeploymentError
+from helm_ext.errors import DeploymentError, count
+from helm_ext.evalset import row_extra
 from helm_ext.running.asking import Asking
 from helm_ext.running.failed_rows import Asked, settle
 from helm_ext.running.progress import Progress
@@ -48,12 +49,21 @@ __all__ = ["LiveExecutor"]
 FEWEST_FAILURES = 10
 """So many rows at least fail one after another, and none between them is answered, before a run is given up."""
 
+MOST_REFUSED, MOST_REFUSED_AND_SKIPPED = 20, 1_000
+"""So many rows are refused, and none is answered, before a run is given up: the second where refused rows are left out.
+
+A run that leaves out no rows comes to nothing anyway. One that does may begin with many that are too long.
+"""
+
 _LOOKED_UP = 500
 """Requests that are looked up in a cache together."""
 
 
 class LiveExecutor(Executor):
     """HELM's Executor, with its constructor and its results. See the module's docstring."""
+
+    has_answered = False
+    """Whether the model answered a request of an earlier part."""
 
     def __init__(
         self,
@@ -117,7 +127,11 @@ class LiveExecutor(Executor):
             htrack_block(f"Asking for {len(states)} answers, {self.execution_spec.parallelism} at a time"),
             self._open_progress(len(rows), live) as progress,
         ):
-            asking = Asking(states, rows, progress, max(FEWEST_FAILURES, self.execution_spec.parallelism))
+            refused = MOST_REFUSED_AND_SKIPPED if self.skips_failed else MOST_REFUSED
+            asking = Asking(
+                states, rows, progress, max(FEWEST_FAILURES, self.execution_spec.parallelism),
+                most_refused=None if self.has_answered else refused,
+            )  # fmt: skip
             for place, state in enumerate(states):
                 if (result := getattr(state.request, "result", None)) is not None:
                     asking.answered(place, result)
@@ -126,6 +140,7 @@ class LiveExecutor(Executor):
                     self._ask_deployment(deployment, places, asking)
             finally:
                 RequestCache.flush_all()
+                self.has_answered = self.has_answered or asking.has_answered
         return asking.finish()
 
     def _get_client(self, deployment: str) -> Any:
@@ -135,9 +150,12 @@ class LiveExecutor(Executor):
     def _check(self, states: Sequence[RequestState], live: dict[str, list[int]]) -> None:
         """Let clients look at all requests before the first is sent."""
         for deployment, places in live.items():
-            check = getattr(self._get_client(deployment), "check_requests", None)
+            client = self._get_client(deployment)
+            check = getattr(client, "check_requests", None)
             if check is not None:
                 check([states[place].request for place in places])
+            for name, value in getattr(client, "taken_as_unset", {}).items():
+                _warn_of_unsent(deployment, name, value, [states[place] for place in places])
 
     def _open_progress(self, rows: int, live: dict[str, list[int]]) -> Progress:
         if self.spending is None:
@@ -219,6 +237,20 @@ def _without_kept(client: AsyncClient, places: list[int], asking: Asking) -> lis
             else:
                 asking.take(place, kept)
     return others
+
+
+def _warn_of_unsent(deployment: str, name: str, value: Any, states: Sequence[RequestState]) -> None:
+    """Warn of rows whose file sets the value that a request has where nobody sets one, and which is not sent."""
+    said = 0
+    for state in states:
+        decoding = row_extra(state.instance).get("decoding", {})
+        said += decoding.get(name) == value and state.request.temperature != 0
+    if said:
+        hwarn(
+            f"{deployment}: {name}={value}, which the file sets for {count(said, 'request')}, is not sent: it is what "
+            "HELM's requests say where nobody sets one\n"
+            "  hint: temperature: 0 says the same as top_k: 1"
+        )
 
 
 def _request_of(state: RequestState) -> Request:

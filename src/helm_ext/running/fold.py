@@ -19,7 +19,7 @@ from helm.benchmark.runner import remove_stats_nans
 from helm.common.hierarchical_logger import hlog, hwarn
 from typing_extensions import Self
 
-from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 from helm_ext.fast.serialise import ArrayWriter, around_field, consume, dumps, write_array
 from helm_ext.fast.serialise_stats import StatRenderer
 from helm_ext.files.limits import COPY_BYTES
@@ -120,21 +120,16 @@ class BatchWork:
         return Batch([segment for one in measured for segment in one.segments], [one.summary for one in measured])
 
 
-class RunTotals:
+class RunTotals(JoinedTotal):
     """Adds up the summaries of batches, in the order of the rows."""
 
     def __init__(self, run_spec: RunSpec, metrics: Sequence[FoldingMetric], facts: Sequence[RunFacts]) -> None:
         spec = run_spec.adapter_spec
-        self._totals = [metric.make_total(spec, of) for metric, of in zip(metrics, facts, strict=True)]
-
-    def add(self, summaries: Sequence[Any]) -> None:
-        """Add a batch."""
-        for total, summary in zip(self._totals, summaries, strict=True):
-            total.add(summary)
+        super().__init__([metric.make_total(spec, of) for metric, of in zip(metrics, facts, strict=True)])
 
     def to_stats(self) -> list[Stat]:
         """Return the run's stats; names that two metrics have are warned of, as by HELM."""
-        stats = [stat for total in self._totals for stat in total.to_stats()]
+        stats = super().to_stats()
         for name, count in Counter(stat.name for stat in stats).items():
             if count > 1:
                 hwarn(f"duplicate metric name {name}")

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
-from helm_ext.running.engines import BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
 from helm_ext.running.ray_actor import Raised, RayActor, versions
 
 __all__ = ["Done", "RayEngine", "RaySettings"]

@@ -19,7 +19,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import DeploymentError
-from helm_ext.running.engines import LONE_TRIES, Jobs, read_number
+from helm_ext.evalset.engines import LONE_TRIES, Jobs, read_number
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.kept import KeptAnswers, digest_of
 from helm_ext.running.ray_context import HelmContext

@@ -52,17 +52,17 @@ from helm.common.hierarchical_logger import hlog, htrack_block
 from helm_ext.adaptation import recorded
 from helm_ext.clients.asking import annotate_with_notes
 from helm_ext.evalset import garbage
+from helm_ext.evalset.engines import Engine
 from helm_ext.evalset.folding import FoldingMetric
+from helm_ext.evalset.process_engine import find_engine
 from helm_ext.evalset.unread import UnreadRows, read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import write_array
 from helm_ext.files.staged import staged
 from helm_ext.formats.scenario import EvalSetScenario
-from helm_ext.running.engines import Engine, read_number
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
 from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
-from helm_ext.running.process_engine import ProcessEngine
 from helm_ext.running.progress import Progress
 from helm_ext.running.recorded_rows import (
     RecordedWork,
@@ -85,10 +85,6 @@ if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
 
 __all__ = ["StreamingRunner"]
-
-WORKERS_ENV = "HELM_EXT_WORKERS"
-"""Processes that score the rows of a recorded run; 1, the default: this one."""
-
 
 TokenCounts = dict[tuple[int, int], int]
 """Numbers of tokens by hash and length of the text: the prompts themselves need not be kept."""
@@ -285,8 +281,7 @@ class StreamingRunner(Runner):
 
     def make_engine(self) -> Engine | None:
         """Return where the rows of a recorded run are scored; None: in this process."""
-        workers = int(read_number(WORKERS_ENV, 1, least=1))
-        return ProcessEngine(workers) if workers > 1 else None
+        return find_engine()
 
     def _make_metrics(self, run_spec: RunSpec) -> list[FoldingMetric]:
         """Return the run's metrics, those that want all rows at once wrapped."""

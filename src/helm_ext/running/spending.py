@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from helm.common.hierarchical_logger import hlog, hwarn
 
 from helm_ext.clients.asking import AsyncClient
-from helm_ext.clients.estimate import Estimate, Prices, format_cost, read_prices
+from helm_ext.clients.estimate import MAX_COST_ENV, MAX_TOKENS_ENV, Estimate, Prices, format_cost, read_prices
 from helm_ext.errors import RunEntryError, count
 from helm_ext.running.progress import Budget
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_COST_ENV", "MAX_TOKENS_ENV", "PRICES_ENV", "Spending"]
 
-PRICES_ENV, MAX_COST_ENV, MAX_TOKENS_ENV = "HELM_EXT_PRICES", "HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"
+PRICES_ENV = "HELM_EXT_PRICES"
 PRICES_FILE = "prices.yaml"
 
 COUNTED = 200

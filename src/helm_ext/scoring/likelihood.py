@@ -21,16 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.basic_metrics import (
-    InstancesPerSplitMetric,
-    compute_request_state_metrics,
-    get_request_state_metrics_metadata,
-)
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
-from helm.benchmark.metrics.metric import MetricInterface, MetricMetadata, MetricResult
-from helm.benchmark.metrics.metric_name import MetricName
-from helm.benchmark.metrics.reference_metric import ReferenceMetric
-from helm.benchmark.metrics.statistic import Stat, merge_stat
+from helm.benchmark.metrics.metric import MetricMetadata
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.adaptation.likelihood_clients import (
@@ -41,17 +33,24 @@ from helm_ext.adaptation.likelihood_clients import (
 )
 from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
+from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts, find_perturbations
+from helm_ext.fast.fast_stats import FastReferenceMetric
+from helm_ext.fast.instance_counts import InstanceCountMetric
+from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured
 from helm_ext.scoring.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
 from helm_ext.scoring.scores.likelihoods import SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
+    from helm.benchmark.window_services.window_service import WindowService
     from helm.common.request import Token
+
+    from helm_ext.fast.request_stats import Values
 
 __all__ = [
     "PROMPT_LOGPROBS", "LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "explain_missing",
@@ -189,7 +188,7 @@ def _per(values: Sequence[float], lengths: Sequence[int]) -> list[float]:
     return [value / length if length else math.nan for value, length in zip(values, lengths, strict=True)]
 
 
-class SentenceLikelihoodMetric(MetricInterface):
+class SentenceLikelihoodMetric(FoldingMetric):
     """Scores a PPL run; `rule` is one of `helm_ext.scoring.likelihood_rules.RULES`. The class path is public API."""
 
     def __init__(self, rule: str = "ppl") -> None:
@@ -197,31 +196,40 @@ class SentenceLikelihoodMetric(MetricInterface):
             raise RunEntryError(f"rule={rule}: unknown\n  hint: {did_you_mean(rule, RULES) or ', '.join(RULES)}")
         self.rule = rule
 
-    def evaluate(
-        self, scenario_state: ScenarioState, metric_service: MetricService, eval_cache_path: str, parallelism: int
-    ) -> MetricResult:
-        """Score every row but those that were left out, which are counted. Raises LogprobsMissingError."""
-        from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured
-
-        adapter_spec = scenario_state.adapter_spec
-        states = scenario_state.request_states
-        left_out = {_row_key(s) for s in states if "left_out" in row_extra(s.instance)}
-        scored = [s for s in states if _row_key(s) not in left_out]  # options are compared: all of a row, or none
-        state = ScenarioState(adapter_spec=adapter_spec, request_states=scored)
-        unmeasured = find_unmeasured(adapter_spec, scored)
-        results = [
-            metric.evaluate(state, metric_service, eval_cache_path, parallelism)
-            for metric in (InstancesPerSplitMetric(), _RowMetric(self.rule, unmeasured))
-        ]
-        counts = LeftOutTotal()
-        counts.add(count_left_out(scenario_state.instances))
-        return MetricResult(
-            aggregated_stats=[s for r in results for s in r.aggregated_stats] + counts.to_stats(),
-            per_instance_stats=[row for r in results for row in r.per_instance_stats],
+    def find_facts(self, scenario_state: ScenarioState) -> RunFacts:
+        """Return what batches must know of the whole run."""
+        scored = _take_whole_rows(scenario_state)
+        return RunFacts(
+            unmeasured=find_unmeasured(scored.adapter_spec, scored.request_states),
+            has_perturbations=find_perturbations(scored.instances),
         )
+
+    def begin(
+        self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
+    ) -> Callable[[ScenarioState], Measured]:
+        """Return what scores the rows of a batch, but those that were left out, which are counted.
+
+        It raises LogprobsMissingError.
+        """
+        count = InstanceCountMetric().begin(adapter_spec, service, facts)
+        score = _RowMetric(self.rule, facts.unmeasured).begin(adapter_spec, service, facts)
+
+        def measure(state: ScenarioState) -> Measured:
+            scored = _take_whole_rows(state)
+            rows = score(scored)
+            return Measured(rows.segments, (count(scored).summary, rows.summary, count_left_out(state.instances)))
+
+        return measure
+
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> JoinedTotal:
+        """Return what adds up the batches."""
+        metrics = InstanceCountMetric(), _RowMetric(self.rule, facts.unmeasured)
+        return JoinedTotal([*[metric.make_total(adapter_spec, facts) for metric in metrics], LeftOutTotal()])
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
+        from helm.benchmark.metrics.basic_metrics import get_request_state_metrics_metadata  # slow
+
         from helm_ext.scoring.metrics import EvalSetMetric
 
         left_out = [m for m in EvalSetMetric(metrics=()).get_metadata() if m.name in _LEFT_OUT]
@@ -230,43 +238,50 @@ class SentenceLikelihoodMetric(MetricInterface):
             *_ROW_METADATA,
             *([_UNDEFINED_METADATA] if self.rule == "ppl_norm" else []),
             *get_request_state_metrics_metadata(EfficiencyMetric()),
-            *InstancesPerSplitMetric().get_metadata(),
+            *InstanceCountMetric().get_metadata(),
             *left_out,
         ]
 
 
-class _RowMetric(ReferenceMetric):
-    """The stats of a row. HELM's ReferenceMetric groups request states by row and does contexts, trials and means."""
+class _RowMetric(FastReferenceMetric):
+    """The stats of a row: HELM's of its requests, and ours of which option wins."""
 
     def __init__(self, rule: str, unmeasured: frozenset[str]) -> None:
+        super().__init__(unmeasured)
         self.rule = rule
-        self.unmeasured = unmeasured
-        self.efficiency_metric = EfficiencyMetric()
 
-    def evaluate_references(
+    def select(self, scenario_state: ScenarioState, trial: int, instance: Instance) -> list[RequestState]:
+        """Return one request state for each of the row's options. Raises LogprobsMissingError where one has none."""
+        states = super().select(scenario_state, trial, instance)
+        return _one_per_option(states, len(instance.references)) if states else []
+
+    def choose(
         self,
         adapter_spec: AdapterSpec,
-        reference_request_states: list[RequestState],
-        metric_service: MetricService,
-        eval_cache_path: str,  # noqa: ARG002 - HELM's signature
-    ) -> list[Stat]:
-        references = reference_request_states[0].instance.references
-        states = _one_per_option(reference_request_states, len(references))
-        options = [require_logprobs(state) for state in states]
-        if not any(option.tokens for option in options):  # one token each: nothing was predicted, all would tie
-            raise LogprobsMissingError(f"{states[0].instance.id}: {explain_missing(adapter_spec.model_deployment)}")
-        _warn_of_additions(states[0])
-        right = [reference.is_correct for reference in references]
-        worth = _worth_of(states[0].instance)
-        usual: dict[MetricName, Stat] = {}
-        for state in states:
-            for stat in compute_request_state_metrics(self.efficiency_metric, adapter_spec, state, metric_service):
-                merge_stat(usual, stat)
-        own = [Stat(MetricName(name)).add(value) for name, value in score_row(options, worth, right, self.rule).items()]
-        return [stat for stat in usual.values() if stat.name.name not in self.unmeasured] + own
+        window: WindowService,  # noqa: ARG002 - one interface
+    ) -> Callable[[Sequence[RequestState]], Values]:
+        """Return what scores the options. It raises LogprobsMissingError."""
 
-    def get_metadata(self) -> list[MetricMetadata]:
-        return []
+        def choose(states: Sequence[RequestState]) -> Values:
+            instance = states[0].instance
+            options = [require_logprobs(state) for state in states]
+            if not any(option.tokens for option in options):  # one token each: nothing was predicted, all would tie
+                raise LogprobsMissingError(f"{instance.id}: {explain_missing(adapter_spec.model_deployment)}")
+            _warn_of_additions(states[0])
+            right = [reference.is_correct for reference in instance.references]
+            return list(score_row(options, _worth_of(instance), right, self.rule).items())
+
+        return choose
+
+
+def _take_whole_rows(scenario_state: ScenarioState) -> ScenarioState:
+    """Return the request states of rows of which none was left out: options are compared, all of a row or none."""
+    states = scenario_state.request_states
+    left_out = {_row_key(state) for state in states if "left_out" in row_extra(state.instance)}
+    if not left_out:
+        return scenario_state
+    scored = [state for state in states if _row_key(state) not in left_out]
+    return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
 
 
 def _row_key(state: RequestState) -> tuple[object, ...]:

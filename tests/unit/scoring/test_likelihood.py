@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import random
 import struct
 from dataclasses import replace
 
@@ -12,6 +13,11 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+from helm.benchmark.metrics.basic_metrics import InstancesPerSplitMetric, compute_request_state_metrics
+from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.reference_metric import ReferenceMetric
+from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
@@ -500,3 +506,95 @@ def test_undefined_options_are_described_where_there_can_be_any():
 
     assert "ppl_norm_undefined" in names("ppl_norm")
     assert "ppl_norm_undefined" not in names("ppl") | names("mc2")
+
+
+# The frame is HELM's
+
+
+class Plain(ReferenceMetric):
+    """What SentenceLikelihoodMetric says of a row, as HELM's own ReferenceMetric adds it up."""
+
+    def __init__(self, rule, unmeasured):
+        self.rule, self.unmeasured = rule, unmeasured
+
+    def evaluate_references(self, adapter_spec, reference_request_states, metric_service, eval_cache_path):
+        instance = reference_request_states[0].instance
+        by_option = {}
+        for state in reference_request_states:
+            by_option.setdefault(state.reference_index, state)
+        states = [by_option[index] for index in range(len(instance.references))]
+        usual = {}
+        for state in states:
+            for stat in compute_request_state_metrics(EfficiencyMetric(), adapter_spec, state, metric_service):
+                merge_stat(usual, stat)
+        worth = instance.extra_data[EXTRA_KEY].get("score") or {}
+        right = [reference.is_correct for reference in instance.references]
+        of_options = [worth.get(one.output.text, float(one.is_correct)) for one in instance.references]
+        values = score_row([require_logprobs(state) for state in states], of_options, right, self.rule)
+        own = [Stat(MetricName(name)).add(value) for name, value in values.items()]
+        return [stat for stat in usual.values() if stat.name.name not in self.unmeasured] + own
+
+
+def random_rows(draw, *, perturbed=False):
+    """Rows of two splits and two to four options, some worth a part; times differ."""
+    for number in range(23):
+        options = [f"option {letter}" for letter in "abcd"[: draw.randint(2, 4)]]
+        right = [draw.random() < 0.5 for _ in options]
+        extra = {"score": {option: draw.random() for option in options}} if number % 3 else {}
+        instance = replace(
+            make_instance(options, right, id=f"id{number}", **extra), split=draw.choice(["test", "valid"])
+        )
+        kinds = [None, PerturbationDescription("p", robustness=True)] if perturbed else [None]
+        for kind in kinds:
+            found = replace(instance, perturbation=kind)
+            for index, option in enumerate(options):
+                state = make_state(found, index, [*CONTEXT, *[(f" {w}", -3 * draw.random()) for w in option.split()]])
+                yield replace(state, result=replace(state.result, request_time=draw.random()))
+
+
+def said(stats):
+    return [repr(vars(stat)) for stat in stats]
+
+
+@pytest.mark.parametrize("perturbed", [False, True])
+@pytest.mark.parametrize("trials", [1, 2])
+@pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2"])
+def test_stats_and_their_order_are_those_of_helms_frame(rule, trials, perturbed):
+    states = list(random_rows(random.Random(7), perturbed=perturbed))
+    states = [replace(state, train_trial_index=trial) for trial in range(trials) for state in states]
+    spec = AdapterSpec(
+        method="multiple_choice_separate_original", model="x", model_deployment="recorded/x", num_train_trials=trials
+    )
+    state = ScenarioState(spec, states)
+    metric = SentenceLikelihoodMetric(rule)
+    found = metric.evaluate(state, None, "", parallelism=1)
+    plain = [InstancesPerSplitMetric(), Plain(rule, metric.find_facts(state).unmeasured)]
+    results = [one.evaluate(state, None, "", parallelism=1) for one in plain]
+    expected = [stat for result in results for stat in result.aggregated_stats]
+    assert said(found.aggregated_stats)[: len(expected)] == said(expected)
+    assert {stat.name.name for stat in found.aggregated_stats[len(expected) :]} == {"num_left_out"}
+    (rows,) = [result.per_instance_stats for result in results if result.per_instance_stats]
+    assert [(row.instance_id, row.perturbation, row.train_trial_index) for row in found.per_instance_stats] == [
+        (row.instance_id, row.perturbation, row.train_trial_index) for row in rows
+    ]
+    assert [said(row.stats) for row in found.per_instance_stats] == [said(row.stats) for row in rows]
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_batches_add_up_to_the_run(rows):
+    states = list(random_rows(random.Random(3)))
+    states += states_of([], [], id="cut", left_out="too_long")
+    spec = AdapterSpec(method="multiple_choice_separate_original", model="x", model_deployment="recorded/x")
+    metric, whole = SentenceLikelihoodMetric("ppl_norm"), ScenarioState(spec, states)
+    facts = metric.find_facts(whole)
+    measure, total = metric.begin(spec, None, facts), metric.make_total(spec, facts)
+    found = []
+    for start in range(0, len(whole.instances), rows):
+        some = whole.instances[start : start + rows]
+        measured = measure(ScenarioState(spec, [state for state in states if state.instance in some]))
+        total.add(measured.summary)
+        found += [row for segment in measured.segments for row in segment]
+    expected = metric.evaluate(whole, None, "", parallelism=1)
+    assert said(total.to_stats()) == said(expected.aggregated_stats)
+    assert [said(row.stats) for row in found] == [said(row.stats) for row in expected.per_instance_stats]
+    assert sum(stat.sum for stat in total.to_stats() if stat.name.name == "num_too_long") == 1

@@ -4,6 +4,9 @@
                           ──positions────▶ one position holds the right option far too often
                           ──answers──────▶ prompts that hold their answer
 
+The rows are gone through twice, since what a row's words are worth depends on all others. Between the two, a rule keeps
+numbers of each row: `see`, `settle`, `see_again`, `report`.
+
 All are warnings: whether a row is wrong, only its author knows. docs/how-to/lint.md has the rules and what they find
 and miss, counted.
 """
@@ -13,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from helm_ext import files
-from helm_ext.analysis.lint.answers import find_answers
+from helm_ext.analysis.lint.answers import AnswersInPrompts
 from helm_ext.analysis.lint.codes import LintCode
-from helm_ext.analysis.lint.equal import find_equal
-from helm_ext.analysis.lint.near import find_near
-from helm_ext.analysis.lint.positions import find_position_bias
-from helm_ext.analysis.lint.rows import Row, to_rows
+from helm_ext.analysis.lint.equal import EqualRows
+from helm_ext.analysis.lint.near import NearRows
+from helm_ext.analysis.lint.positions import Positions
+from helm_ext.analysis.lint.rows import Rows
 from helm_ext.errors import Path, Problem, Problems
 from helm_ext.evalset import EvalSet
 
@@ -31,15 +34,24 @@ def lint(evalset: EvalSet, path: str, *, demonstrations: EvalSet | None = None) 
     `path` is the file that messages name where a row's own place is not known. `demonstrations` are rows of the train
     split that the EvalSet does not hold, as `Format.load_demonstrations` returns them.
     """
-    rows: list[Row] = []
-    if demonstrations is not None:
-        rows += to_rows(demonstrations, path, split="train")
-    rows += to_rows(evalset, path, start=len(rows))
+    rows = Rows(evalset, path, demonstrations=demonstrations)
     problems = Problems(evalset.places.path if evalset.places is not None else path)
-    groups = find_equal(rows, problems)
-    find_near(groups, problems)
-    find_position_bias(rows, problems, path)
-    find_answers(rows, problems)
+    equal, near, positions, answers = EqualRows(), NearRows(), Positions(), AnswersInPrompts()
+    for row in rows:
+        if equal.see(row):
+            near.see(row)
+        positions.see(row)
+        answers.see(row)
+    for rule in (equal, near, answers):
+        rule.settle()
+    for row in rows:
+        if equal.see_again(row):
+            near.see_again(row)
+        answers.see_again(row)
+    equal.report(problems)
+    near.report(rows, equal.groups(), problems)
+    positions.report(problems, path)
+    answers.report(rows, problems)
     return problems.finish(lambda paths: _find_lines(problems.path, paths))
 
 

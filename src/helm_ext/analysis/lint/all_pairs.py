@@ -9,7 +9,7 @@ from zlib import crc32
 
 from helm_ext.analysis.lint.texts import split_words
 
-__all__ = ["LEAST_ALIKE", "NEAREST", "View", "compare_all", "to_shingles"]
+__all__ = ["LEAST_ALIKE", "NEAREST", "AllPairs", "Views", "to_shingles"]
 
 LEAST_ALIKE = {True: 0.3, False: 0.45}
 """Of the shares of common words and pairs of words: pairs below are not proposed. The second where the gold is not
@@ -17,34 +17,49 @@ rare, and only questions that are nearly equal count."""
 NEAREST = 2
 """Of a row's pairs those are proposed that are most alike."""
 
-View = Sequence[str]
-"""What is compared of each row: a text, or "" where it is not compared."""
+Views = tuple[str, str]
+"""What is compared of a row: all of it, and what is its own; "" for what is not compared."""
 
 
-def compare_all(views: Sequence[View], classes: Sequence[int], rare: Sequence[bool]) -> list[tuple[int, int]]:
-    """Return the pairs of one class that are alike, of each row the nearest ones."""
-    by_class: defaultdict[int, list[int]] = defaultdict(list)
-    for place, of in enumerate(classes):
-        by_class[of].append(place)
-    shares: dict[tuple[int, int], float] = {}
-    for texts in views:
-        shingles = [to_shingles(text) if text else set() for text in texts]
-        for members in by_class.values():
-            for pair in combinations([place for place in members if texts[place]], 2):
-                one, two = (shingles[place] for place in pair)
-                common = len(one & two)
-                share = common / (len(one) + len(two) - common)
-                if share >= LEAST_ALIKE[rare[pair[0]]]:
-                    shares[pair] = max(share, shares.get(pair, 0))
-    kept = set()
-    nearest_first = sorted(shares, key=lambda pair: (-shares[pair], pair))
-    for side in range(2):
-        often: defaultdict[int, int] = defaultdict(int)
-        for pair in nearest_first:
-            often[pair[side]] += 1
-            if often[pair[side]] <= NEAREST:
-                kept.add(pair)
-    return list(kept)
+class AllPairs:
+    """Compares all pairs of rows."""
+
+    def __init__(self) -> None:
+        self._views: list[Views] = []
+
+    def see(self, views: Views) -> None:
+        """Look at a row."""
+        self._views.append(views)
+
+    def find(
+        self,
+        classes: Sequence[int],
+        rare: Sequence[bool],
+        again: object,  # noqa: ARG002 - all are kept
+    ) -> list[tuple[int, int]]:
+        """Return the pairs of one class that are alike, of each row the nearest ones."""
+        by_class: defaultdict[int, list[int]] = defaultdict(list)
+        for place, of in enumerate(classes):
+            by_class[of].append(place)
+        shares: dict[tuple[int, int], float] = {}
+        for texts in zip(*self._views, strict=True):
+            shingles = [to_shingles(text) if text else set() for text in texts]
+            for members in by_class.values():
+                for pair in combinations([place for place in members if texts[place]], 2):
+                    one, two = (shingles[place] for place in pair)
+                    common = len(one & two)
+                    share = common / (len(one) + len(two) - common)
+                    if share >= LEAST_ALIKE[rare[pair[0]]]:
+                        shares[pair] = max(share, shares.get(pair, 0))
+        kept = set()
+        nearest_first = sorted(shares, key=lambda pair: (-shares[pair], pair))
+        for side in range(2):
+            often: defaultdict[int, int] = defaultdict(int)
+            for pair in nearest_first:
+                often[pair[side]] += 1
+                if often[pair[side]] <= NEAREST:
+                    kept.add(pair)
+        return list(kept)
 
 
 def to_shingles(text: str) -> set[int]:

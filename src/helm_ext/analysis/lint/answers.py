@@ -11,15 +11,16 @@ elsewhere  it stands in another sentence than the question, or is long and stand
 from __future__ import annotations
 
 import re
-from collections import Counter
+from array import array
 from collections.abc import Iterator, Sequence
 
 from helm_ext.analysis.lint.codes import LintCode
-from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.hashes import find_frequent
+from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.analysis.lint.texts import fold, make_key, split_sentences, split_words
 from helm_ext.errors import Problems, show
 
-__all__ = ["find_answers"]
+__all__ = ["AnswersInPrompts"]
 
 MOST_ALONE = 0.2
 """Of the rows. Where more have the answer on a line of its own, the lines are options."""
@@ -45,26 +46,47 @@ _AFTER = re.compile(r"[\"'”)\]*]*(?:[.!。]|\s|$|[)\]])")
 _PARENTHESIS = re.compile(r"[(\[]([^()\[\]]{1,200})[)\]]")
 
 
-def find_answers(rows: Sequence[Row], problems: Problems) -> None:
-    """Report rows of free text whose prompt holds the answer."""
-    free = [row for row in rows if row.golds and not row.options]
-    common = Counter(key for row in free for key in row.gold_keys)
-    found: dict[str, list[Row]] = {"cue": [], "alone": [], "elsewhere": []}
-    for row in free:
-        is_class = any(common[key] > max(FEW, COMMON_GOLD * len(free)) for key in row.gold_keys)
-        kind = _find(row, is_class=is_class)
-        if kind:
-            found[kind].append(row)
-    kept = found["cue"]
-    kept += found["alone"] if len(found["alone"]) <= max(1, MOST_ALONE * len(free)) else []
-    kept += found["elsewhere"] if len(found["elsewhere"]) <= MOST_ELSEWHERE * len(free) else []
-    for row in sorted(kept, key=lambda row: row.number):
-        problems.warn(
-            row.place,
-            f"id {show(row.id)}: the prompt holds the answer, {show(row.golds[0])}",
-            "take it out of the prompt; a model that repeats what it reads is right",
-            code=LintCode.ANSWER_IN_PROMPT,
-        )
+class AnswersInPrompts:
+    """Finds rows of free text whose prompt holds the answer; keeps hashes of golds, and the numbers of such rows."""
+
+    def __init__(self) -> None:
+        self._free = 0
+        """Rows of free text."""
+        self._golds = array("q")
+        self._common: frozenset[int] = frozenset()
+        self._found = {"cue": array("q"), "alone": array("q"), "elsewhere": array("q")}
+
+    def see(self, row: Row) -> None:
+        """Look at a row."""
+        if row.golds and not row.options:
+            self._free += 1
+            self._golds.extend(map(hash, row.gold_keys))
+
+    def settle(self) -> None:
+        """Begin to look at the rows a second time."""
+        self._common = find_frequent(self._golds, int(max(FEW, COMMON_GOLD * self._free)) + 1)
+        self._golds = array("q")
+
+    def see_again(self, row: Row) -> None:
+        """Look at a row once more."""
+        if row.golds and not row.options:
+            kind = _find(row, is_class=not self._common.isdisjoint(map(hash, row.gold_keys)))
+            if kind:
+                self._found[kind].append(row.number)
+
+    def report(self, rows: Rows, problems: Problems) -> None:
+        """Report the rows, by the rules that do not find too many."""
+        found = self._found
+        kept = found["cue"]
+        kept += found["alone"] if len(found["alone"]) <= max(1, MOST_ALONE * self._free) else array("q")
+        kept += found["elsewhere"] if len(found["elsewhere"]) <= MOST_ELSEWHERE * self._free else array("q")
+        for row in rows.take(kept).values():
+            problems.warn(
+                row.place,
+                f"id {show(row.id)}: the prompt holds the answer, {show(row.golds[0])}",
+                "take it out of the prompt; a model that repeats what it reads is right",
+                code=LintCode.ANSWER_IN_PROMPT,
+            )
 
 
 def _find(row: Row, *, is_class: bool) -> str:

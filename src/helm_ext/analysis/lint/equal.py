@@ -2,30 +2,63 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 from helm_ext.analysis.lint.codes import LintCode
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.errors import Problems, show
 
-__all__ = ["find_equal", "say_duplicate"]
+__all__ = ["EqualRows", "say_duplicate"]
 
 LEAK_HINT = "a model is shown, or was trained on, the answer that it is scored on; take the row out of one split"
 
 
-def find_equal(rows: Sequence[Row], problems: Problems) -> list[list[Row]]:
-    """Report rows that ask what another asked before; return the rows, those that ask the same together.
+class EqualRows:
+    """Finds rows that ask what another asked before; keeps a hash of each row, and the rows of those alone."""
 
-    Each row is reported once, beside the first that it repeats: for contradicting it, else as a leak, else as a
-    duplicate.
-    """
-    groups: dict[int, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(hash(row.key()), []).append(row)
-    for group in groups.values():
-        if len(group) > 1:
+    def __init__(self) -> None:
+        self._keys = array("q")
+        self._seen: set[int] = set()
+        self._repeated: set[int] = set()
+        self._groups: dict[int, list[Row]] = {}
+        self._again = 0
+
+    def see(self, row: Row) -> bool:
+        """Look at a row; return whether no row before it asked the same."""
+        key = hash(row.key())
+        self._keys.append(key)
+        if key in self._seen:
+            self._repeated.add(key)
+            return False
+        self._seen.add(key)
+        return True
+
+    def settle(self) -> None:
+        """Begin to look at the rows a second time, in the same order."""
+        self._seen = set()
+
+    def see_again(self, row: Row) -> bool:
+        """Look at a row once more; return what `see` returned."""
+        key = self._keys[self._again]
+        self._again += 1
+        if key not in self._repeated:
+            return True
+        group = self._groups.setdefault(key, [])
+        group.append(row)
+        return len(group) == 1
+
+    def groups(self) -> dict[int, list[Row]]:
+        """Return the groups of rows that ask the same, by the number of their first row."""
+        return {group[0].number: group for group in self._groups.values()}
+
+    def report(self, problems: Problems) -> None:
+        """Report each row once, beside the first that it repeats.
+
+        That is for contradicting it, else as a leak, else as a duplicate.
+        """
+        for group in self._groups.values():
             _report(group, problems)
-    return list(groups.values())
 
 
 def _report(group: Sequence[Row], problems: Problems) -> None:

@@ -5,13 +5,15 @@ In small files all pairs are compared (`all_pairs`). In others MinHash proposes 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol
 
-from helm_ext.analysis.lint.all_pairs import compare_all
+from helm_ext.analysis.lint.all_pairs import AllPairs, Views
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.analysis.lint.texts import find_figures
 
-__all__ = ["ALL_PAIRS", "find_candidates"]
+__all__ = ["ALL_PAIRS", "Candidates"]
 
 ALL_PAIRS = 300
 """Of so many rows all pairs are compared: that takes less time than the import of what MinHash needs (datasketch, and
@@ -22,27 +24,50 @@ SHORT = 300
 """Characters. So short a row is compared as a whole too."""
 
 
-def find_candidates(
-    rows: Sequence[Row], golds: Sequence[int], rare: Sequence[bool], context: Collection[int]
-) -> list[tuple[int, int]]:
-    """Return pairs of places in the list, the lower first, in order of the second.
+class Candidates:
+    """Finds pairs of rows that share many words.
 
-    Two rows of a pair have one number among `golds`, and all figures in one order. `rare` says where the gold means
-    something. `context` are sentences that many rows share: where they are the greater part of a row, what remains is
-    compared; where they are the smaller one, all is; and both where it is neither.
+    Two rows of a pair have one gold, and all figures in one order. Where sentences that many rows share are the greater
+    part of a row, what remains is compared; where they are the smaller one, all is; and both where it is neither.
     """
-    classes = [hash((gold, find_figures("\n".join(row.parts)))) for row, gold in zip(rows, golds, strict=True)]
-    views = list(zip(*(_views(row, context) for row in rows), strict=True))
-    if len(rows) <= ALL_PAIRS:
-        pairs = compare_all(views, classes, rare)
-    else:
-        from helm_ext.analysis.lint.minhash import propose_pairs
 
-        pairs = propose_pairs(views, classes, rare)
-    return [(low, high) for high, low in sorted((high, low) for low, high in pairs)]
+    def __init__(self, rare: Sequence[bool], context: Collection[int]) -> None:
+        """`rare` says of each row whether the gold means something. `context`: sentences that many rows share."""
+        self._rare = rare
+        self._context = context
+        self._classes = array("q")
+        self._proposer: Proposer
+        if len(rare) <= ALL_PAIRS:
+            self._proposer = AllPairs()
+        else:
+            from helm_ext.analysis.lint.minhash import MinHashPairs
+
+            self._proposer = MinHashPairs(len(rare))
+
+    def see(self, row: Row, gold: int) -> None:
+        """Look at a row; `gold` is a number for what is right."""
+        self._classes.append(hash((gold, find_figures("\n".join(row.parts)))))
+        self._proposer.see(_views(row, self._context))
+
+    def find(self, again: Callable[[], Iterable[Row]]) -> list[tuple[int, int]]:
+        """Return pairs of numbers, the lower first, in order of the second. `again` reads the rows once more."""
+        pairs = self._proposer.find(self._classes, self._rare, lambda: (_views(row, self._context) for row in again()))
+        return [(low, high) for high, low in sorted((high, low) for low, high in pairs)]
 
 
-def _views(row: Row, context: Collection[int]) -> tuple[str, str]:
+class Proposer(Protocol):
+    """Proposes pairs of rows."""
+
+    def see(self, views: Views) -> None:
+        """Look at a row."""
+
+    def find(
+        self, classes: array[int], rare: Sequence[bool], again: Callable[[], Iterable[Views]]
+    ) -> list[tuple[int, int]]:
+        """Return the pairs of one class that are alike, of each row the nearest ones. `again` goes through them."""
+
+
+def _views(row: Row, context: Collection[int]) -> Views:
     """Return all of a row's text, and its own sentences; "" for what is not compared."""
     parts = row.parts
     own = [part for part in parts if hash(part) not in context]

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 
 from helm_ext.analysis.lint.alike import compare
 from helm_ext.analysis.lint.equal import say_duplicate
-from helm_ext.analysis.lint.likeness import find_candidates
-from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.hashes import find_frequent
+from helm_ext.analysis.lint.likeness import Candidates
+from helm_ext.analysis.lint.rows import Row, Rows, pick
 from helm_ext.analysis.lint.templates import Pair, drop_templates
 from helm_ext.analysis.lint.texts import fold
 from helm_ext.errors import Problems
 
-__all__ = ["find_near"]
+__all__ = ["NearRows"]
 
 RARE_GOLD = 0.005
 """Of all rows. A gold that more rows have (yes, no, a class) says little about which question it answers."""
@@ -28,38 +29,67 @@ SAME_WORDS = 0.6
 """Two golds of many words that share so many of them are one."""
 
 
-def find_near(groups: Sequence[Sequence[Row]], problems: Problems) -> None:
-    """Report the rows that ask nearly what another row asks, with the same gold. `groups` ask the same each."""
-    by_number = {group[0].number: group for group in groups}
-    rows = [group[0] for group in groups]
-    keys = [0 if row.has_long_golds() else hash(row.gold_keys) for row in rows]
-    often = Counter(keys)
-    most = max(FEW, RARE_GOLD * len(rows))
-    # A long gold is a text of its own, which `_golds_agree` compares.
-    rare = [not key or (bool(row.golds) and often[key] <= most) for row, key in zip(rows, keys, strict=True)]
-    context = _find_context(rows)
-    pairs: list[Pair] = []
-    for one, two in find_candidates(rows, keys, rare, context):
-        row, other = rows[two], rows[one]
-        if _golds_agree(row, other):
-            likeness = compare(row, other, context, gold_is_rare=rare[one])
-            if likeness is not None:
-                pairs.append(Pair(row, other, likeness))
-    nearest: dict[int, Pair] = {}
-    for pair in drop_templates(pairs, rows):
-        known = nearest.get(pair.row.number)
-        if known is None or pair.likeness.changed < known.likeness.changed:
-            nearest[pair.row.number] = pair
-    for pair in nearest.values():
-        _report(by_number[pair.row.number], by_number[pair.other.number], problems)
+class NearRows:
+    """Finds rows that ask nearly what another row asks, with the same gold.
 
+    It sees the first row of each question (`EqualRows`), twice, and keeps hashes of them.
+    """
 
-def _find_context(rows: Sequence[Row]) -> frozenset[int]:
-    """Return the hashes of sentences that many rows share."""
-    counts: Counter[int] = Counter()
-    for row in rows:
-        counts.update(set(map(hash, row.parts)))
-    return frozenset(sentence for sentence, number in counts.items() if number >= CONTEXT)
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._golds = array("q")
+        self._has_golds = bytearray()
+        self._sentences = array("q")
+        self._context: frozenset[int] = frozenset()
+        """Hashes of sentences that many rows share."""
+        self._again = 0
+
+    def see(self, row: Row) -> None:
+        """Look at a row."""
+        self._numbers.append(row.number)
+        # A long gold is a text of its own, which `_golds_agree` compares.
+        self._golds.append(0 if row.has_long_golds() else hash(row.gold_keys))
+        self._has_golds.append(bool(row.golds))
+        self._sentences.extend(set(map(hash, row.parts)))
+
+    def settle(self) -> None:
+        """Begin to look at the rows a second time, in the same order."""
+        self._context = find_frequent(self._sentences, CONTEXT)
+        self._sentences = array("q")
+        common = find_frequent(self._golds, int(max(FEW, RARE_GOLD * len(self._golds))) + 1)
+        self._rare = [
+            not key or bool(has_golds and key not in common)
+            for key, has_golds in zip(self._golds, self._has_golds, strict=True)
+        ]
+        self._candidates = Candidates(self._rare, self._context)
+
+    def see_again(self, row: Row) -> None:
+        """Look at a row once more."""
+        self._candidates.see(row, self._golds[self._again])
+        self._again += 1
+
+    def report(self, rows: Rows, groups: Mapping[int, Sequence[Row]], problems: Problems) -> None:
+        """Report the rows. `groups`: of several that ask the same, by the number of the first."""
+        nearest: dict[int, Pair] = {}
+        for pair in drop_templates(self._find_pairs(rows), rows, self._numbers):
+            known = nearest.get(pair.row.number)
+            if known is None or pair.likeness.changed < known.likeness.changed:
+                nearest[pair.row.number] = pair
+        for pair in nearest.values():
+            ours, theirs = (groups.get(row.number, [row]) for row in (pair.row, pair.other))
+            _report(ours, theirs, problems)
+
+    def _find_pairs(self, rows: Rows) -> list[Pair]:
+        """Return the pairs of rows that differ in little. Rows are read again as they are compared."""
+        places = self._candidates.find(lambda: pick(rows, self._numbers))
+        numbers = [(self._numbers[one], self._numbers[two]) for one, two in places]
+        pairs: list[Pair] = []
+        for (place, _), (other, row) in zip(places, rows.take_pairs(numbers), strict=True):
+            if _golds_agree(row, other):
+                likeness = compare(row, other, self._context, gold_is_rare=self._rare[place])
+                if likeness is not None:
+                    pairs.append(Pair(row, other, likeness))
+        return pairs
 
 
 def _golds_agree(row: Row, other: Row) -> bool:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from helm_ext.analysis.lint.alike import SLOT, Likeness, Swap, as_number
-from helm_ext.analysis.lint.rows import Row
+from helm_ext.analysis.lint.rows import Row, Rows, pick
 from helm_ext.analysis.lint.texts import split_words
 
 __all__ = ["Pair", "drop_templates"]
@@ -53,14 +54,17 @@ class _Use:
     """What further questions have in the slots."""
 
 
-def drop_templates(pairs: Sequence[Pair], rows: Sequence[Row]) -> list[Pair]:
-    """Return the pairs that differ in more than slots. `rows` are all rows; they are gone through twice, if need be."""
+def drop_templates(pairs: Sequence[Pair], rows: Rows, numbers: Sequence[int]) -> list[Pair]:
+    """Return the pairs that differ in more than slots.
+
+    `numbers` are those of all questions; their rows are gone through twice, if need be.
+    """
     uses = {id(pair): [_Use(pair.row, swap) for swap in pair.likeness.swaps] for pair in pairs}
     swapped = [use for some in uses.values() for use in some]
     if not swapped:
         return list(pairs)
     slots, contexts = _Slots(swapped), _Contexts(swapped)
-    for row in rows:
+    for row in pick(rows, numbers):
         for words in _sentences(row):
             numbered = tuple(map(as_number, words))
             slots.see(row, numbered)
@@ -69,9 +73,9 @@ def drop_templates(pairs: Sequence[Pair], rows: Sequence[Row]) -> list[Pair]:
     left = [use for use in swapped if not use.is_template]
     if left:
         exchanges = _Exchanges(left)
-        for row in rows:
+        for row in pick(rows, numbers):
             exchanges.see(row, tuple(itertools.chain.from_iterable(_sentences(row))))
-        exchanges.finish()
+        exchanges.finish(rows)
     return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
 
 
@@ -177,26 +181,36 @@ class _Exchanges:
                 old, new = sorted((ours[0], theirs[0]))
                 self._uses[old, new].append(use)
         often = sorted(self._uses, key=lambda swap: (-len(self._uses[swap]), swap))[:MOST_PATTERNS]
-        self._by_first: dict[str, list[tuple[Words, Words, tuple[str, str]]]] = defaultdict(list)
-        for swap in often:
+        self._by_first: dict[str, list[tuple[Words, Words, int]]] = defaultdict(list)
+        for place, swap in enumerate(often):
             first, second = (tuple(text.split(" ")) for text in swap)
-            self._by_first[first[0]].append((first, second, swap))
-        self._rows: dict[int, Row] = {}
-        """Hash of a question's words to the first row that has them."""
-        self._made: list[tuple[int, Row, tuple[str, str]]] = []
+            self._by_first[first[0]].append((first, second, place))
+        self._often = often
+        self._hashes, self._numbers = array("q"), array("q")
+        """Of each question: the hash of its words, and its number."""
+        self._made = array("q"), array("q"), array("q")
+        """Of each exchange: the hash of the words that it makes, the row's number, and the place in `_often`."""
 
     def see(self, row: Row, words: Words) -> None:
-        self._rows.setdefault(hash(words), row)
+        self._hashes.append(hash(words))
+        self._numbers.append(row.number)
         if self._by_first.keys().isdisjoint(words):
             return
         for at, word in enumerate(words):
             for old, new, swap in self._by_first.get(word, ()):
                 if words[at : at + len(old)] == old:
-                    self._made.append((hash((*words[:at], *new, *words[at + len(old) :])), row, swap))
+                    made = hash((*words[:at], *new, *words[at + len(old) :]))
+                    for values, value in zip(self._made, (made, row.number, swap), strict=True):
+                        values.append(value)
 
-    def finish(self) -> None:
-        for made, row, swap in self._made:
-            other = self._rows.get(made)
-            if other is not None and len(row.texts) == len(other.texts) and _is_evidence(row, other):
-                for use in self._uses[swap]:
+    def finish(self, rows: Rows) -> None:
+        wanted, first = set(self._made[0]), dict[int, int]()
+        for words, number in zip(self._hashes, self._numbers, strict=True):
+            if words in wanted:
+                first.setdefault(words, number)
+        found = [(number, first[made], swap) for made, number, swap in zip(*self._made, strict=True) if made in first]
+        pairs = rows.take_pairs([(number, other) for number, other, _ in found])
+        for (_, _, swap), (row, other) in zip(found, pairs, strict=True):
+            if len(row.texts) == len(other.texts) and _is_evidence(row, other):
+                for use in self._uses[self._often[swap]]:
                     use.is_template = True

@@ -17,7 +17,7 @@ from helm_ext.errors import show
 from helm_ext.formats.lm_eval.requests import RequestError
 from helm_ext.formats.lm_eval.samples import to_score
 
-__all__ = ["Reading", "Targets", "find_in", "read_texts_of_target"]
+__all__ = ["Reading", "Targets", "find_in", "read_texts_of_target", "to_position"]
 
 Reading = Literal["logged", "index", "text"]
 """How the target of a multiple-choice line is read."""
@@ -41,13 +41,14 @@ def _by_logged(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] |
 def _by_index(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] | None:  # noqa: ARG001
     target: str = sample["target"]
     if target[:1] == "[" and target[-1:] == "]":
-        positions = [_to_position(part.strip()) for part in target[1:-1].split(",")] if target != "[]" else []
+        positions = [to_position(part.strip()) for part in target[1:-1].split(",")] if target != "[]" else []
     else:
-        positions = [_to_position(target)]
+        positions = [to_position(target)]
     return None if None in positions else cast("list[int]", positions)
 
 
-def _to_position(text: str) -> int | None:
+def to_position(text: str) -> int | None:
+    """Return the position that a logged target is; None for one that is none."""
     if text in _TRUTHS:
         return _TRUTHS[text]
     return int(text) if _INDEX.fullmatch(text) else None

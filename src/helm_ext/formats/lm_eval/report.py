@@ -42,6 +42,8 @@ class Report:
     output_type: str = ""
     delimiter: str | None = None
     """What stands between question and option; None where nothing says so."""
+    doc_to_choice: Any = None
+    """What the choices of a task are, where it has some: a list, a key of `doc`, a template, or code."""
     scores_itself: bool = False
     """Whether code of the task's own makes its scores (`process_results`)."""
     is_unscored: bool = False
@@ -94,6 +96,7 @@ def read_report(path: Path | None, task: str) -> Report:
         tool_version=str(given.get("lm_eval_version") or ""),
         output_type=str(config.get("output_type") or ""),
         delimiter=_find_delimiter(given, config),
+        doc_to_choice=config.get("doc_to_choice"),
         # --predict_only leaves these two words where the task may have had code (lm_eval/api/task.py, override_metric).
         scores_itself=bool(config.get("process_results")) and not is_unscored,
         is_unscored=is_unscored,

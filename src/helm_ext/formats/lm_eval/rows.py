@@ -9,6 +9,7 @@ from typing import Any
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.evalset import Likelihood
 from helm_ext.formats.imported.row import Answer, Row
+from helm_ext.formats.lm_eval.choices import read_choice
 from helm_ext.formats.lm_eval.exact_match import Cleaner
 from helm_ext.formats.lm_eval.golds import READINGS, find_in, read_texts_of_target
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked, read_texts
@@ -84,7 +85,12 @@ class RowMaker:
         return kept
 
     def _add_texts(self, row: Row, sample: Mapping[str, Any], entry: Entry) -> None:
-        golds = self._read_golds(sample, None) if self.found.gold_kind else read_texts_of_target(sample)
+        if self.found.gold_kind is not None:
+            golds: Sequence[str] | None = self._read_golds(sample, None)
+        elif self.found.doc_to_choice is not None:
+            golds = read_choice(sample, self.found.doc_to_choice)
+        else:
+            golds = read_texts_of_target(sample)
         if not golds and self.needs_gold:
             row.unscored = "the row has no target"
         clean = self.cleaner

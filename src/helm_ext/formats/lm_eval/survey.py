@@ -18,6 +18,7 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, count, show
 from helm_ext.evalset import garbage
 from helm_ext.formats.imported.gold import GoldKind, Kind
 from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.lm_eval.choices import read_choice, require_compared
 from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked
@@ -74,6 +75,8 @@ class Survey:
     """How targets of multiple-choice lines are read."""
     gold_kind: GoldKind | None = None
     """How the values of `gold=` are read."""
+    doc_to_choice: Any = None
+    """Of a task whose model writes texts: what `target` is a position of; None where it is a text."""
     score_names: list[str] = field(default_factory=list)
     """The harness's scores that are numbers."""
     kept: list[str] = field(default_factory=list)
@@ -182,6 +185,11 @@ class _Columns:
             self.empty += not sample["target"].strip()
             if self.golds is not None:
                 self.golds.see(find_in(sample["doc"], self._key()), None, number)
+            elif self.report.doc_to_choice is None:
+                require_compared(sample)
+            elif not self.report.scores_itself:
+                found.doc_to_choice = self.report.doc_to_choice
+                read_choice(sample, found.doc_to_choice)
         elif asked.kind == "multiple_choice":
             texts = self._cut(asked)
             winner = max(range(len(asked.logprobs)), key=asked.logprobs.__getitem__)

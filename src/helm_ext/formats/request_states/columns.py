@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helm_ext.evalset.columns import LIVE, RECORDED, STATUSES, Recordings, RowColumns, find_lacks
-from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.drawing import Draw, Fetch
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.plan import Plan
@@ -26,6 +25,7 @@ from helm_ext.formats.request_states.survey import Survey
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from helm_ext.formats.request_states.ids import Ids
     from helm_ext.formats.request_states.rows import Row
 
 __all__ = ["Chosen", "Columns"]
@@ -65,18 +65,9 @@ class Columns:
 
     settings: Settings
     seed: int
-    indexes: array[int] = field(default_factory=lambda: array("I"))
-    """`Place.index`."""
-    numbers: array[int] = field(default_factory=lambda: array("I"))
-    """`Place.number`."""
     splits: bytearray = field(default_factory=bytearray)
     statuses: bytearray = field(default_factory=bytearray)
     lacks: bytearray = field(default_factory=bytearray)
-    has_perturbations: bool = False
-    _ids: array[int] = field(default_factory=lambda: array("q"))
-    """Hashes of what must be unique; 0 for rows without an id."""
-    _names: dict[int, int] = field(default_factory=dict)
-    """The hashes of the ids alone, of rows with a perturbation."""
     _labelled: bytearray = field(default_factory=bytearray)
     _groups: array[int] = field(default_factory=lambda: array("I"))
     _group_codes: dict[Any, int] = field(default_factory=dict)
@@ -89,36 +80,40 @@ class Columns:
     def see(self, row: Row) -> None:
         """Keep what must be known of a row. Written for speed: this runs once a row."""
         instance = row.instance
-        self.indexes.append(row.place.index)
-        self.numbers.append(row.place.number)
         self.splits.append(_SPLIT_CODES[row.split])
         status, state = row.found[0]
         self.statuses.append(_STATUS_CODES[status])
         self.lacks.append(0 if state is None else find_lacks(state))
-        given = instance.get("id")
-        perturbation = instance.get("perturbation")
-        if given is None or given == "":
-            self._ids.append(0)
-        elif perturbation:
-            self.has_perturbations = True
-            self._names[len(self._ids)] = hash(str(given)) or 1
-            self._ids.append(hash((str(given), canonical_json(perturbation))) or 1)
-        else:
-            self._ids.append(hash(str(given)) or 1)
         self._labelled.append(row.labels is not None)
         sub_split = instance.get("sub_split")
         if sub_split or row.attributes:
             key = (sub_split, *(row.attributes or {}).items())
-            code = self._group_codes.setdefault(key, len(self._group_codes) + 1)
-            if code > len(self._group_values):
-                self._group_values.append((sub_split, row.attributes or {}))
-            self._groups.append(code)
+            self._groups.append(self._find_code(key, (sub_split, row.attributes or {})))
         else:
             self._groups.append(0)
         if self._draw is not None:
             self._draw.see(row)
 
-    def choose(self, plan: Plan, survey: Survey, fetch: Fetch, *, is_labelled: bool) -> Chosen:
+    def _find_code(self, key: Any, value: tuple[str | None, Mapping[str, str]]) -> int:
+        """Return the number of a group, from 1 in the order in which groups were seen."""
+        code = self._group_codes.setdefault(key, len(self._group_codes) + 1)
+        if code > len(self._group_values):
+            self._group_values.append(value)
+        return code
+
+    def merge(self, other: Columns) -> None:
+        """Add the rows that follow."""
+        self.splits += other.splits
+        self.statuses += other.statuses
+        self.lacks += other.lacks
+        self._labelled += other._labelled
+        codes = [0, *(self._find_code(key, other._group_values[code - 1]) for key, code in other._group_codes.items())]
+        is_same = codes == list(range(len(codes)))
+        self._groups.extend(other._groups if is_same else array("I", map(codes.__getitem__, other._groups)))
+        if self._draw is not None and other._draw is not None:
+            self._draw.merge(other._draw)
+
+    def choose(self, plan: Plan, survey: Survey, ids: Ids, fetch: Fetch, *, is_labelled: bool) -> Chosen:
         """Return the instances, when all rows were seen. `is_labelled`: whether the method reads labels."""
         splits = np.frombuffer(bytes(self.splits), np.uint8).copy()
         splits[splits == 0] = TEST
@@ -151,7 +146,7 @@ class Columns:
             splits=tuple(split or "" for split in SPLITS),
             split=chosen_splits,
             only=only,
-            has_perturbations=self.has_perturbations,
+            has_perturbations=ids.has_perturbations,
             has_labels=bool(labelled.any()),
             recordings=Recordings(
                 status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
@@ -161,50 +156,8 @@ class Columns:
         return Chosen(
             ordinals=ordinals.astype(np.uint32),
             columns=columns,
-            renamed=self._rename(fetch),
+            renamed=ids.rename(fetch),
             moves=bool((columns.only == RECORDED).any()),
             groups=[self._group_values[code - 1] for code in of_evaluated.tolist() if code],
-            places=array("I", np.frombuffer(self.numbers, np.uint32)[ordinals].tobytes()),
+            places=array("I", np.frombuffer(ids.numbers, np.uint32)[ordinals].tobytes()),
         )
-
-    def _rename(self, fetch: Fetch) -> dict[int, str]:
-        """Return the ids of rows that HELM could not tell apart: a string, unique but for perturbations of one row.
-
-        The first row with an id keeps it, the next get `-2`, `-3`, ...; rows without one are `id<position>`, as HELM
-        numbers them.
-        """
-        ids = np.frombuffer(self._ids, np.int64)
-        _, firsts = np.unique(ids, return_index=True)
-        is_first = np.zeros(len(ids), bool)
-        is_first[firsts] = True
-        is_first &= ids != 0
-        if is_first.all():
-            return {}
-        names = ids.copy()
-        for ordinal, hashed in self._names.items():
-            names[ordinal] = hashed
-        taken = np.unique(names[is_first])
-        waiting = np.flatnonzero(~is_first).tolist()
-        repeated = np.flatnonzero(~is_first & (ids != 0)).tolist()
-        given = {ordinal: str(row.instance["id"]) for ordinal, row in zip(repeated, fetch(repeated), strict=True)}
-        new: set[int] = set()
-        last: dict[str, int] = {}
-        renamed = {}
-        for ordinal in waiting:
-            base = given.get(ordinal) or f"id{self.indexes[ordinal]}"
-            number = last.get(base, 1)
-            name = base
-            while (hashed := hash(name) or 1) in new or _holds(taken, hashed):
-                number += 1
-                name = f"{base}-{number}"
-            if name != base:
-                renamed[ordinal] = name
-                last[base] = number
-                new.add(hashed)
-        return renamed
-
-
-def _holds(values: NDArray[Any], value: int) -> bool:
-    """Whether a sorted array holds a value."""
-    place = int(values.searchsorted(value))
-    return place < len(values) and int(values[place]) == value

@@ -7,6 +7,7 @@ another row more changes little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,23 @@ class Draw:
     """Sees all rows, then orders them at random, as `seed` says: 17 bytes a row."""
 
     def __init__(self, seed: int) -> None:
-        self._keyed = blake2b(digest_size=_HASH, key=str(seed).encode()[:64])
+        self._seed = seed
         self._hashes = bytearray()
         self._empty = bytearray()
         """Whether one of the row's right answers is empty."""
+
+    @cached_property
+    def _keyed(self) -> Any:
+        return blake2b(digest_size=_HASH, key=str(self._seed).encode()[:64])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what can be sent to another process: a hash that was begun cannot."""
+        return {name: value for name, value in vars(self).items() if name != "_keyed"}
+
+    def merge(self, other: Draw) -> None:
+        """Add the rows that follow."""
+        self._hashes += other._hashes
+        self._empty += other._empty
 
     def see(self, row: Row) -> None:
         """Note a row."""

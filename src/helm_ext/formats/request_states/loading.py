@@ -15,22 +15,21 @@ from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
-from helm_ext.files import canonical_json
 from helm_ext.formats.json_schemas import to_json_schema
-from helm_ext.formats.request_states.checks import Checks, File
+from helm_ext.formats.request_states.checks import File
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.header_models import CLOSED, FileModel
 from helm_ext.formats.request_states.models import OPEN
+from helm_ext.formats.request_states.parts import Part, RangeWork, Reading, read_ranges
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_plan, request_decoding
-from helm_ext.formats.request_states.questions import digest_question, digest_questions
+from helm_ext.formats.request_states.questions import digest_questions
+from helm_ext.formats.request_states.ranges import Ranges
 from helm_ext.formats.request_states.reading import Reader, open_file
-from helm_ext.formats.request_states.recorded import combine
-from helm_ext.formats.request_states.rows import Row, RowReader
-from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.rows import Row
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.columns import Columns
-    from helm_ext.formats.request_states.rereading import Identity, Spans
+    from helm_ext.formats.request_states.rereading import Identity
+    from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
 
@@ -42,6 +41,10 @@ _SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
 KEPT_ROWS = 5_000
 """Rows of a file that are kept from the first reading. A file of more is read a second time, some rows at a time: that
 costs a sixth more for each row, and the memory of a run no longer grows with the rows."""
+LEAST_BYTES = 1 << 27
+"""Of a file that several processes read, if there are several: what their start costs must be worth it."""
+RANGE_BYTES = 1 << 24
+"""That a process reads at a time: little to be done again, and what is known of them is little."""
 _OUTPUT_FORMATS = (None, "string", "list")
 
 
@@ -87,6 +90,9 @@ def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -
     with garbage.paused():
         content = _read(open_, path, options, kept=KEPT_ROWS)
         file = _plan(content, options)
+        if content.in_ranges and content.problems.errors:  # what is said of errors is said by one reading
+            content = _read(open_, path, options, kept=KEPT_ROWS, in_ranges=False)
+            file = _plan(content, options)
         raise_for(content.finish())
         assert file is not None
         return _build(open_, content, file, options)
@@ -108,7 +114,7 @@ def check_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) 
     except DatasetError as error:
         return list(error.problems), {}
     file = _plan(content, options)
-    return content.finish(), file.counts if file is not None else {"rows": content.survey.rows}
+    return content.finish(), file.counts if file is not None else {"rows": content.part.survey.rows}
 
 
 def json_schema() -> dict[str, Any]:
@@ -131,51 +137,25 @@ class _Content:
 
     reader: Reader
     header: Header
-    survey: Survey
-    checks: Checks
+    part: Part
     problems: Problems
-    columns: Columns | None = None
-    """None where a file is only checked."""
-    rows: list[Row] | None = None
+    digest: str
+    rows: list[Row] | None
     """None where there are too many to keep them."""
-    spans: Spans | None = None
-    identity: Identity | None = None
-    """Of the file, before it was read."""
-    questions: int = 0
-    """Sum of the rows' digests: their order does not count."""
-
-    def keep(self, row: Row, most: float, *, is_known: bool) -> None:
-        """Keep what must be known of a row, and the row while there are no more than `most`."""
-        assert self.columns is not None
-        assert self.spans is not None
-        self.columns.see(row)
-        self.spans.add(self.reader.start, self.reader.size, is_known=is_known)
-        self.questions += digest_question(row)
-        if self.rows is not None:
-            self.rows.append(row)
-            if len(self.rows) > most:
-                self.rows = None
-
-    def see_recorded(self, row: Row, method: str, num_train_trials: int) -> None:
-        """Count what is recorded for a row, when all its states are known."""
-        if not row.is_helm and not method.startswith("multiple_choice_separate"):
-            self.survey.see_status(row, row.found[0][0])
-            return
-        found = combine(row.found, method, row.options, num_train_trials)
-        self.survey.see_status(row, found["status"])
-        if "requests" in found:
-            self.survey.has_incomplete = True
-            self.checks.see_incomplete(row, found["requests"])
+    identity: Identity | None
+    """Of the file, before it was read, where lines can be found again by their places."""
+    in_ranges: bool = False
+    """Whether several processes have read it."""
 
     def finish(self) -> list[Problem]:
         """Return all that was found, errors first."""
         return self.problems.finish(self.reader.locate)
 
 
-def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None) -> _Content:
+def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None, in_ranges: bool = True) -> _Content:
     """Read every state. `kept`: how many rows are kept in memory; None: the file is only checked.
 
-    Raises DatasetError when nothing can be read at all.
+    `in_ranges`: whether several processes may read. Raises DatasetError when nothing can be read at all.
     """
     problems = Problems(str(path))
     if options.output_format not in _OUTPUT_FORMATS:
@@ -189,61 +169,60 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         identity = Identity.find(str(path))
     reader = open_(problems)
     header = read_header(reader.header, options, problems)
-    settings = header.settings
-    survey, checks = Survey(settings), Checks(header, reads_completions=kept is None)
-    content = _Content(reader, header, survey, checks, problems)
     if kept is not None:
-        from helm_ext.formats.request_states.columns import Columns
-        from helm_ext.formats.request_states.rereading import Spans
-
-        content.columns, content.rows, content.spans = Columns(settings, options.seed), [], Spans()
-        content.identity = identity
+        if identity is not None and in_ranges and not problems.errors:
+            content = _read_ranges(reader, header, options, problems, identity)
+            if content is not None:
+                return content
         if not reader.is_streamed:
             kept = math.inf
-    rows = RowReader(settings.context, problems)
-    method = settings.method or ""
-    groups: dict[bytes, Row] = {}
-    try:
-        for state in reader.states():
-            row = rows.read(state)
-            if row is None:
-                continue
-            is_new = row.is_right and not (row.is_helm and _is_known(row, groups))
-            checks.see(row, state, is_new=is_new)
-            if not is_new:
-                continue
-            survey.see(row)
-            if not row.is_helm:
-                content.see_recorded(row, method, 1)
-            if content.columns is not None:
-                if row.is_helm and content.rows is None:  # states of one row may stand anywhere: all are needed
-                    return _read(open_, path, options, kept=math.inf)
-                content.keep(row, math.inf if groups else kept or 0, is_known=state.is_known)
-    except DatasetError as error:  # what ends reading half-way: limits, truncated compression
-        problems.extend(error.problems)
-    for row in groups.values():
-        content.see_recorded(row, method, settings.num_train_trials)
-    return content
+    reading = Reading(reader=reader, header=header, seed=options.seed, is_checked=kept is None, kept=kept or 0)
+    whole = Part.begin(header, options.seed, is_checked=kept is None)
+    for part in reading.parts():
+        whole.merge(part)
+    if reading.wants_all:
+        return _read(open_, path, options, kept=math.inf, in_ranges=False)
+    found = identity if reader.is_seekable else None
+    return _Content(reader, header, whole, problems, reader.digest, reading.rows, found)
 
 
-def _is_known(row: Row, groups: dict[bytes, Row]) -> bool:
-    """Whether there was a state of HELM's for the same instance; the first of them is given all recordings."""
-    first = groups.setdefault(canonical_json(row.instance), row)
-    if first is not row:
-        first.found.extend(row.found)
-    return first is not row
+def _read_ranges(
+    reader: Reader, header: Header, options: Options, problems: Problems, identity: Identity
+) -> _Content | None:
+    """Let several processes read the states, if there are several and it pays; None: this one must do it.
+
+    Raises DatasetError; HelmExtError where it is not clear how many processes are wanted.
+    """
+    header_line = reader.find_header()
+    if header_line is None or identity.size < LEAST_BYTES:
+        return None
+    from helm_ext.evalset.process_engine import find_engine
+
+    engine = find_engine()
+    if engine is None:
+        return None
+    work = RangeWork(path=reader.path, identity=identity, header=header, seed=options.seed)
+    with identity.open(reader.path) as file:
+        ranges = Ranges(file, header_line, RANGE_BYTES)
+        found = read_ranges(work, ranges, engine, problems)
+        identity.require(file.fileno(), reader.path)
+    if found is None:
+        return None
+    reader.close()
+    place = identity if found.is_seekable else None
+    return _Content(reader, header, found.part, problems, ranges.digest, None, place, in_ranges=True)
 
 
 def _plan(content: _Content, options: Options) -> File | None:
     """Decide what the file as a whole says; None where its header is wrong or it has no rows."""
-    survey, problems = content.survey, content.problems
+    survey, problems = content.part.survey, content.problems
     if not content.header.is_right or not survey.rows:
         return None
     survey.settle()
     plan = make_plan(content.header, options, survey, problems)
     counts = _count(plan, survey)
-    file = File(plan, survey, problems, options.seed, counts, content.reader.is_imported)
-    content.checks.report(file)
+    file = File(plan, survey, content.part.ids, problems, options.seed, counts, content.reader.is_imported)
+    content.part.checks.report(file)
     return file
 
 
@@ -271,25 +250,24 @@ def _build(open_: Opener, content: _Content, file: File, options: Options) -> Ev
     from helm_ext.formats.request_states.rereading import Maker, Rereader, open_instances
 
     plan, survey, header = file.plan, file.survey, content.header.keys
-    columns, kept = content.columns, content.rows
-    assert columns is not None
+    part, kept = content.part, content.rows
+    assert part.columns is not None
     spec = make_adapter_spec(plan, survey)
     builder = Builder(
         spec, plan.labels, request_decoding(plan, survey), is_recorded=survey.is_recorded or survey.has_incomplete
     )
     again = Rereader(open=open_, path=content.reader.path, context=content.header.settings.context)
     fetch = again.read_rows if kept is None else lambda ordinals: [kept[ordinal] for ordinal in ordinals]
-    chosen = columns.choose(plan, survey, fetch, is_labelled=builder.labelled)
+    chosen = part.columns.choose(plan, survey, part.ids, fetch, is_labelled=builder.labelled)
     again.maker = Maker(builder=builder, splits=chosen.columns.splits, renamed=chosen.renamed, moves=chosen.moves)
-    is_seekable = content.reader.is_seekable
-    instances = open_instances(chosen, again, kept, content.spans if is_seekable else None, content.identity)
+    instances = open_instances(chosen, again, kept, part.spans, content.identity)
     content.rows = None
     live = int(((chosen.columns.split != TRAIN) & (chosen.columns.only != RECORDED)).sum())
     return EvalSet(
         name=options.name or header.get("name") or _stem(content.reader.path),
         format="adapter_spec",
-        digest=content.reader.digest,
-        question_digest=digest_questions(header, content.questions),
+        digest=content.digest,
+        question_digest=digest_questions(header, part.questions),
         instances=instances,
         adapter_spec=spec,
         scoring=plan.scoring,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -24,7 +24,7 @@ from helm_ext.errors import (
 )
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
-__all__ = ["Place", "Reader", "State", "open_file", "parse_again"]
+__all__ = ["LineReader", "Place", "Reader", "State", "open_file", "parse_again"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
@@ -91,6 +91,8 @@ class Reader(ABC):
     start = 0
     """Where the line of the last state begins in the file, and `size` its bytes; see `is_seekable`."""
     size = 0
+    rows = 0
+    """How many rows of JSON Lines were come across, those that cannot be read included."""
     is_seekable = False
     """Whether `start` and `size` tell where lines stand on disk; known after the last state."""
     is_imported = False
@@ -104,6 +106,16 @@ class Reader(ABC):
     @abstractmethod
     def states(self) -> Iterator[State]:
         """Yield the states. What cannot be parsed goes to the problems."""
+
+    def find_header(self) -> int | None:
+        """Return the number of the header's line where all lines behind it are rows, on disk as they are.
+
+        Else None: then nobody but this reader can read them.
+        """
+        return None
+
+    def close(self) -> None:  # noqa: B027 - most are closed when they were read
+        """Close a file whose states are not wanted."""
 
     @abstractmethod
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
@@ -167,9 +179,47 @@ class _Document(Reader):
         return files.locate(self._data.decode("utf-8"), paths)
 
 
-class _Lines(Reader):
+class LineReader(Reader):
+    """Reads lines that hold a state each."""
+
     is_streamed = True
 
+    def note_places(self, lines: Iterable[tuple[int, bytes]], start: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yield lines, and note where each stands. The first begins at `start`."""
+        self._end = start
+        for number, data in lines:
+            self.start, self.size = self._end, len(data)
+            self._end += len(data) + 1
+            yield number, data
+
+    def is_at(self, end: int) -> bool:
+        """Whether the last line ended there, so that places were right: carriage returns move lines.
+
+        The last line of a file may end without a line end.
+        """
+        return end in (self._end, self._end - 1)
+
+    def read_states(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[State]:
+        """Yield the states of lines; blank lines hold none."""
+        patience = _PATIENCE
+        for line, data in lines:
+            if not data.strip():
+                continue
+            place = Place(self.problems, self.rows, line, ())
+            self.rows += 1
+            try:
+                state = parse_state(data, place, self.path, is_patient=patience > 0)
+            except DatasetError as error:
+                self.problems.extend(error.problems)
+                continue
+            patience = _PATIENCE if state.is_known else max(0, patience - 1)
+            yield state
+
+    def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002
+        return {}  # problems of rows know their line
+
+
+class _Lines(LineReader):
     def __init__(self, path: str | FilePath, problems: Problems) -> None:
         super().__init__(path, problems)
         self._source = files.LineSource(path)
@@ -210,34 +260,25 @@ class _Lines(Reader):
                 )
 
     def _read_lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines, and note where each stands."""
-        end = 0
-        for number, data in self._source:
-            self.start, self.size = end, len(data)
-            end += len(data) + 1
+        for number, data in self.note_places(self._source):
             yield number, self._without_bom(data) if number == 1 else data
-        # The last line may end without a line end. Carriage returns, and compression, move lines to other places.
-        self.is_seekable = self._source.compression is None and self._source.bytes_read in (end, end - 1)
+        self.is_seekable = self._source.compression is None and self.is_at(self._source.bytes_read)
 
     def states(self) -> Iterator[State]:
-        index = -1
-        patience = _PATIENCE
         with self._source:
-            for line, data in itertools.chain(self._first_state, self._lines):
-                if self._is_other or not data.strip():
-                    continue
-                index += 1
-                place = Place(self.problems, index, line, ())
-                try:
-                    state = parse_state(data, place, self.path, is_patient=patience > 0)
-                except DatasetError as error:
-                    self.problems.extend(error.problems)
-                    continue
-                patience = _PATIENCE if state.is_known else max(0, patience - 1)
-                yield state
-        if index < 0 and not self.problems.errors:
+            if not self._is_other:
+                yield from self.read_states(itertools.chain(self._first_state, self._lines))
+            self.digest = self._source.digest
+        if not self.rows and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
-        self.digest = self._source.digest
+
+    def find_header(self) -> int | None:
+        is_plain = self._source.compression is None and self.header is not None
+        return self._header_line if is_plain else None
+
+    def close(self) -> None:
+        with self._source:
+            pass
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         # Problems of rows know their line; what is left is about the header.

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,15 @@ class Identity(NamedTuple):
         except OSError:
             return None
 
+    def open(self, path: str) -> BinaryIO:
+        """Open the file. Raises DatasetChangedError if it is another one by now."""
+        try:
+            file = open(path, "rb")  # noqa: PTH123, SIM115 - the caller closes it
+        except OSError as error:
+            raise _changed(path) from error
+        self.require(file.fileno(), path)
+        return file
+
     def require(self, file: int | str, path: str) -> None:
         """Raise DatasetChangedError unless it is the same file with the same content."""
         try:
@@ -64,9 +73,7 @@ class Identity(NamedTuple):
         except OSError:
             is_same = False
         if not is_same:
-            raise DatasetChangedError(
-                f"{path}: the file was changed while it was read\n  hint: start again when nobody writes to it"
-            )
+            raise _changed(path)
 
 
 class RowsTask(NamedTuple):
@@ -133,6 +140,12 @@ class Spans:
         self._sizes.append(size)
         self._known.append(is_known)
 
+    def merge(self, other: Spans) -> None:
+        """Add the rows that follow."""
+        self._starts.extend(other._starts)
+        self._sizes.extend(other._sizes)
+        self._known += other._known
+
     def pick(self, ordinals: NDArray[Any]) -> NDArray[Any]:
         """Return what `RowsTask.spans` holds of these rows."""
         columns = (self._starts, np.int64), (self._sizes, np.uint32), (bytes(self._known), np.uint8)
@@ -158,8 +171,7 @@ class LineReader:
         assert task.spans is not None
         problems = Problems(self.path)
         rows = RowReader(self.context, problems)
-        with open(self.path, "rb") as file:  # noqa: PTH123
-            self.identity.require(file.fileno(), self.path)
+        with self.identity.open(self.path) as file:
             for ordinal, (start, size, is_known) in zip(task.ordinals.tolist(), task.spans.tolist(), strict=True):
                 file.seek(start)
                 place = Place(problems, ordinal, None, ())

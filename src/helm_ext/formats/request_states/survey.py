@@ -42,7 +42,7 @@ class First:
         """Add what another one has counted."""
         self.count += other.count
         rows = [row for row in (self.row, other.row) if row is not None]
-        self.row = min(rows, key=lambda row: row.place.index, default=None)
+        self.row = min(rows, key=lambda row: row.place.number, default=None)
 
 
 class Survey:
@@ -136,6 +136,20 @@ class Survey:
             self.train_statuses[status].add(row)
         elif (row.split or "test") in self.eval_splits:
             self.statuses[status].add(row)
+
+    def merge(self, other: Survey) -> None:
+        """Add the rows that follow."""
+        self.rows += other.rows
+        self.splits.update(other.splits)
+        self.has_incomplete |= other.has_incomplete
+        for labels, row in other.label_sets.items():
+            self.label_sets.setdefault(labels, row)
+        for name, counted in vars(self).items():
+            if isinstance(counted, First | StopCensus):
+                counted.merge(getattr(other, name))
+        for mine, theirs in ((self.statuses, other.statuses), (self.train_statuses, other.train_statuses)):
+            for status, first in mine.items():
+                first.merge(theirs[status])
 
     def settle(self) -> None:
         """Finish counting: what train rows are is known only when all rows are."""

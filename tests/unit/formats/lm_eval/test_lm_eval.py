@@ -45,6 +45,60 @@ def refusal(path, **arguments):
     return str(raised.value)
 
 
+CHOSEN = LOGS / "chosen"
+
+
+@pytest.mark.parametrize("task", ["lx_chosen", "lx_chosen_key"])
+def test_a_position_of_a_choice_is_its_text(task, tmp_path):
+    """The harness's own exact_match of each row, and its mean, by our scores against the text."""
+    path = samples(task, CHOSEN)
+    logged = lines(path)
+    assert all(row["target"] in ("0", "1", "2", "3", "False", "True") for row in logged)
+    rows = score_with_helm_ext(path, tmp_path)
+    assert rows == [row["exact_match"] for row in logged]
+    reported = json.loads(results(CHOSEN).read_text(encoding="utf-8"))["results"][task]["exact_match,none"]
+    assert sum(rows) / len(rows) == pytest.approx(reported, abs=1e-12)
+    assert 0 < sum(rows) < len(rows)
+
+
+def score_with_helm_ext(path, tmp_path):
+    """The main metric of each row, as helm-ext score writes it."""
+    from finished_runs import score as score_file
+
+    run = score_file(tmp_path, path)
+    name = load(path).scoring.main_metric
+    stats = json.loads((run.folder / "per_instance_stats.json").read_bytes())
+    values = {row["instance_id"]: [s["mean"] for s in row["stats"] if s["name"]["name"] == name] for row in stats}
+    return [values[instance.id][0] for instance in load(path).instances]
+
+
+def test_choices_that_are_not_logged_are_refused_with_a_hint():
+    said = refusal(samples("lx_chosen_code", CHOSEN))
+    assert "samples_lx_chosen_code" in said
+    assert 'target "0" is the position of a choice, and doc_to_choice of the task is code or a template' in said
+    assert "hint: gold=doc.KEY names where the right text stands" in said
+
+
+def test_a_position_beyond_the_choices_is_refused_and_a_negative_one_no_gold(tmp_path):
+    rows = lines(samples("lx_chosen", CHOSEN))
+    results(tmp_path).write_bytes(results(CHOSEN).read_bytes())
+    rows[2]["target"] = "2"
+    assert 'target "2" is no position of the task\'s 2 choices' in refusal(write(samples("lx_chosen", tmp_path), rows))
+    rows[2]["target"] = "-1"
+    instances = load(write(samples("lx_chosen", tmp_path), rows)).instances
+    assert [golds(instance) for instance in instances][1:4] == [["no"], [], ["yes"]]
+
+
+@pytest.mark.parametrize(("task", "answer", "value"), [("lx_chosen_key", "1", 0), ("lx_chosen_key", "beaver", 1)])
+def test_without_the_results_a_position_is_told_by_what_was_right(tmp_path, task, answer, value):
+    rows = [row for row in lines(samples(task, CHOSEN)) if row["exact_match"] == 0 and row["target"] != "1"]
+    rows += [row for row in lines(samples(task, CHOSEN)) if row["target"] == "1"]
+    rows[-1] |= {"filtered_resps": [answer], "resps": [[answer]], "exact_match": float(value)}
+    said = refusal(write(samples(task, tmp_path), rows))
+    assert f'target "1" is not what the harness compared with: the answer "{answer}" has exact_match {value}' in said
+    assert "results=FILE" in said
+
+
 # Log-probabilities
 
 
@@ -413,7 +467,7 @@ def test_a_folder_has_tasks_and_times(tmp_path):
         write(tmp_path / f"samples_lx_a_b_{time}.jsonl", lines(samples("lx_index")))
     assert "samples of 2 times" in refusal(tmp_path)
     assert load(tmp_path, time=TIME).name == "lx_a_b"
-    assert "samples of 5 models" in refusal(LOGS)
+    assert "samples of 6 models" in refusal(LOGS)
 
 
 def test_logs_are_told_from_files_of_other_formats(tmp_path):

@@ -90,6 +90,11 @@ class Checks:
         for rule in self._rules:
             rule.see_incomplete(row, requests)
 
+    def merge(self, other: Checks) -> None:
+        """Add what the rules have kept of the rows that follow."""
+        for rule, following in zip(self._rules, other._rules, strict=True):
+            rule.merge(following)
+
     def report(self, file: File) -> None:
         """Let every rule report."""
         for rule in self._rules:

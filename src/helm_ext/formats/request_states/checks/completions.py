@@ -60,6 +60,11 @@ class IncompleteRecordings(Rule):
         self.requests = self.requests if self.found.count else requests
         self.found.add(row)
 
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, IncompleteRecordings)
+        self.requests = self.requests if self.found.count else other.requests
+        self.found.merge(other.found)
+
     def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             there, needed = self.requests
@@ -99,6 +104,10 @@ class MixedRecordings(Rule):
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if row.likelihoods is None and row.found[0][1] is not None and row.split != "train":
             self.found.add(row)
+
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, MixedRecordings)
+        self.found.merge(other.found)
 
     def report(self, file: File) -> None:
         if file.survey.likelihoods.count and self.found.row is not None:
@@ -145,6 +154,10 @@ class UnmappedCompletions(Rule):
             return False
         return any(parsing.read_choice(text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list))
 
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, UnmappedCompletions)
+        self.found.merge(other.found)
+
     def report(self, file: File) -> None:
         if self.found.row is not None:
             file.counts["unmapped"] = self.found.count
@@ -177,9 +190,20 @@ class ReasonedAnswers(Rule):
             if text == gold:
                 self.equal += 1
             lead = re.search(r"(\w+\W+)?\w+\W*$", text.removesuffix(gold)) if text.endswith(gold) else None
-            if lead is not None and len(self.leads) < MOST_KEPT:
+            if lead is not None:
                 self.found.add(row)
-                self.leads[lead[0].strip()] += 1
+                self._count(lead[0].strip(), 1)
+
+    def _count(self, lead: str, times: int) -> None:
+        if lead in self.leads or len(self.leads) < MOST_KEPT:
+            self.leads[lead] += times
+
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, ReasonedAnswers)
+        self.equal += other.equal
+        self.found.merge(other.found)
+        for lead, times in other.leads.items():
+            self._count(lead, times)
 
     def report(self, file: File) -> None:
         plan, survey = file.plan, file.survey

@@ -36,6 +36,14 @@ class Groups(Rule):
             extra = row.instance.get("extra_data") or {}
             self.keys |= dict.fromkeys((*extra, *row.instance, *state.value))
 
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, Groups)
+        for name, values in self.values.items():
+            values.update(other.values[name])
+            self.lacking[name].merge(other.lacking[name])
+        if len(self.keys) < MOST_KEPT:
+            self.keys |= other.keys
+
     def report(self, file: File) -> None:
         for name, values in self.values.items():
             row = self.lacking[name].row
@@ -66,6 +74,11 @@ class Cluster(Rule):
             self.lacking.add(row)
         else:
             self.there += 1
+
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, Cluster)
+        self.lacking.merge(other.lacking)
+        self.there += other.there
 
     def report(self, file: File) -> None:
         row = self.lacking.row

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from helm_ext.errors import Problems
 from helm_ext.formats.request_states.header import Header
+from helm_ext.formats.request_states.ids import Ids
 from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
@@ -25,6 +26,7 @@ class File:
 
     plan: Plan
     survey: Survey
+    ids: Ids
     problems: Problems
     seed: int
     counts: dict[str, int] = field(default_factory=dict)
@@ -47,6 +49,9 @@ class Rule:
 
     def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
         """Look at a row that lacks requests: how many are recorded with log-probabilities, how many are needed."""
+
+    def merge(self, other: Rule) -> None:
+        """Add what another one of the same kind has kept of the rows that follow."""
 
     def report(self, file: File) -> None:
         """Report, when all rows were seen."""

@@ -8,6 +8,7 @@ from helm_ext.errors import DatasetIntegrityError, count
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks.rule import ALL_ROWS, File, Rule
 from helm_ext.formats.request_states.header import Header
+from helm_ext.formats.request_states.ids import hash_content
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 
@@ -85,7 +86,12 @@ class Overlap(Rule):
         sent = given.get("text")
         if (not sent or self.is_chat) and given.get("messages"):
             sent = canonical_json(given["messages"])
-        self.inputs[row.split == "train"].append(hash(sent))
+        self.inputs[row.split == "train"].append(hash_content(sent or ""))
+
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, Overlap)
+        for mine, theirs in zip(self.inputs, other.inputs, strict=True):
+            mine.extend(theirs)
 
     def report(self, file: File) -> None:
         number = len(set(self.inputs[1]).intersection(self.inputs[0])) if file.survey.is_differentiated else 0

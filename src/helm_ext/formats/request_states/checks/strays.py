@@ -97,19 +97,25 @@ class StrayKeys(Rule):
         settled = self.settled
         for place, given in _find_objects(state.value, row):
             if not settled[place].issuperset(given):
-                for key in given.keys() - settled[place]:
-                    self._look_at(place, key, row)
+                for key in given:
+                    if key not in settled[place]:
+                        self._look_at(place, key, row)
 
     def _look_at(self, place: Path, key: str, row: Row) -> None:
+        if row.found[0][0] == "ok" and (place, key) in _ANSWERS:
+            return  # it may be the row's own: only a row without a recorded completion can tell
         if (place, key) not in self.found:
-            guessed = _guess(place, key, is_recorded=row.found[0][0] == "ok")
-            if guessed is None:
-                return
+            guessed = _guess(place, key)
             if not guessed:
                 self.settled[place].add(key)
                 return
             self.found[place, key] = First(), guessed
         self.found[place, key][0].add(row)
+
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, StrayKeys)
+        for stray, (first, hint) in other.found.items():
+            self.found.setdefault(stray, (First(), hint))[0].merge(first)
 
     def report(self, file: File) -> None:  # noqa: ARG002
         for (place, key), (first, hint) in self.found.items():
@@ -145,10 +151,8 @@ def _find_objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Ma
             yield _HELMS_COMPLETION, completion
 
 
-def _guess(place: Path, key: str, *, is_recorded: bool) -> str | None:
-    """Return what may have been meant, or ""; None where that cannot be told by a row with a recorded completion."""
-    if is_recorded and (place, key) in _ANSWERS:
-        return None
+def _guess(place: Path, key: str) -> str:
+    """Return what may have been meant, or ""."""
     hint = _HINTS.get((place, key)) or _ANSWERS.get((place, key))
     if hint:
         return hint

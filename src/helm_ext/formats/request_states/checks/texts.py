@@ -35,6 +35,10 @@ class UnusedMapping(Rule):
         if row.labels_from == "file" and row.labels is not None:
             self.used.update(row.labels)
 
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, UnusedMapping)
+        self.used |= other.used
+
     def report(self, file: File) -> None:
         for label, target in (file.plan.settings.mapping or {}).items():
             if self.used and label not in self.used:
@@ -67,9 +71,15 @@ class NoCorrectReference(Rule):
             if len(found) < MOST_KEPT:
                 found.append((row.place, row.lack))
 
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, NoCorrectReference)
+        self.rows.update(other.rows)
+        for mine, theirs in ((self.train, other.train), (self.others, other.others)):
+            mine.extend(theirs[: MOST_KEPT - len(mine)])
+
     def report(self, file: File) -> None:
         is_odd = file.survey.is_differentiated
-        wrong = self.others if is_odd else sorted([*self.train, *self.others], key=lambda found: found[0].index)
+        wrong = self.others if is_odd else sorted([*self.train, *self.others], key=lambda found: found[0].number)
         for place, lack in wrong:
             place.error(
                 "instance", "references",
@@ -103,6 +113,10 @@ class UntaggedReference(Rule):
         if row.is_untagged:
             self.found.add(row)
 
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, UntaggedReference)
+        self.found.merge(other.found)
+
     def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             rows = count(self.found.count, "row has", "rows have")
@@ -127,6 +141,11 @@ class EmptyAnswers(Rule):
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if "" in row.golds:
             (self.train if row.split == "train" else self.others).add(row)
+
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, EmptyAnswers)
+        self.train.merge(other.train)
+        self.others.merge(other.others)
 
     def report(self, file: File) -> None:
         survey, settings = file.survey, file.plan.settings
@@ -210,6 +229,11 @@ class SeparateSegments(Rule):
         if row.labels is None and len(row.golds) > 1:
             self.rows.add(row)
             self.holds_lists = self.holds_lists or any(char in gold for gold in row.golds for char in _BETWEEN_SEGMENTS)
+
+    def merge(self, other: Rule) -> None:
+        assert isinstance(other, SeparateSegments)
+        self.rows.merge(other.rows)
+        self.holds_lists |= other.holds_lists
 
     def report(self, file: File) -> None:
         scoring = file.plan.scoring

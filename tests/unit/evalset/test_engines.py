@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.errors import HelmExtError
-from helm_ext.running.engines import LONE_TRIES, Jobs, read_number
+from helm_ext.evalset.engines import LONE_TRIES, Jobs, read_number
 
 
 def parts_of(task):

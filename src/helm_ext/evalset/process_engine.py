@@ -20,15 +20,27 @@ from typing import Any, TypeVar
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.running.engines import BatchLostError, Job, Jobs
+from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
 
-__all__ = ["ProcessEngine"]
+__all__ = ["WORKERS_ENV", "ProcessEngine", "find_engine"]
+
+WORKERS_ENV = "HELM_EXT_WORKERS"
+"""Processes that read and score the rows of large files; 1, the default: this one."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 AHEAD = 2
 """Tasks that a worker has at a time: one that it does, and one so that it need not wait."""
+
+
+def find_engine() -> ProcessEngine | None:
+    """Return the processes that HELM_EXT_WORKERS asks for; None: this process does all. Raises HelmExtError.
+
+    A daemonic process cannot start others (multiprocessing), so it does all itself.
+    """
+    workers = int(read_number(WORKERS_ENV, 1, least=1))
+    return ProcessEngine(workers) if workers > 1 and not multiprocessing.current_process().daemon else None
 
 
 @dataclass(eq=False)

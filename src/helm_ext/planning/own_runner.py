@@ -1,0 +1,40 @@
+"""What a user sets for a runner of this package, where `helm-run` was told to use none.
+
+Limits of what is spent are kept or refused by the clients (`clients.estimate.find_unkept_limit`). What does no harm but
+makes a run slower than the user thinks is said here: run entries are planned in helm-run's process, before any run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from helm.common.hierarchical_logger import hwarn
+
+__all__ = ["warn_without"]
+
+_WORKERS = "HELM_EXT_WORKERS"
+_OPTION = "--runner-class-name"
+_warned: set[str] = set()
+
+
+def warn_without() -> None:
+    """Warn, once a process, of HELM_EXT_WORKERS where `helm-run` uses HELM's own runner, which knows no workers."""
+    workers = os.environ.get(_WORKERS, "")
+    if not workers or _WORKERS in _warned or Path(sys.argv[0]).name != "helm-run" or _names_own_runner(sys.argv):
+        return
+    _warned.add(_WORKERS)
+    hwarn(
+        f"{_WORKERS}={workers} is for runners of this package: HELM's own runs in this process alone\n"
+        f"  hint: {_OPTION} helm_ext.running.StreamingRunner"
+    )
+
+
+def _names_own_runner(arguments: list[str]) -> bool:
+    """Whether the command names a runner that is not HELM's. argparse takes the beginning of an option for it too."""
+    for option, value in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, equals, given = option.partition("=")
+        if name.startswith("--ru") and not name.startswith("--run-") and _OPTION.startswith(name):
+            return not (given if equals else value).startswith("helm.")
+    return False

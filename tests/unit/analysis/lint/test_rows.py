@@ -1,0 +1,61 @@
+"""Rows of a large dataset are read again for each turn, and nothing else comes of it."""
+
+# ruff: noqa: E402 - `benchmarks` is not installed: the repository's root must be on the path first
+
+import gzip
+import random
+import sys
+from array import array
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[4]))
+
+from benchmarks import lint_sets
+
+from helm_ext import formats
+from helm_ext.analysis.lint import hashes, lint, minhash
+from helm_ext.analysis.lint import rows as rows_module
+from helm_ext.analysis.lint.hashes import find_frequent
+from helm_ext.evalset.unread import UnreadRows
+from helm_ext.formats.request_states import loading
+
+
+@pytest.mark.parametrize("kind", ["chat", "classes", "word problems", "multiple choice"])
+def test_what_is_read_again_is_what_was_kept(kind, tmp_path, monkeypatch):
+    rows, _ = lint_sets.plant(kind, lint_sets.make_clean(kind, 900, 5), 6, 5)
+    path = tmp_path / "rows.jsonl"
+    lint_sets.write(path, rows)
+    packed = tmp_path / "packed" / "rows.jsonl.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    kept = list(map(str, lint(formats.load(path), "rows")))
+    assert len(kept) >= 40
+    crowds = []
+    find = minhash._Index.find_neighbours
+    monkeypatch.setattr(minhash._Index, "find_neighbours", lambda index: crowds.append(index) or find(index))
+    monkeypatch.setattr(loading, "KEPT_ROWS", 50)
+    monkeypatch.setattr(rows_module, "KEPT_BYTES", 10_000)
+    monkeypatch.setattr(rows_module, "BLOCK", 7)
+    monkeypatch.setattr(hashes, "COUNTED", 10)
+    for file in (path, packed):
+        evalset = formats.load(file)
+        assert isinstance(evalset.instances, UnreadRows)
+        assert evalset.instances.reader.finds_rows == (file is path)
+        assert [said.replace(str(packed), str(path)) for said in map(str, lint(evalset, "rows"))] == kept
+    assert bool(crowds) == (kind in ("chat", "classes"))
+
+
+@pytest.mark.parametrize("counted", [0, 10_000])
+@pytest.mark.parametrize("least", [1, 2, 3, 7])
+def test_what_is_frequent(least, counted, monkeypatch):
+    monkeypatch.setattr(hashes, "COUNTED", counted)
+    draw = random.Random(1)
+    values = array("q", [draw.randrange(-300, 300) * 2**50 for _ in range(1_500)])
+    often = Counter(values)
+    assert find_frequent(values, least) == {value for value in often if often[value] >= least}
+    assert find_frequent(array("q"), least) == frozenset()
+    assert find_frequent(array("q", [5] * (least - 1)), least) == frozenset()
+    assert find_frequent(array("q", [5] * least), least) == {5}

@@ -1,0 +1,441 @@
+"""The first reading of a file in parts, wherever it is cut: all that is known of it is what one reading knows."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import pickle
+import random
+import re
+from hashlib import sha256
+
+import pytest
+from request_states_files import answered, choice, reference, state
+
+from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
+from helm_ext.evalset import process_engine
+from helm_ext.formats import request_states
+from helm_ext.formats.request_states import loading, parts
+from helm_ext.formats.request_states.ranges import LineRange, Ranges, split_range
+
+
+def compared(text, **likelihoods):
+    made = [{"text": option, "logprob": logprob} for option, logprob in likelihoods.items()]
+    return {**choice(text, list(likelihoods)), "likelihoods": made}
+
+
+def header(spec=None, **top):
+    return json.dumps({"adapter_spec": {"max_train_instances": 0, **(spec or {})}, **top}).encode()
+
+
+def lines(*rows):
+    return [json.dumps(row).encode() for row in rows]
+
+
+def ask(number, **instance):
+    return state(f"What is {number} plus {number}?", str(2 * number), **instance)
+
+
+def failed(row):
+    return {**row, "request": {"result": {"success": False}}}
+
+
+CHANGED = {"name": "lowercase", "robustness": True, "fairness": False, "computed_on": "perturbed"}
+MAPPED = {"B": "tin", "A": "gold"}
+
+FILES = {
+    "ids": lines(
+        ask(1, id="a"),
+        ask(2),
+        ask(3, id="b"),
+        ask(4, id="a"),
+        ask(5, id="id1"),
+        ask(6, id=7),
+        ask(7, id="7"),
+        ask(8, id="b"),
+        ask(9, id=""),
+        ask(10, id="b-2"),
+        ask(11, id="b"),
+        ask(12, id="a", perturbation=CHANGED),
+        ask(13, id="a", perturbation=CHANGED),
+        ask(14, id="q"),
+    ),
+    "an id that is repeated late": lines(*(ask(n, id=f"r{n}") for n in range(8)), ask(8, id="r2"), ask(9, id="r7")),
+    "one without an id": lines(ask(0, id="a"), ask(1, id="b"), ask(2, id="c"), ask(3)),
+    "splits": lines(
+        ask(1, id="1", split="test"),
+        answered(ask(2, id="2", split="train"), "4"),
+        ask(3, id="3"),
+        ask(2, id="4", split="test"),
+        ask(4, id="5", split="train"),
+        ask(5, id="6", split="valid"),
+        ask(4, id="7", split="dev"),
+        ask(4, id="8", split="train", chain_of_thought="Count."),
+    ),
+    "train rows alone": lines(*(ask(n, id=str(n), split="train") for n in range(4)), failed(ask(4, split="train"))),
+    "recordings": lines(
+        answered(ask(1, id="1"), "2"),
+        ask(2, id="2"),
+        failed(ask(3, id="3")),
+        answered(ask(4, id="4"), ""),
+        answered(
+            ask(5, id="5"),
+            "9",
+            completions=[{"text": "9", "logprob": -0.5, "tokens": [{"text": "9", "logprob": -0.5}]}],
+        ),
+        failed(ask(6, id="6")),
+        answered(ask(7, id="7"), "14"),
+    ),
+    "stray keys": lines(
+        answered({**ask(1, id="1"), "output": "2"}, "2"),
+        {**ask(2, id="2"), "output": "4"},
+        answered({**ask(3, id="3"), "output": "6"}, "6"),
+        {**ask(4, id="4", tag="x"), "note": 1, "refrences": []},
+        answered({**ask(5, id="5", tag="y"), "splitt": 1, "note": 2}, "10"),
+        {**ask(6, id="6"), "output": "12"},
+    ),
+    "texts": lines(
+        state("Input: One?", "1", id="1"),
+        state("Two?", "", id="2"),
+        state("Input: Three?\nOutput:", "3", id="3"),
+        {"instance": {"input": {"text": "Four?"}, "references": [{"output": {"text": "4"}}], "id": "4"}},
+        state("Five?", "5\n\nQ", id="5"),
+        {
+            "instance": {
+                "input": {"text": "Six?"},
+                "references": [reference("6", correct=True), reference("six; VI", correct=True)],
+                "id": "6",
+            }
+        },
+        state("Seven?", "7\n", id="7", split="train"),
+        state("Eight\u2028or nine?", "8\u2028", id="8"),
+        {"instance": {"input": {"text": "Ten?"}, "references": [{"output": {"text": "10"}}], "id": "10"}},
+    ),
+    "numbers that are none": [
+        *lines(ask(1, id="1")),
+        *(json.dumps(ask(n, id=str(n), extra_data={"a": [float("nan")] * n})).encode() for n in (2, 3)),
+        *lines(ask(4, id="4")),
+    ],
+    "choices": lines(
+        *(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)) for n in range(3)),
+        {**choice("Which is yellow?", ["tin", "gold"], 1, id="4"), "answer_mapping": MAPPED},
+        choice("Which is red?\nA. tin\nB. gold", ["tin", "gold"], id="5"),
+        {**choice("Which is blue?", ["tin", "gold"], 1, id="6"), "answer_mapping": {"C": "gold"}},
+        choice("Which is it?", ["tin", "gold", "iron"], id="7"),
+    ),
+    "choices alike": lines(*(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)) for n in range(5))),
+    "one row without options": lines(
+        *(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)) for n in range(4)), ask(4, id="4")
+    ),
+    "likelihoods": lines(*(compared(f"Which is {n}?", tin=-n / 3, gold=-1.0) for n in range(5))),
+    "groups": lines(
+        *(
+            ask(
+                n,
+                id=str(n),
+                sub_split=(None, "b", "a", "b")[n % 4],
+                extra_data={key: value for key, value in (("kind", "zyx"[n % 3]), ("from", n // 4)) if n % 5},
+            )
+            for n in range(12)
+        )
+    ),
+    "drawn": lines(*(ask(n % 6, id="n" if n % 2 else str(n), extra_data={"n": n}) for n in range(14))),
+    "messages": lines(
+        *(
+            {
+                "instance": {
+                    "input": {"messages": [{"role": "user", "content": f"Say {n}"}]},
+                    "id": str(n),
+                    "split": ("test", "train")[n % 4 == 3],
+                    "references": [reference(str(n), correct=True)],
+                }
+            }
+            for n in (1, 2, 3, 1, 4)
+        )
+    ),
+    "reasoned answers": lines(
+        *(answered(ask(n, id=str(n)), f"So it is {2 * n}") for n in range(4)),
+        answered(ask(4, id="4"), "Well: 8"),
+        answered(ask(5, id="5"), "So it is 10"),
+    ),
+    "reasoned answers and one that is plain": lines(
+        *(answered(ask(n, id=str(n)), f"So it is {2 * n}") for n in range(4)),
+        answered(ask(4, id="4"), "8"),
+        answered(ask(5, id="5"), "So it is 10"),
+    ),
+    "completions that name no option": lines(
+        *(
+            answered(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)), ("tin", "no idea", "B")[n % 3])
+            for n in range(6)
+        )
+    ),
+    "options asked for one by one": lines(
+        choice("Which is first?", ["tin", "gold"], id="0"),
+        *(answered(choice(f"Which is {n}?", ["tin", "gold", "iron"][:n], id=str(n)), "tin") for n in (2, 3, 2)),
+    ),
+    "keys of their own": lines(*({**ask(n, id=str(n)), "mine": n} for n in range(3)), ask(3, id="3")),
+    "blank lines": [b"", *lines(ask(1, id="1")), b"", b" \t", *lines(ask(2, id="1")), b"", *lines(ask(3)), b"", b""],
+}
+OPTIONS = {
+    "groups": {"by": ["kind", "sub_split"], "cluster": "from"},
+    "recordings": {"missing": "skip"},
+    "likelihoods": {},
+}
+SPECS = {
+    "texts": {"stop_sequences": ["\n"], "max_train_instances": 2},
+    "drawn": {"max_train_instances": 3, "max_eval_instances": 6},
+    "splits": {"max_train_instances": 2},
+    "messages": {"method": "chat"},
+    "options asked for one by one": {"method": "multiple_choice_separate_original"},
+    "train rows alone": {"max_train_instances": 1},
+}
+WRONG = {
+    "no answer": [*FILES["ids"], *lines({"instance": {"input": {"text": "Eh?"}, "references": [], "id": "x"}})] * 2,
+    "not UTF-8": [*FILES["ids"], b'{"instance": "\xff"}', *FILES["splits"]],
+    "a comment": [*FILES["ids"], b"// no row", b'{"instance": {},}', *lines(ask(3, split="tset"))],
+    "two kinds": [*FILES["likelihoods"], *lines(answered(choice("Which?", ["tin", "gold"]), "tin"))],
+    "options of one row": [*FILES["choices"], *lines({**choice("Which?", ["tin", "tin"]), "note": 1})],
+    "a perturbation that HELM lacks": lines(ask(1), ask(2, perturbation={"A": True}), ask(3)),
+    "no group": [*FILES["ids"]],
+}
+WRONG_OPTIONS = {"no group": {"by": ["nothing"]}, "options of one row": {"method": "multiple_choice_joint"}}
+
+FOUND = {
+    "ids": ["ids 3 7"],
+    "an id that is repeated late": ["ids 10 2 2"],
+    "one without an id": ["ids 5 1"],
+    "splits": ["split-missing 1 1", "overlap 1 2", "extract 1", "recorded-train 3 1"],
+    "train rows alone": ["ids 6 1"],
+    "recordings": ["not-run 3 1 7", "failed 4 2 7"],
+    "stray keys": ["not-run 3 3 6", "stray-key 3 2"],
+    "texts": [
+        "split-missing 1 8",
+        "doubled-prompt 2 2 9",
+        "empty-answer 3 1",
+        "doubled-prompt 4 1 9",
+        "untagged-reference 5 2",
+        "stop-in-reference 6 1",
+    ],
+    "numbers that are none": ["not-finite 3 5 2"],
+    "choices": ["options-shown-twice 1 1 7", "options-not-shown 2"],
+    "choices alike": [],
+    "one row without options": [],
+    "likelihoods": ["ids 2 5"],
+    "groups": ["by 2 3", "by 2 3", "cluster 2 3"],
+    "drawn": ["ids 5 6 3"],
+    "messages": ["ids 5 1 1"],
+    "reasoned answers": ["extract 1"],
+    "reasoned answers and one that is plain": [],
+    "completions that name no option": ["unmapped 3 2 6"],
+    "options asked for one by one": ["incomplete-recording 3 3 0", "ids 5 1 2"],
+    "keys of their own": [],
+    "blank lines": ["ids 6 2 1"],
+}
+"""Of each file: the code, line, and first numbers of the warnings that one process found before there were parts."""
+
+
+class Here:
+    """Does ranges in this process, some of a line as one; all that is sent is sent as bytes, as to another process."""
+
+    def __init__(self, cuts=None):
+        self.cuts = cuts
+        self.done = []
+
+    def map(self, make_worker, tasks, *, split):
+        tasks = list(tasks)
+        edges = range(len(tasks) + 1) if self.cuts is None else [0, *self.cuts, len(tasks)]
+        for start, end in itertools.pairwise(edges):
+            some = tasks[start:end]
+            if some:
+                whole = LineRange(some[0].start, some[-1].stop, some[0].first, sum(one.lines for one in some))
+                self.done.append(whole)
+                work, task = pickle.loads(pickle.dumps((make_worker, whole)))
+                yield pickle.loads(pickle.dumps(work()(task)))
+
+
+def see(path, **options):
+    """Return all that is known of a file: of its rows too, as they are read again."""
+    try:
+        evalset = request_states.load(path, **options)
+    except DatasetError as error:
+        return type(error), [(problem, problem.kind, problem.number) for problem in error.problems]
+    seen = {name: getattr(evalset, name) for name in vars(evalset) if name not in ("instances", "places")}
+    places = [*evalset.places.positions], evalset.places.path, evalset.places.listed_in
+    return seen | {"places": places, "instances": list(map(repr, evalset.instances))}
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    """Return what reads a file in parts: `in_parts(engine)(path)`."""
+
+    def read(engine, path, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(loading, "LEAST_BYTES", 0)
+            patch.setattr(loading, "RANGE_BYTES", 1)
+            patch.setattr(process_engine, "find_engine", lambda: engine)
+            return see(path, **options)
+
+    return read
+
+
+def write(path, rows, spec=None, *, end=b"\n", last=True, before=b""):
+    path.write_bytes(before + end.join([header(spec), *rows]) + (end if last else b""))
+    return path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_the_same_wherever_it_is_cut(tmp_path, in_parts, name):
+    path = write(tmp_path / "f.jsonl", FILES[name], SPECS.get(name))
+    options = OPTIONS.get(name, {})
+    whole = see(path, **options)
+    assert isinstance(whole, dict), whole
+    number = len(path.read_bytes().splitlines()) - 1
+    draw = random.Random(name)
+    cuts = [None, [], *([cut] for cut in range(1, number))]
+    cuts += [sorted(draw.sample(range(1, number), 2)) for _ in range(5) if number > 2]
+    for cut in cuts:
+        engine = Here(cut)
+        assert in_parts(engine, path, **options) == whole, cut
+        assert len(engine.done) >= (number if cut is None else len(cut) + 1), "the file was read in one piece"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_found_is_what_was_found_before_there_were_parts(tmp_path, monkeypatch, name):
+    path = write(tmp_path / "f.jsonl", FILES[name], SPECS.get(name))
+    for most in (1, 3, 10_000):
+        monkeypatch.setattr(parts.Reading.parts, "__defaults__", (most,))
+        found, _ = request_states.check(path, **OPTIONS.get(name, {}))
+        assert [
+            " ".join([one.code, str(one.location.line), *re.findall(r"\d+", one.message)[:2]])
+            for one in found
+            if one.code not in ("not-differentiated", "few-rows")
+        ] == FOUND[name]
+
+
+def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
+    path = write(tmp_path / "f.jsonl", FILES["ids"])
+    names = ["a", "id1-2", "b", "a-2", "id1", "7", "7-2", "b-3", "id8", "b-2", "b-4", "a", "a-3", "q"]
+    assert [one.id for one in request_states.load(path).instances] == names
+    assert re.findall(r"id='(.*?)', pert", "".join(in_parts(Here(), path)["instances"])) == names
+
+
+@pytest.mark.parametrize(
+    "spelling", [{"end": b"\r\n"}, {"last": False}, {"before": b"\n \n"}, {"before": b"\xef\xbb\xbf"}]
+)
+def test_so_is_one_with_other_line_ends(tmp_path, in_parts, spelling):
+    path = write(tmp_path / "f.jsonl", FILES["ids"] + FILES["groups"], **spelling)
+    whole = see(path)
+    assert isinstance(whole, dict)
+    for cut in (None, [1], [7, 8], [25]):
+        engine = Here(cut)
+        assert in_parts(engine, path) == whole
+        assert len(engine.done) > 1
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_in_the_same_words(tmp_path, in_parts, name):
+    path = write(tmp_path / "f.jsonl", WRONG[name])
+    options = WRONG_OPTIONS.get(name, {})
+    whole = see(path, **options)
+    assert isinstance(whole, tuple)
+    for cut in (None, [2], [1, 3]):
+        engine = Here(cut)
+        assert in_parts(engine, path, **options) == whole
+        assert engine.done
+
+
+def test_of_many_errors_as_many_are_named(tmp_path, in_parts):
+    rows = lines(*(ask(n, split="tset" if n % 2 else "test") for n in range(2_500)))
+    path = write(tmp_path / "f.jsonl", rows)
+    whole = see(path)
+    assert [number for _, _, number in whole[1] if number > 1] == [250]
+    assert in_parts(Here([700, 1_900]), path) == whole
+
+
+def test_one_process_reads_in_parts_too(tmp_path, monkeypatch):
+    for name, rows in (FILES | WRONG).items():
+        path = write(tmp_path / "f.jsonl", rows, SPECS.get(name))
+        whole = see(path), request_states.check(path)
+        with monkeypatch.context() as patch:
+            patch.setattr(parts.Reading.parts, "__defaults__", (1,))
+            assert (see(path), request_states.check(path)) == whole
+
+
+def test_states_of_helms_are_read_in_one_piece(tmp_path, in_parts):
+    """States of one row may stand anywhere: here, at both ends."""
+    helms = [{**answered(choice("Which?", ["tin", "gold"], id="1"), " tin"), "train_trial_index": 0,
+              "reference_index": index, "request_mode": "original"} for index in (0, 1)]  # fmt: skip
+    path = write(tmp_path / "f.jsonl", lines(helms[0], *(ask(n, id=f"n{n}") for n in range(3)), helms[1]))
+    whole = see(path)
+    assert in_parts(Here(), path) == whole
+
+
+def test_files_without_rows_that_can_be_cut_are_read_in_one_piece(tmp_path, in_parts):
+    for name, data in (
+        ("no_rows.jsonl", header() + b"\n\n"),
+        ("no_header.jsonl", b"\n".join(FILES["ids"])),
+        ("document.json", b'{"adapter_spec": {}, "request_states": [' + b",\n".join(FILES["ids"]) + b"]}"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert in_parts(Here(), tmp_path / name) == see(tmp_path / name)
+
+
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts):
+    path = write(tmp_path / "f.jsonl", FILES["ids"])
+
+    class Changing(Here):
+        def map(self, *arguments, **more):
+            for result in super().map(*arguments, **more):
+                yield result
+                with path.open("ab") as file:
+                    file.write(b"\n")
+
+    kind, problems = in_parts(Changing([3]), path)
+    assert kind is DatasetChangedError
+    assert problems == []
+
+
+def test_a_number_of_processes_that_is_none_is_refused_before_a_row_is_read(tmp_path, monkeypatch):
+    path = write(tmp_path / "f.jsonl", [*FILES["ids"], b"no row"])
+    monkeypatch.setattr(loading, "LEAST_BYTES", 0)
+    monkeypatch.setenv("HELM_EXT_WORKERS", "two")
+    with pytest.raises(HelmExtError, match="HELM_EXT_WORKERS=.two.: expected a whole number from 1"):
+        request_states.load(path)
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_ranges_are_whole_lines_and_name_them(end):
+    draw = random.Random(3)
+    for _ in range(200):
+        texts = [b"x" * draw.choice([0, 0, 1, 5, 30]) for _ in range(draw.randint(1, 12))]
+        data = b"\n".join([b"head", *texts]) + end
+        above, size = draw.randint(1, 3), draw.choice([1, 2, 7, 40, 1000])
+        ranges = Ranges(io.BytesIO(data), above, size)
+        found = list(ranges)
+        assert ranges.digest == sha256(data).hexdigest()
+        rest = data.split(b"\n", above)[above] if data.count(b"\n") >= above else b""
+        assert b"".join(data[one.start : one.stop] for one in found) == rest
+        for one in found[:-1]:
+            assert data[one.stop - 1 : one.stop] == b"\n"
+            assert one.stop - one.start >= size
+        for one in found:
+            assert one.first == data[: one.start].count(b"\n") + 1
+            assert one.lines == len(data[one.start : one.stop].removesuffix(b"\n").split(b"\n"))
+
+
+def test_a_range_can_be_split_down_to_a_line(tmp_path):
+    data = b"head\n" + b"".join(b"%d\n" % number * (1 + number % 3) for number in range(30)) + b"end"
+    (tmp_path / "f").write_bytes(data)
+    (whole,) = Ranges(io.BytesIO(data), 1, 1 << 20)
+    last = len(data.split(b"\n"))
+    assert str(whole) == f"lines 2 to {last}"
+    waiting, found = [whole], []
+    while waiting:
+        made = split_range(str(tmp_path / "f"), waiting.pop(0))
+        if len(made) == 1:
+            found += made
+        waiting[:0] = made if len(made) > 1 else []
+    assert b"".join(data[one.start : one.stop] for one in found) == data[5:]
+    assert [one.first for one in found] == list(range(2, 2 + len(found)))
+    assert {one.lines for one in found} == {1}
