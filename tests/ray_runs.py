@@ -62,13 +62,15 @@ def running(folder: Path, suite: str = "s", **settings: object) -> Iterator[subp
         process.wait()
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+def wait_until(
+    condition: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float = 120, pause: float = 0.05
+) -> None:
     """Wait for something that a run does. Fails if the run ends without."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, "the run has ended"
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 def _read_log(folder: Path) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import resource
 import signal
 import threading
 import time
@@ -41,6 +42,20 @@ def list_all(deadly, numbers):
     if deadly in numbers:
         os.kill(os.getpid(), signal.SIGKILL)
     return list(numbers)
+
+
+def make_hungry(folder, *, tries):
+    return functools.partial(take_too_much, folder, tries)
+
+
+def take_too_much(folder, tries, number):
+    """Square; with 7, so often, take more memory than this process may have, as it says itself."""
+    note(folder, f"begun {number} {os.getpid()}")
+    if number == 7 and (Path(folder) / "notes").read_text().count("begun 7 ") <= tries:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 50_000_000,) * 2)
+        bytearray(1_000_000_000)
+    return number * number
 
 
 def make_nothing():

@@ -17,8 +17,9 @@ ENTRY = "adapter_spec:path=many.jsonl,model=recorded/m"
 WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
 _SMALL = """
 import importlib.abc, importlib.util, sys
-SIZES = {'helm_ext.formats.request_states.loading': ('KEPT_ROWS', 20),
-         'helm_ext.running.recorded_rows': ('TASK_ROWS', 60)}
+SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, RANGE_BYTES=9000),
+         'helm_ext.formats.ultraeval.log_rows': dict(KEPT_ROWS=20),
+         'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name not in SIZES:
@@ -29,7 +30,7 @@ class Finder(importlib.abc.MetaPathFinder):
         execute = spec.loader.exec_module
         def exec_module(module):
             execute(module)
-            setattr(module, *SIZES[name])
+            vars(module).update(SIZES[name])
         spec.loader.exec_module = exec_module
         return spec
 sys.meta_path.insert(0, Finder())

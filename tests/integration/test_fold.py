@@ -4,53 +4,39 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import re
-import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
-from processes import BIN, OFFLINE, command, load, run_folders
+from processes import command, run_folders
+from recorded_runs import WORDS, few_rows, make_row, write
 
 FILES = ("run_spec.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
-WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
 ROWS = 260
 
 pytestmark = pytest.mark.slow
 
 
-def make_row(draw, number, **instance):
-    text = " ".join(draw.choice(WORDS) for _ in range(6))
-    gold = " ".join(text.split()[2:4])
-    logprobs = [-draw.random() for _ in range(3)]
-    completion = {
-        "text": draw.choice([gold, gold.split()[0], "nothing", gold.upper() + "."]),
-        "logprob": sum(logprobs),
-        "tokens": [{"text": "t", "logprob": logprob} for logprob in logprobs],
-    }
-    result = {"success": True, "completions": [completion], "request_time": draw.random()}
-    return {
-        "instance": {
-            "id": f"r{number}",
-            "input": {"text": text},
-            "references": [{"output": {"text": gold}, "tags": ["correct"]}],
-            **instance,
-        },
-        "request": {"result": result},
-    }
-
-
-def write(path, rows, **spec):
-    header = {
-        "adapter_spec": {"method": "generation", "max_train_instances": 0, "max_tokens": 5, **spec},
-        "scoring": {"metrics": ["exact_match", "quasi_exact_match", "f1_score"], "main_metric": "f1_score"},
-    }
-    path.write_text("\n".join(map(json.dumps, [header, *rows])) + "\n")
+def write_ultraeval(folder, method, draw):
+    """The outputs of a finished UltraEval run; some rows have none."""
+    folder.mkdir()
+    rule = "in_match" if method == "gen" else "log_prob"
+    (folder / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": rule}}}}))
+    with (folder / "instance.jsonl").open("w") as file:
+        for number in range(ROWS):
+            options = {f"{word} {number}": int(not place) for place, word in enumerate(draw.sample(WORDS, 3))}
+            logprobs = [[-2.0, *(-4 * draw.random() for _ in range(3))] for _ in options]
+            outputs = [draw.choice([*options])] if method == "gen" else [logprobs]
+            row = {
+                "data": {"question": f"{number}?", "target_scores": options},
+                "ground_truth": next(iter(options)),
+                "prompt_inputs": [f"Which of {' '.join(WORDS)}? "],
+                "raw_outputs": [] if number % 50 == 3 else outputs,
+            }
+            file.write(json.dumps(row) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -90,28 +76,8 @@ def folder(tmp_path_factory):
     (folder / "returns.jsonl").write_bytes((folder / "plain.jsonl").read_bytes().replace(b"\n", b"\r\n"))
     lines = ["id,question,answer,said", *(f"{n},What is {n}?,{n},{n + n % 3 // 2}" for n in range(ROWS))]
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
-    # What tells the sizes at which files are read again, and rows are sent to other processes.
-    (folder / "small").mkdir()
-    (folder / "small" / "sitecustomize.py").write_text(
-        "import importlib.abc, sys\n"
-        "SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, RANGE_BYTES=9000),\n"
-        "         'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}\n"
-        "class Finder(importlib.abc.MetaPathFinder):\n"
-        "    def find_spec(self, name, path, target=None):\n"
-        "        if name not in SIZES:\n"
-        "            return None\n"
-        "        sys.meta_path.remove(self)\n"
-        "        spec = importlib.util.find_spec(name)\n"
-        "        sys.meta_path.insert(0, self)\n"
-        "        execute = spec.loader.exec_module\n"
-        "        def exec_module(module):\n"
-        "            execute(module)\n"
-        "            vars(module).update(SIZES[name])\n"
-        "        spec.loader.exec_module = exec_module\n"
-        "        return spec\n"
-        "import importlib.util\n"
-        "sys.meta_path.insert(0, Finder())\n"
-    )
+    for method in ("gen", "ppl"):
+        write_ultraeval(folder / f"sums_sums_{method}", method, draw)
     return folder
 
 
@@ -127,12 +93,9 @@ ENTRIES = (
     "adapter_spec:path=packed.jsonl.gz,model=recorded/m",
     "adapter_spec:path=returns.jsonl,model=recorded/m",
     "table:path=table.csv,output=said,model=recorded/m",
+    "ultraeval:data=sums_sums_gen/instance.jsonl,missing=skip,model=recorded/m",
+    "ultraeval:data=sums_sums_ppl/instance.jsonl,missing=skip,model=recorded/m",
 )
-
-
-def few_rows(folder):
-    """Return an environment in which files are large, and tasks full, from few rows on."""
-    return {"PYTHONPATH": os.pathsep.join([str(folder / "small"), os.environ.get("PYTHONPATH", "")])}
 
 
 def run(folder, suite, *options, entries=ENTRIES, most=100_000, said=None, **env):
@@ -190,40 +153,6 @@ def test_rays_actors_make_the_same_files(folder, whole):
     made = run(folder, "ray", *ray, entries=[ENTRIES[place] for place in (2, 4, 5, 8)], HELM_EXT_RAY_ACTORS="2")
     assert len(made) == 4
     assert made == {name: whole[name] for name in made}
-
-
-def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(folder, tmp_path):
-    draw = random.Random(1)
-    write(tmp_path / "many.jsonl", [make_row(draw, number, split="test") for number in range(12_000)])
-    entry = "adapter_spec:path=many.jsonl,model=recorded/m"
-    command(tmp_path, "helm-run", "--suite", "one", "-m", "100000", *OURS, "--run-entries", entry)
-    running = subprocess.Popen(
-        [str(BIN / "helm-run"), "--suite", "two", "-m", "100000", *OURS, "--run-entries", entry],
-        cwd=tmp_path, env={**os.environ, **OFFLINE, **few_rows(folder), "HELM_EXT_WORKERS": "2"},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    killed = kill_a_worker(running, tmp_path / "benchmark_output/runs/two")
-    said, _ = running.communicate(timeout=240)
-    assert running.returncode == 0, said[-3000:]
-    assert killed
-    assert "a worker process was lost" in said
-    one, two = (next(iter(run_folders(tmp_path, suite).values())) for suite in ("one", "two"))
-    assert [(one / file).read_bytes() == (two / file).read_bytes() for file in FILES] == [True] * 4
-    assert len(load(two / "per_instance_stats.json")) == 12_000
-
-
-def kill_a_worker(running, runs):
-    """Kill one of the processes that a run has started, once they have begun to write."""
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline and running.poll() is None:
-        parts = [part for part in runs.rglob("*.0.part") if part.name[0].isdigit() and part.stat().st_size > 10_000]
-        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
-        workers = [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        if parts and workers:
-            os.kill(workers[0], signal.SIGKILL)
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_a_file_that_is_written_to_meanwhile_is_refused(folder, tmp_path):

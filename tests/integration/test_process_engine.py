@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import signal
+import time
 from collections import Counter
 
 import pytest
@@ -71,3 +74,31 @@ def test_of_a_task_that_is_split_only_the_part_that_ends_its_worker_is_given_up(
         take_all()
     assert done == list(range(len(done)))
     assert len(done) <= 9
+
+
+def test_workers_that_die_while_they_wait_for_work_are_replaced(tmp_path):
+    results = ProcessEngine(2).map(squarer(tmp_path), range(40))
+    assert next(results) == 0
+    done = 0
+    while (now := len([line for line in notes(tmp_path) if line[0] == "done"])) > done:  # until nobody works
+        done = now
+        time.sleep(0.5)
+    assert 0 < done < 20
+    for line in notes(tmp_path):
+        if line[0] == "made":
+            os.kill(int(line[1]), signal.SIGKILL)
+    time.sleep(0.5)  # so that it is known to be dead before the next task is given out
+    assert list(results) == [number**2 for number in range(1, 40)]
+    assert set(Counter(line[1] for line in notes(tmp_path) if line[0] == "begun").values()) == {1}
+
+
+@pytest.mark.parametrize("tries", [1, LONE_TRIES + 1])
+def test_a_worker_without_memory_is_a_lost_one(tmp_path, tries):
+    results = ProcessEngine(2).map(functools.partial(ray_workers.make_hungry, str(tmp_path), tries=tries), range(12))
+    if tries == 1:
+        assert list(results) == [number**2 for number in range(12)]
+    else:
+        with pytest.raises(BatchLostError, match="7: this batch ends each process"):
+            list(results)
+    begun = Counter(line[1] for line in notes(tmp_path) if line[0] == "begun")
+    assert begun["7"] == max(tries, 2)

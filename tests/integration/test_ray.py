@@ -1,7 +1,7 @@
 """Live runs on Ray, by real helm-run processes: equal files, and what happens when something dies.
 
 The model writes down every call. Runs that leave Ray alone join one cluster, as its start takes longer than they do.
-`tools/ray_faults.py` does the same at many more moments.
+`tools/faults.py` does the same at many more moments.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ def test_starts_that_die_in_different_ways_ask_for_no_row_that_an_earlier_one_ha
 
     # Once it is harmless, it alone is asked, and a row whose question is another one now.
     before = calls(tmp_path)
-    run(tmp_path, COUNTED_REWORDED=5, **joined)
+    output = run(tmp_path, COUNTED_REWORDED=5, **joined)
+    assert "238 of 240 answers were kept by an earlier start of this run, the last at 20" in output
     assert calls(tmp_path) - before == Counter(["question 230", "Question 5"])
     reworded = {name: re.sub(rb"\bquestion 5\b", b"Question 5", data) for name, data in expected.items()}
     assert read_files(tmp_path) == reworded != expected

@@ -115,6 +115,12 @@ def test_a_task_that_ends_its_process_is_tried_so_often_and_the_others_once_or_t
     assert max(begun.values()) <= 2
 
 
+def test_an_actor_without_memory_is_a_lost_one(tmp_path, engine):
+    tasks = functools.partial(ray_workers.make_hungry, str(tmp_path), tries=1)
+    assert list(engine.map(tasks, range(12))) == [number**2 for number in range(12)]
+    assert Counter(line[1] for line in notes(tmp_path) if line[0] == "begun")["7"] == 2
+
+
 def test_a_task_is_split_to_find_what_ends_processes(engine):
     tasks = [list(range(start, start + 4)) for start in range(0, 20, 4)]
     got = []

@@ -61,7 +61,7 @@ class RowStats:
 
     def get(self, key: RowKey) -> dict[str, JSONObject]:
         """Return the stats of a row by name, as HELM wrote them; of two of one name the later one, as in its pages."""
-        return {stat["name"]["name"]: stat for element in self._find(key) for stat in element["stats"]}
+        return {stat["name"]["name"]: stat for element in self.find(key) for stat in element["stats"]}
 
     def close(self) -> None:
         """Close the file; the next `get` opens it again."""
@@ -69,7 +69,8 @@ class RowStats:
             self._file.close()
             self._file = None
 
-    def _find(self, key: RowKey) -> list[JSONObject]:
+    def find(self, key: RowKey) -> list[JSONObject]:
+        """Return the elements of a row, as HELM wrote them: one a metric."""
         if self._in_memory:
             return self._in_memory.get(key, [])
         if self._file is None:

@@ -26,6 +26,7 @@ _COMMANDS = {
     "compare": "compare",
     "plan": "compare",
     "report": "report",
+    "merge": "merge",
     "schema": "schema",
     "schema-path": "schema",
     "hub": "hub",

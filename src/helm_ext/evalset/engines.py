@@ -98,6 +98,10 @@ class Jobs(Generic[Task]):
         """Take note that a job is done, or given up."""
         self._unfinished.remove(job.key)
 
+    def put_back(self, job: Job[Task]) -> None:
+        """Take back a job that no worker has seen."""
+        self._again.appendleft(job)
+
     def lose(self, job: Job[Task]) -> bool:
         """Take back a job whose worker is lost. Returns False if it is given up."""
         if not job.lone:

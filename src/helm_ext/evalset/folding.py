@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from helm.benchmark.metrics.metric import MetricInterface, MetricResult
+from helm.benchmark.metrics.metric_service import MetricService
 
 from helm_ext.evalset import garbage
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import PerInstanceStats
-    from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["FoldingMetric", "JoinedTotal", "Measured", "RunFacts", "Total", "find_perturbations"]
+__all__ = ["FoldingMetric", "JoinedTotal", "Measured", "MeasuredRows", "RunFacts", "Total", "find_perturbations"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,20 @@ class Measured(NamedTuple):
     rows by metric and trial. Each batch has the same number."""
     summary: Any
     """For `Total.add`. Can be pickled."""
+
+
+class MeasuredRows(MetricService):
+    """The service of metrics whose rows were measured before, by another process: they take these Stats, and add up."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    @abstractmethod
+    def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[list[Stat]]:
+        """Return the Stats of a row, in pieces, without those of names that are left out.
+
+        `states`: those of its request states that a metric is about. Equal names are one object.
+        """
 
 
 class Total(Protocol):

@@ -76,6 +76,8 @@ class ProcessEngine:
         try:
             while True:
                 self._give_out(slots, jobs, may_be_new=len(done) < 2 * AHEAD * self.workers)
+                if _replace_lost(slots, jobs, packed):
+                    continue
                 owners = {future: slot for slot in slots for future in slot.jobs}
                 if not owners:
                     return
@@ -89,9 +91,7 @@ class ProcessEngine:
                     job = slot.jobs.pop(future)
                     jobs.finish(job)
                     heapq.heappush(done, (job.key, result))
-                for slot in slots:
-                    if slot.is_lost:
-                        _replace(slot, jobs, packed)
+                _replace_lost(slots, jobs, packed)
                 while done and jobs.is_next(done[0][0]):
                     yield heapq.heappop(done)[1]
         finally:
@@ -102,11 +102,24 @@ class ProcessEngine:
         """Give workers their next tasks, first those that have none."""
         for depth in range(AHEAD):
             for slot in slots:
-                if len(slot.jobs) > depth or any(job.lone for job in slot.jobs.values()):
+                if slot.is_lost or len(slot.jobs) > depth or any(job.lone for job in slot.jobs.values()):
                     continue
                 job = jobs.take(may_be_lone=not slot.jobs, may_be_new=may_be_new)
-                if job is not None:
+                if job is None:
+                    continue
+                try:
                     slot.jobs[slot.pool.submit(_work, job.task)] = job
+                except BrokenProcessPool:  # it died while it waited for work, or since
+                    jobs.put_back(job)
+                    slot.is_lost = True
+
+
+def _replace_lost(slots: Sequence[_Slot], jobs: Jobs[Any], packed: bytes) -> bool:
+    """Replace the workers that are lost. Returns whether there were any. Raises BatchLostError."""
+    lost = [slot for slot in slots if slot.is_lost]
+    for slot in lost:
+        _replace(slot, jobs, packed)
+    return bool(lost)
 
 
 def _replace(slot: _Slot, jobs: Jobs[Any], packed: bytes) -> None:

@@ -8,7 +8,6 @@ tests/contract/test_runner_sources.py fails when HELM changes it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from array import array
 from contextlib import ExitStack
@@ -35,6 +34,7 @@ from helm.common.multimodal_request_utils import gather_generated_image_location
 from helm.common.request import Request, RequestResult
 
 from helm_ext.fast.json_arrays import read_array, read_element, read_elements
+from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import ArrayWriter, write_array
 from helm_ext.files.staged import staged
 
@@ -247,11 +247,6 @@ def _find_states(path: Path, run_spec: RunSpec) -> Iterator[tuple[Place | None, 
             yield place, state
 
 
-def _sampling_number(instance_id: str) -> int:
-    """Return a number of 64 bits that looks random, and is the same in every run."""
-    return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
-
-
 class _Sample:
     """The instances that are shown: the same ones for every model, whatever their order in the file.
 
@@ -270,7 +265,7 @@ class _Sample:
         """Take `size` instances, or all where there are not more. Holds 24 bytes a request state."""
         numbers, starts, lengths = array("Q"), array("Q"), array("Q")
         for place, state in states:
-            numbers.append(_sampling_number(str(state["instance"]["id"])))
+            numbers.append(sampling_number(str(state["instance"]["id"])))
             if place is not None:
                 starts.append(place[0])
                 lengths.append(place[1])
@@ -285,7 +280,7 @@ class _Sample:
             self._places = [(starts[index], lengths[index]) for index in chosen]
 
     def has(self, instance_id: str) -> bool:
-        return self._limit is None or _sampling_number(instance_id) < self._limit
+        return self._limit is None or sampling_number(instance_id) < self._limit
 
     def read(self, path: Path, run_spec: RunSpec) -> Iterator[JSONObject]:
         """Yield the request states of the sample, in the order of the file."""

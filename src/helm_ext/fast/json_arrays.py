@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from helm_ext.fast.serialise import dumps
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Place", "read_array", "read_element", "read_elements"]
+__all__ = ["Place", "parse", "read_array", "read_element", "read_elements", "read_encoded"]
 
 Place = tuple[int, int]
 """Where an element stands in its file: its first byte, and how many there are."""
@@ -41,6 +43,23 @@ def read_array(path: Path, key: str | None = None) -> Iterator[Any]:
 
 def read_elements(path: Path, key: str | None = None) -> Iterator[tuple[Place | None, Any]]:
     """Yield what `read_array` yields, and where it stands, for `read_element`; None in files of another layout."""
+    for place, found in _find_elements(path, key):
+        yield place, found if place is None else parse(found)
+
+
+def read_encoded(path: Path, key: str | None = None) -> Iterator[bytes]:
+    """Yield the elements as they stand in HELM's layout, indented: for `ArrayWriter.add_encoded`, and `parse`.
+
+    Raises as `read_array`.
+    """
+    depth = 1 if key is None else 2
+    for place, found in _find_elements(path, key):
+        data = dumps(found, depth) if place is None else found.lstrip()
+        yield b"  " * depth + data
+
+
+def _find_elements(path: Path, key: str | None) -> Iterator[tuple[Place | None, Any]]:
+    """Yield the place and the bytes of each element; None and the element in files of another layout."""
     indent = b"  " if key is None else b"    "
     opening = b"[\n  {" if key is None else b'\n  "' + key.encode() + b'": [\n    {'
     with path.open("rb") as file:
@@ -66,7 +85,7 @@ def read_elements(path: Path, key: str | None = None) -> Iterator[tuple[Place | 
                 start += position
                 buffer, position = buffer[position:] + more, 0
                 continue
-            yield (start + position, last - position), parse(buffer[position:last])
+            yield (start + position, last - position), buffer[position:last]
             if buffer[last : last + 1] != b",":
                 return
             position = last + 1

@@ -27,7 +27,7 @@ from helm.benchmark.metrics.metric import PerInstanceStats, add_context, compute
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
-from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.evalset.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
 from helm_ext.evalset.quick_stats import PerInstanceStats as QuickStats
 from helm_ext.fast.tally import Column, Tally, Totals
 
@@ -207,7 +207,7 @@ class OnePassMetric(FoldingMetric):
         """
         if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
             raise ValueError(f"{type(self).__name__} cannot score the method {ADAPT_LANGUAGE_MODELING}")
-        compute_row = self.prepare(adapter_spec, service)
+        compute_row = _take_from(service) if isinstance(service, MeasuredRows) else self.prepare(adapter_spec, service)
         contexts: dict[tuple[Any, ...], Context] = {}
         trials = range(adapter_spec.num_train_trials)
 
@@ -277,6 +277,10 @@ class OnePassMetric(FoldingMetric):
     def derive_from_kept(self, stats: dict[MetricName, Stat], kept: Sequence[array[float]]) -> list[Stat]:  # noqa: ARG002
         """Return stats made of one context's rows. HELM: `Metric.derive_per_instance_stats`."""
         return []
+
+
+def _take_from(rows: MeasuredRows) -> Callable[[Sequence[RequestState], Context], Parts]:
+    return lambda states, context: rows.find(states, context.left_out)
 
 
 class Keeper:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-__all__ = ["ArrayWriter", "around_field", "consume", "dumps", "write_array"]
+__all__ = ["ArrayWriter", "around_field", "consume", "dumps", "to_plain", "write_array"]
 
 T = TypeVar("T")
 

@@ -2,7 +2,9 @@
 
 Lines are appended as answers come, and are durable before anybody counts on them. A line holds one answer, the place of
 its request in the run and the request's digest: an answer is taken for the same request at the same place, or not at
-all. Two runs may append to one file. A line that a killed process, or a full disk, left half is not read.
+all. This is no cache: an answer serves one run, which asks once for each, and is gone when that is complete. So
+`--disable-cache` does not keep a start from what an earlier one of the same run has paid for. Two runs may append to
+one file. A line that a killed process, or a full disk, left half is not read.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +95,10 @@ class KeptAnswers:
                 f"{self.path}: answers cannot be kept: {error}\n  hint: make room; those that are kept are not "
                 "asked for again"
             ) from error
+
+    def last_kept(self) -> str:
+        """Return when the last answer was kept: local time, to the second."""
+        return datetime.fromtimestamp(self.path.stat().st_mtime).astimezone().isoformat(" ", "seconds")
 
     def remove(self) -> None:
         """Remove the file, if it is there."""

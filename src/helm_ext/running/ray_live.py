@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import Input, Instance
-from helm.common.hierarchical_logger import hlog
+from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import DeploymentError
 from helm_ext.evalset.engines import LONE_TRIES, Jobs, read_number
@@ -139,9 +139,9 @@ class RayExecutor(LiveExecutor):
                 asking.answered(place, result)
                 del requests[place]
             if len(requests) < len(places):
-                hlog(
-                    f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of the run; "
-                    f"to have them asked for again, remove {kept.path}"
+                hwarn(
+                    f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of this "
+                    f"run, the last at {kept.last_kept()}; to have them asked for again, remove {kept.path}"
                 )
         if not requests:
             return

@@ -58,6 +58,8 @@ __all__ = [
 
 TASK_ROWS = 10_000
 """Rows of a task of another process: enough for what comes back to be little, few enough to be done again."""
+SENT_ROWS = 1_000
+"""Rows of a task that are sent with it: this process holds some tasks for each worker."""
 
 
 def can_wait(rows: UnreadRows, run_spec: RunSpec, *, leaves_out: bool) -> bool:
@@ -226,15 +228,13 @@ class RecordedWorker:
         return stack.enter_context(path.open("wb", buffering=COPY_BYTES))
 
 
-def iter_tasks(
-    rows: UnreadRows, places: NDArray[np.intp], size: int = TASK_ROWS, *, finds: bool = True
-) -> Iterator[RowsTask]:
+def iter_tasks(rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True) -> Iterator[RowsTask]:
     """Yield the tasks of a run. `finds`: whether workers can read the file."""
     if finds and rows.reader.finds_rows:
-        for number, start in enumerate(range(0, len(places), size)):
-            yield RowsTask(str(number), rows.make_task(places[start : start + size]))
+        for number, start in enumerate(range(0, len(places), TASK_ROWS)):
+            yield RowsTask(str(number), rows.make_task(places[start : start + TASK_ROWS]))
         return
-    for number, instances in enumerate(iter_batches(rows, places, size)):
+    for number, instances in enumerate(iter_batches(rows, places, min(SENT_ROWS, TASK_ROWS))):
         yield RowsTask(str(number), None, instances)
 
 

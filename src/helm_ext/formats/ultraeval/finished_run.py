@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, Location, Problem, RunEntryError
-from helm_ext.evalset import EvalSet, Places, row_extra
+from helm_ext.evalset import EvalSet, Places
+from helm_ext.files import LineSource
 from helm_ext.formats.ultraeval import run_log
 from helm_ext.formats.ultraeval.checkout import open_checkout
 from helm_ext.formats.ultraeval.checkout_metrics import digest_metrics, require_metrics
@@ -18,45 +19,57 @@ from helm_ext.formats.ultraeval.evalset_parts import (
     require_allowed,
 )
 from helm_ext.formats.ultraeval.facts import TaskFacts
+from helm_ext.formats.ultraeval.log_rows import find_method, read_log_rows
 from helm_ext.formats.ultraeval.lowering import to_adapter_spec
 from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
 from helm_ext.formats.ultraeval.options import Options
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
-from helm_ext.formats.ultraeval.rows import Rows, read_rows
+from helm_ext.formats.ultraeval.rows import iter_objects, read_rows
 from helm_ext.formats.ultraeval.sampling import Sampling
 
-__all__ = ["check_log", "load_log", "read_log"]
+__all__ = ["check_log", "find_log", "load_log"]
 
 
-def read_log(data: str | Path) -> Rows | None:
-    """Return the rows of a file if they are the outputs of a finished UltraEval run."""
+def find_log(data: str | Path) -> Path | None:
+    """Return the path of a file if it holds the outputs of a finished UltraEval run."""
     path = Path(str(data))
-    # Upstream writes the log-probabilities as they came, NaN and -Infinity among them.
-    rows = read_rows(path, allow_nan=True) if path.is_file() else None
-    return rows if rows is not None and run_log.is_run_log(rows.rows[0]) else None
+    if not path.is_file():
+        return None
+    problems: list[Problem] = []
+    with LineSource(path) as source:
+        # Upstream writes the log-probabilities as they came, NaN and -Infinity among them.
+        first = next(iter_objects(source, path, problems, allow_nan=True), None)
+    if problems or first is None:
+        read_rows(path, allow_nan=True)  # which raises, with all problems
+    return path if first is not None and run_log.is_run_log(first[1]) else None
 
 
-def check_log(rows: Rows, options: Options, *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
+def check_log(path: Path, options: Options, *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
     """Return every problem of a finished run and its counts; no metric is computed, so no code is run."""
     try:
-        evalset = load_log(rows, replace(options, allow_code=True), execute=execute)
+        evalset = load_log(path, replace(options, allow_code=True), execute=execute)
     except DatasetError as error:
-        return list(error.problems), {"rows": len(rows.rows)}
+        return list(error.problems), {"rows": _count_rows(path)}
     counts = evalset.counts
     problems = list(evalset.warnings)
     if counts["not_run"]:
         message = f"{counts['not_run']} of {counts['eval']} rows were not run; a recorded run refuses the file"
         hint = "missing=skip scores the rest and reports how many were left out" if counts["recorded"] else ""
-        problems.append(Problem(message, Location(str(rows.path)), hint, "warning", "not-run"))
+        problems.append(Problem(message, Location(str(path)), hint, "warning", "not-run"))
     return problems, counts
 
 
-def load_log(rows: Rows, options: Options, *, execute: bool = True) -> EvalSet:
+def _count_rows(path: Path) -> int:
+    with LineSource(path) as source:
+        return sum(1 for _ in iter_objects(source, path, [], allow_nan=True))
+
+
+def load_log(path: Path, options: Options, *, execute: bool = True) -> EvalSet:
     """Return a finished UltraEval run with its outputs as recordings; import no postprocessing unless `execute`."""
-    kind = run_log.method_of(rows)
+    kind = find_method(path)
     if options.method not in (None, kind):
-        raise RunEntryError(f"method={options.method}: {rows.path} holds the outputs of a {kind} run")
-    said = run_log.read_run_log_config(rows.path)
+        raise RunEntryError(f"method={options.method}: {path} holds the outputs of a {kind} run")
+    said = run_log.read_run_log_config(path)
     post = str(options.postprocess) if options.postprocess is not None else said.postprocess(kind)
     metrics = (
         parse_metric_argument(options.metric, kind, post)
@@ -64,7 +77,7 @@ def load_log(rows: Rows, options: Options, *, execute: bool = True) -> EvalSet:
         else read_metrics(said.require_metrics(), kind, post, str(said.path))
     )
     require_allowed(metrics.names, allow_code=options.allow_code)
-    checkout = open_checkout(Path(options.root) if options.root else None, rows.path)
+    checkout = open_checkout(Path(options.root) if options.root else None, path)
     own_metrics = metrics.from_checkout
     require_metrics(own_metrics.values(), checkout, execute=execute)
     if kind == "gen" and execute:
@@ -72,17 +85,16 @@ def load_log(rows: Rows, options: Options, *, execute: bool = True) -> EvalSet:
     from_checkout = kind == "gen" and execute and comes_from_checkout(post, checkout)
     used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
     used += [("metrics", digest_metrics(checkout))] if checkout and own_metrics else []
-    instances = run_log.to_recorded_instances(rows, kind, needs_row=needs_row(metrics))[: options.limit]
-    recorded = sum(row_extra(instance)["recorded"]["status"] == "ok" for instance in instances)
-    title = str(options.dataset_name) if options.dataset_name is not None else run_log.name_of(rows.path, kind, said)
+    rows = read_log_rows(path, kind, needs_row=needs_row(metrics), limit=options.limit)
+    title = str(options.dataset_name) if options.dataset_name is not None else run_log.name_of(path, kind, said)
     return EvalSet(
         name=options.name or title,
         format=FORMAT,
         digest=make_digest([("log", rows.sha256), *used]),
         question_digest=make_digest(
-            [("questions", run_log.digest_questions(rows)), ("scored", f"{metrics.names} {post}"), *used]
+            [("questions", rows.question_sha256), ("scored", f"{metrics.names} {post}"), *used]
         ),
-        instances=instances,
+        instances=rows.instances,
         adapter_spec=to_adapter_spec(kind, Sampling()),
         scoring=make_scoring(kind, metrics.names),
         display_name=title,
@@ -91,7 +103,7 @@ def load_log(rows: Rows, options: Options, *, execute: bool = True) -> EvalSet:
         details=TaskFacts(
             method=kind,
             dataset=title.split("_")[0],
-            script=rows.path.stem,
+            script=path.stem,
             script_sha="none",
             data_sha=rows.sha256,
             metrics=metrics,
@@ -99,11 +111,11 @@ def load_log(rows: Rows, options: Options, *, execute: bool = True) -> EvalSet:
             root=str(checkout.root) if checkout and (from_checkout or own_metrics) else None,
         ),
         counts={
-            "rows": len(rows.rows),
+            "rows": len(rows.lines),
             "train": 0,
-            "eval": len(instances),
-            "recorded": recorded,
-            "not_run": len(instances) - recorded,
+            "eval": len(rows.instances),
+            "recorded": rows.recorded,
+            "not_run": len(rows.instances) - rows.recorded,
         },
-        places=Places(str(rows.path), rows.lines),
+        places=Places(str(path), rows.lines),
     )

@@ -30,7 +30,7 @@ from helm_ext.formats.ultraeval.evalset_parts import (
     require_allowed,
 )
 from helm_ext.formats.ultraeval.facts import TaskFacts
-from helm_ext.formats.ultraeval.finished_run import check_log, load_log, read_log
+from helm_ext.formats.ultraeval.finished_run import check_log, find_log, load_log
 from helm_ext.formats.ultraeval.lowering import check_options, question_to_instance, to_adapter_spec
 from helm_ext.formats.ultraeval.options import Options, read_options
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
@@ -52,7 +52,7 @@ def load(**arguments: Any) -> EvalSet:
     Raises RunEntryError for arguments, DatasetError for files (TransformError: the script), with all problems at once.
     """
     options = read_options(arguments)
-    log = _read_log(options)
+    log = _find_log(options)
     if log is not None:
         return load_log(log, options)
     found = resolve(options)
@@ -130,7 +130,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     """
     arguments.pop("missing", None)  # decided by the run, see helm_ext.adaptation
     options = read_options(arguments)
-    log = _read_log(options)
+    log = _find_log(options)
     if log is not None:
         return check_log(log, options, execute=execute)
     found = resolve(options)
@@ -186,9 +186,9 @@ def json_schema() -> dict[str, Any]:
     return task_config.schema()
 
 
-def _read_log(options: Options) -> Rows | None:
-    """Return the rows of `data=` where no script is given and they are the log of a finished run."""
-    return read_log(options.data) if options.data is not None and options.transform is None else None
+def _find_log(options: Options) -> Path | None:
+    """Return the file of `data=` where no script is given and it is the log of a finished run."""
+    return find_log(options.data) if options.data is not None and options.transform is None else None
 
 
 def _transform_all(script: Script, rows: Rows, task: Task, *, is_demonstration: bool) -> list[Failure]:

@@ -12,9 +12,10 @@ from helm_ext.errors import DatasetSchemaError, Location, Problem, raise_for, sh
 from helm_ext.files import LineSource, iter_json_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Rows", "read_rows"]
+__all__ = ["Rows", "iter_objects", "no_rows", "read_rows"]
 
 Row = dict[str, Any]
 
@@ -37,19 +38,27 @@ def read_rows(path: Path, *, allow_nan: bool = False) -> Rows:
     `allow_nan`: NaN and Infinity are numbers, as Python writes them.
     """
     problems: list[Problem] = []
-    rows: list[Row] = []
-    lines: list[int] = []
     with LineSource(path) as source:
-        for number, row in iter_json_lines(source, str(path), problems, blank="error", allow_nan=allow_nan):
-            if isinstance(row, dict):
-                rows.append(row)
-                lines.append(number)
-            else:
-                message = f"expected a JSON object, got {show(row)}"
-                place = Location(str(path), number)
-                problems.append(Problem(message, place, code="not-object", kind=DatasetSchemaError))
+        found = list(iter_objects(source, path, problems, allow_nan=allow_nan))
         digest = source.digest
-    if not rows and not problems:
-        problems.append(Problem("the file holds no rows", Location(str(path)), code="no-rows", kind=DatasetSchemaError))
+    if not found and not problems:
+        problems.append(no_rows(path))
     raise_for(problems)
-    return Rows(path, digest, tuple(rows), tuple(lines))
+    return Rows(path, digest, tuple(row for _, row in found), tuple(line for line, _ in found))
+
+
+def iter_objects(
+    source: LineSource, path: Path, problems: list[Problem], *, allow_nan: bool = False
+) -> Iterator[tuple[int, Row]]:
+    """Yield (line, object) of a JSON Lines file; a line that is none is a problem."""
+    for number, row in iter_json_lines(source, str(path), problems, blank="error", allow_nan=allow_nan):
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            message, place = f"expected a JSON object, got {show(row)}", Location(str(path), number)
+            problems.append(Problem(message, place, code="not-object", kind=DatasetSchemaError))
+
+
+def no_rows(path: Path) -> Problem:
+    """Return the problem of a file without rows."""
+    return Problem("the file holds no rows", Location(str(path)), code="no-rows", kind=DatasetSchemaError)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, raise_for, show
+from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, show
 from helm_ext.evalset import EXTRA_KEY, Recorded, RecordedState
-from helm_ext.files import canonical_json, is_finite
+from helm_ext.files import is_finite
 from helm_ext.formats.ultraeval.config import Metric, read_json
 from helm_ext.formats.ultraeval.lowering import check_options, to_gen_instance, to_ppl_instance
 from helm_ext.formats.ultraeval.sampling import Sampling
@@ -29,10 +28,9 @@ if TYPE_CHECKING:
 
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.formats.ultraeval.rows import Rows
+__all__ = ["KEYS", "RunLog", "is_run_log", "name_of", "read_run_log_config", "to_recorded_instance"]
 
-__all__ = ["RunLog", "digest_questions", "is_run_log", "read_run_log_config", "to_recorded_instances"]
-
+Method = Literal["gen", "ppl"]
 KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
 
 
@@ -88,14 +86,6 @@ def read_run_log_config(path: Path) -> RunLog:
     return RunLog(beside, metrics, str(name), **posts)
 
 
-def digest_questions(rows: Rows) -> str:
-    """Return a digest of a log without its outputs: logs of several models agree in it."""
-    asked = sha256()
-    for row in rows.rows:
-        asked.update(canonical_json([row.get(key) for key in sorted(KEYS - {"raw_outputs"})]) + b"\n")
-    return asked.hexdigest()
-
-
 def name_of(path: Path, method: str, said: RunLog) -> str:
     """Return the task's full name: that of the log's folder, else the config's, else made of the file's."""
     folder = path.resolve().parent.name
@@ -103,29 +93,17 @@ def name_of(path: Path, method: str, said: RunLog) -> str:
     return full[0] if full else f"{folder}_{path.stem}_{method}"
 
 
-def method_of(rows: Rows) -> Literal["gen", "ppl"]:
-    """Return the method of a log: PPL where numbers were recorded, GEN where texts were."""
-    first = next((outputs[0] for row in rows.rows if (outputs := row.get("raw_outputs"))), "")
-    return "gen" if isinstance(first, str) else "ppl"
-
-
-def to_recorded_instances(rows: Rows, method: Literal["gen", "ppl"], *, needs_row: bool) -> list[Instance]:
-    """Return the rows with their recordings. Raises DatasetError with every line of another shape."""
-    problems: list[Problem] = []
-    instances: list[Instance] = []
-    for index, (row, line) in enumerate(zip(rows.rows, rows.lines, strict=True)):
-        place = Location(str(rows.path), line)
-        found = _check_row(row, place) or (check_options(row["data"], place.path, line) if method == "ppl" else [])
-        if not found:
-            make = _gen if method == "gen" else _ppl
-            made = make(index, row, place, needs_row=needs_row)
-            if isinstance(made, Problem):
-                found = [made]
-            else:
-                instances.append(made)
-        problems += found
-    raise_for(problems)
-    return instances
+def to_recorded_instance(
+    index: int, row: Mapping[str, Any], place: Location, method: Method, *, needs_row: bool
+) -> Instance | list[Problem]:
+    """Return a row with its recording, or what is wrong with it."""
+    found = _check_row(row, place) or (
+        check_options(row["data"], place.path, place.line or 0) if method == "ppl" else []
+    )
+    if found:
+        return found
+    made = (_gen if method == "gen" else _ppl)(index, row, place, needs_row=needs_row)
+    return [made] if isinstance(made, Problem) else made
 
 
 def _check_row(row: Mapping[str, Any], place: Location) -> list[Problem]:

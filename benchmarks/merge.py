@@ -1,0 +1,90 @@
+"""What `helm-ext merge` takes: CPU and memory, beside the runs of the shards that it joins.
+
+    python -m benchmarks.merge                               # 10 shards of 20,000 rows of W1
+    python -m benchmarks.merge --shards 4 --rows 50000 --sample 1000
+
+CPU is user+sys of one process, the start included; "more a row" is what a row costs beyond a merge of two shards of 10
+rows, in microseconds. The stats are compared with those of one run of all rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import fold
+from benchmarks.measuring import ROOT
+
+
+def run_shards(folder: Path, whole: Path, shards: int, rows: int) -> tuple[list[Path], float]:
+    """Cut a file into shards and run each; return the folders of the runs, and CPU seconds of all."""
+    header, *lines = whole.read_bytes().splitlines(keepends=True)
+    made, cpu = [], 0.0
+    for number in range(shards):
+        shard = folder / f"{rows}-shard-{number}.jsonl"
+        shard.write_bytes(header + b"".join(lines[number * rows : (number + 1) * rows]))
+        seconds, _, _, _, run = fold.run(shard, 1)
+        made.append(run)
+        cpu += seconds
+    return made, cpu
+
+
+def merge(runs: list[Path], output: Path, *options: str) -> tuple[float, float, Path]:
+    """Merge; return CPU seconds, the peak in MB, and the folder of the run."""
+    shutil.rmtree(output, ignore_errors=True)
+    command = [
+        str(Path(sys.executable).with_name("helm-ext")), "merge", *map(str, runs), "--into", "s", "-o", str(output),
+        *options,
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    (made,) = output.glob("runs/s/*/stats.json")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, made.parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shards", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=20_000, help="Of each shard.")
+    parser.add_argument("--sample", type=int, default=1_000, help="Rows kept in the second merge.")
+    parser.add_argument("--folder", type=Path, help="Where files of some GB are written. Default: a temporary folder.")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        few = folder / "few.jsonl"
+        fold.write(few, 20)
+        start, _, _ = merge(run_shards(folder, few, 2, 10)[0], folder / "few")
+        total = options.shards * options.rows
+        whole = folder / "whole.jsonl"
+        fold.write(whole, total)
+        runs, cpu_runs = run_shards(folder, whole, options.shards, options.rows)
+        cpu_whole, _, peak_whole, _, expected = fold.run(whole, 1)
+        print("| what | CPU s | more a row, µs | peak MB | same stats |")
+        print("|---|---|---|---|---|")
+        print(f"| helm-run, {options.shards} shards of {options.rows:,} rows | {cpu_runs:.1f} | | | |")
+        print(f"| helm-run, one file of {total:,} rows | {cpu_whole:.1f} | | {peak_whole:.0f} | |")
+        for what, arguments in (
+            ("all rows kept", ("--rows", "all")),
+            (f"{options.sample:,} kept", ("--rows", str(options.sample))),
+        ):
+            cpu, peak, made = merge(runs, folder / "merged", *arguments)
+            same = filecmp.cmp(expected / "stats.json", made / "stats.json", shallow=False)
+            more = (cpu - start) / total * 1e6
+            print(
+                f"| helm-ext merge, {what} | {cpu:.1f} | {more:.0f} | {peak:.0f} | {'yes' if same else 'NO'} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

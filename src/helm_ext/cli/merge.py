@@ -1,0 +1,119 @@
+"""`helm-ext merge`: runs of the shards of a dataset as one run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from helm_ext.cli.session import without_output
+from helm_ext.errors import HelmExtError, RunEntryError, count, show
+
+__all__ = ["merge"]
+
+ALL = "all"
+MOST_ROWS = 1_000_000
+"""Rows of a run that helm-summarize and helm-server still read."""
+SAMPLE = 10_000
+
+
+def merge(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN|FOLDER...",
+            help="Finished runs of the shards, in the order of their rows; a folder's in the order of names.",
+        ),
+    ],
+    into: Annotated[str, typer.Option(help="The suite that the merged run goes to.")],
+    name: Annotated[str | None, typer.Option(help="The run's name. Default: what the names of the runs share.")] = None,
+    output_path: Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")] = Path(
+        "benchmark_output"
+    ),
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|all",
+            help=f"Keep the rows of about N, drawn by their ids, in the files that pages show. "
+            f"Default: all of up to {MOST_ROWS:,}, beyond that {SAMPLE:,}. Stats are of all rows, always.",
+        ),
+    ] = None,
+    skip_completed_runs: Annotated[
+        bool, typer.Option("--skip-completed-runs", help="Do nothing where the merged run is there already.")
+    ] = False,
+) -> None:
+    """Join finished runs of shards of one dataset to one run, whose stats are those of one run of all rows.
+
+    Exactly: sums, calibration, intervals, attributes, what was left out. Runs that differ in more than their file, that
+    overlap, or that are not whole are refused.
+    """
+    from helm_ext.analysis import find_runs
+    from helm_ext.analysis.run_files import RUN_FILES
+    from helm_ext.planning.merged import join_run_specs, read_run_spec
+    from helm_ext.running.merging import merge_runs, open_shard
+    from helm_ext.running.progress import Progress
+
+    most = _read_rows(rows)
+    if not into or into in (".", "..") or "/" in into or "\\" in into:
+        raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
+    resolved = [path.resolve() for path in runs]
+    for number, path in enumerate(runs):
+        if resolved.index(resolved[number]) < number:
+            raise RunEntryError(f"{path}: is named twice: its rows would count twice")
+    found, unfinished = find_runs(runs)
+    if unfinished:
+        raise RunEntryError(
+            f"{unfinished[0]}: the run is not finished, so the whole would lack its rows\n"
+            "  hint: start it again, or name the runs one by one"
+        )
+    if len(found) < 2:
+        raise RunEntryError(f"{found[0].folder}: is one run: there is nothing to merge it with")
+    with without_output():
+        specs = [read_run_spec(run) for run in found]
+        shards = [open_shard(run, spec) for run, spec in zip(found, specs, strict=True)]
+        total = sum(shard.rows for shard in shards)
+        if most is None:
+            most = total if total <= MOST_ROWS else SAMPLE
+        sample = most if most < total else None
+        run_spec = join_run_specs(found, [shard.rows for shard in shards], name=name, sample=sample)
+    folder = output_path / "runs" / into / run_spec.name
+    if folder.resolve() in [run.folder.resolve() for run in found]:
+        raise RunEntryError(f"{folder}: is one of the runs to merge\n  hint: another suite (--into), or --name")
+    if skip_completed_runs and all((folder / file).is_file() for file in RUN_FILES):
+        typer.echo(f"{folder}: is there already")
+        return
+    for number, shard in enumerate(shards, 1):
+        typer.echo(f"{number}. {shard.files.folder}: {count(shard.rows, 'row')}", err=True)
+    left_out = frozenset().union(*(s.facts.unmeasured for s in shards)) - frozenset.intersection(
+        *(s.facts.unmeasured for s in shards)
+    )
+    if left_out:
+        typer.echo(
+            f"note: not all shards measured {', '.join(sorted(left_out))}: one run of all rows has no such stats, and "
+            "so has the merged one none",
+            err=True,
+        )
+    try:
+        with Progress(total, title="merge") as progress, without_output():
+            merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample)
+    except OSError as error:
+        raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error
+    typer.echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
+    if sample is not None:
+        typer.echo(
+            f"the pages show {kept:,} of the rows, drawn by their ids; stats.json is of all {merged:,}\n"
+            "  hint: --rows all keeps all, for helm-ext compare and report too"
+        )
+
+
+def _read_rows(given: str | None) -> int | None:
+    """Return how many rows are to be kept; None where nothing is said."""
+    if given is None:
+        return None
+    if given == ALL:
+        return 2**63
+    if re.fullmatch(r"[0-9]{1,18}", given) and int(given) > 0:
+        return int(given)
+    raise RunEntryError(f"--rows {show(given)}: expected a whole number from 1, or {ALL}")

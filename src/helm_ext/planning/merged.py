@@ -1,0 +1,240 @@
+"""The RunSpec of several runs as one: that of a run of all their rows.
+
+Runs of shards differ in the file, in its digest, and in what follows from these: names, groups,
+values of attributes. All else must be equal, for their rows to be rows of one run.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+import dacite
+from helm.benchmark.run_spec import RunSpec
+from helm.common.object_spec import get_class_by_name
+
+from helm_ext.analysis.run_files import MERGED
+from helm_ext.errors import RunEntryError, show
+from helm_ext.evalset import DIGEST_LENGTH
+from helm_ext.formats.scenario import EvalSetScenario
+from helm_ext.planning import RUN_ARGUMENTS
+from helm_ext.planning.names import MAX_FILE_NAME, fit_arguments
+from helm_ext.scoring.breakdown import SUB_SPLIT
+
+if TYPE_CHECKING:
+    from helm_ext.analysis.run_files import RunFiles
+
+__all__ = ["join_run_specs", "read_run_spec"]
+
+JSONObject = dict[str, Any]
+
+_OF_SHARDS = frozenset({"digest", "questions", "live_rows"})
+"""Arguments of scenarios that are of each file, those aside that name the data."""
+_DIGITS = "0123456789"
+
+
+def read_run_spec(run: RunFiles) -> RunSpec:
+    """Return the RunSpec of a finished run. Raises DatasetSyntaxError."""
+    with run.blaming("run_spec.json"):
+        return _to_run_spec(run.run_spec)
+
+
+def join_run_specs(
+    runs: Sequence[RunFiles], rows: Sequence[int], *, name: str | None = None, sample: int | None = None
+) -> RunSpec:
+    """Return the RunSpec of the run of all rows of these runs, in this order.
+
+    `rows`: how many each evaluated. `name`: of the run; default: what the names of the runs share. `sample`: what
+    `merge_runs` is told. Raises RunEntryError where the runs are not those of shards: of two models, cut, of one file.
+    """
+    specs = [run.run_spec for run in runs]
+    for run, spec, number in zip(runs, specs, rows, strict=True):
+        with run.blaming("run_spec.json"):
+            _require_mergeable(run, spec, number)
+    first = _comparable(specs[0])
+    seen: dict[str, RunFiles] = {}
+    for run, spec in zip(runs, specs, strict=True):
+        difference = next(_differences(first, _comparable(spec)), None)
+        if difference is not None:
+            raise RunEntryError(
+                f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n"
+                "  hint: run the shards with the same arguments and model; only the file may differ"
+            )
+        digest = _arguments(spec)["digest"]
+        if digest in seen:
+            raise RunEntryError(
+                f"{seen[digest].folder} and {run.folder} are runs of the same data (digest {digest}): its rows would "
+                "count twice\n  hint: name each shard once"
+            )
+        seen[digest] = run
+    merged = copy.deepcopy(specs[0])
+    merged["name"] = _check_name(name or _join_names([spec["name"] for spec in specs]))
+    merged["adapter_spec"].pop("max_eval_instances", None)  # no run of so many rows made it
+    arguments = _join_arguments(specs)
+    scenario_class = get_class_by_name(merged["scenario_spec"]["class_name"])
+    fitted = fit_arguments(scenario_class, arguments)
+    merged["scenario_spec"]["args"] = fitted
+    merged["groups"][0] = scenario_class(**fitted).name
+    merged["metric_specs"] = _join_metrics(specs)
+    told = {"runs": [spec["name"] for spec in specs], "rows": sum(rows), "sample": sample}
+    merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": {MERGED: told}})
+    return _to_run_spec(merged)
+
+
+def _to_run_spec(spec: JSONObject) -> RunSpec:
+    """Return a RunSpec as HELM's codec does, whose import brings torch and spaCy along. Raises ValueError."""
+    try:
+        return dacite.from_dict(RunSpec, spec, dacite.Config(check_types=False))  # 1 for 1.0 is HELM's own
+    except dacite.DaciteError as error:
+        raise ValueError(f"no run spec of HELM's: {error}") from error
+
+
+def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
+    """Raise RunEntryError for a run whose rows are not all rows of its file, or depend on its other rows."""
+    scenario = spec["scenario_spec"]["class_name"]
+    try:
+        is_ours = issubclass(get_class_by_name(scenario), EvalSetScenario)
+    except ImportError as error:
+        raise RunEntryError(f"{run.folder}: its scenario {scenario} cannot be imported here: {error}") from error
+    if not is_ours:
+        raise RunEntryError(f"{run.folder}: no run of a file of rows: its scenario is {scenario}")
+    adapter_spec = spec["adapter_spec"]
+    most = adapter_spec.get("max_eval_instances")
+    if most is not None and rows >= most:
+        raise RunEntryError(
+            f"{run.folder}: {rows} rows are evaluated, and --max-eval-instances was {most}: the file may have more, "
+            "and a draw of each shard is no draw of all\n  hint: run it with a larger --max-eval-instances"
+        )
+    is_live = not str(adapter_spec.get("model_deployment", "")).startswith("recorded/")
+    drawn = [s for s in run.stats if s["name"]["name"] == "num_train_instances" and s.get("max")]
+    if is_live and adapter_spec.get("max_train_instances") and drawn:
+        raise RunEntryError(
+            f"{run.folder}: its demonstrations were drawn from this shard; one run draws them from all rows\n"
+            "  hint: write demonstrations into the rows' prompts (max_train_instances 0), or run all rows at once"
+        )
+    if any((metric.get("args") or {}).get("source") for metric in spec["metric_specs"]):
+        raise RunEntryError(
+            f"{run.folder}: its file is another tool's, with the scores that this reported for it: there are none for "
+            "several files together\n  hint: one run of all rows"
+        )
+    if _is_merged(spec):
+        raise RunEntryError(f"{run.folder}: is a merged run already\n  hint: name the runs that it was made of")
+
+
+def _is_merged(spec: JSONObject) -> bool:
+    return any(MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"])
+
+
+def _arguments(spec: JSONObject) -> JSONObject:
+    """Return the arguments of a run's scenario in full."""
+    arguments: JSONObject = spec["scenario_spec"]["args"]
+    if "arguments" not in arguments:
+        return arguments
+    return next(dict(one["args"]) for one in spec["metric_specs"] if one["class_name"] == RUN_ARGUMENTS)
+
+
+def _names_data(spec: JSONObject) -> frozenset[str]:
+    """Return the names of the arguments that name a run's file."""
+    scenario_class = get_class_by_name(spec["scenario_spec"]["class_name"])
+    return frozenset(one.name for one in scenario_class.format.arguments if one.names_data)
+
+
+def _comparable(spec: JSONObject) -> JSONObject:
+    """Return what runs of shards agree in."""
+    left_out = _OF_SHARDS | _names_data(spec)
+    metrics = [one for one in spec["metric_specs"] if one["class_name"] != RUN_ARGUMENTS]
+    return {
+        "model": spec["adapter_spec"].get("model"),
+        "adapter_spec": {key: value for key, value in spec["adapter_spec"].items() if key != "max_eval_instances"},
+        "scenario": spec["scenario_spec"]["class_name"],
+        "arguments": {key: value for key, value in _arguments(spec).items() if key not in left_out},
+        "metrics": [one["class_name"] for one in metrics],
+        "scoring": [{k: v for k, v in (one.get("args") or {}).items() if k != "attributes"} for one in metrics],
+        "attributes": [sorted({*(one.get("args") or {}).get("attributes", {})} - {SUB_SPLIT}) for one in metrics],
+        "annotators": spec.get("annotators"),
+        "data_augmenter_spec": spec.get("data_augmenter_spec"),
+    }
+
+
+def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in {**one, **other}:
+            yield from _differences(one.get(key), other.get(key), f"{path}.{key}" if path else str(key))
+    elif one != other:
+        yield f"{path} is {show(one)} and {show(other)}"
+
+
+def _join_arguments(specs: Sequence[JSONObject]) -> JSONObject:
+    """Return the arguments of the scenario: digests of all digests, and what the files' names share."""
+    every = [_arguments(spec) for spec in specs]
+    joined = {key: value for key, value in every[0].items() if key != "live_rows"}
+    for name in _names_data(specs[0]) & joined.keys():
+        values = [arguments.get(name) for arguments in every]
+        if any(value != values[0] for value in values):
+            joined[name] = share([str(value) for value in values])
+    digests = [str(arguments["digest"]) for arguments in every]
+    joined["digest"] = _digest_of(digests)
+    if any("questions" in arguments for arguments in every):
+        asked = zip(every, digests, strict=True)
+        joined["questions"] = _digest_of([str(arguments.get("questions", digest)) for arguments, digest in asked])
+    return joined
+
+
+def _join_metrics(specs: Sequence[JSONObject]) -> list[JSONObject]:
+    """Return the metrics, with all values of attributes that occur."""
+    metrics: list[JSONObject] = [
+        copy.deepcopy(one) for one in specs[0]["metric_specs"] if one["class_name"] != RUN_ARGUMENTS
+    ]
+    for number, metric in enumerate(metrics):
+        found: dict[str, dict[str, None]] = {}
+        for spec in specs:
+            others = [one for one in spec["metric_specs"] if one["class_name"] != RUN_ARGUMENTS]
+            for name, values in (others[number].get("args") or {}).get("attributes", {}).items():
+                found.setdefault(name, {}).update(dict.fromkeys(values))
+        if found:
+            metric["args"]["attributes"] = {name: sorted(values) for name, values in found.items()}
+    return metrics
+
+
+def _digest_of(digests: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def share(values: Sequence[str]) -> str:
+    """Return what texts begin and end with, and how many they are between: `data/shard-~12~.jsonl`."""
+    begin = _begin(values).rstrip(_DIGITS)
+    end = _begin([value[len(begin) :][::-1] for value in values])[::-1].lstrip(_DIGITS)
+    return f"{begin}~{len(values)}~{end}"
+
+
+def _begin(values: Sequence[str]) -> str:
+    """Return what all texts begin with."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*values, strict=False))
+    return "".join(letters[0] for letters in same)
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Return the name of the run: its arguments are what those of the runs share."""
+    entries = {name.partition(":")[0] for name in names}
+    split = [dict(part.partition("=")[::2] for part in name.partition(":")[2].split(",")) for name in names]
+    if len(entries) > 1 or any(one.keys() != split[0].keys() for one in split):
+        raise RunEntryError("the names of the runs have not the same arguments\n  hint: --name NAME names the whole")
+    joined = {}
+    for key, value in split[0].items():
+        values = [one[key] for one in split]
+        same = len(set(values)) == 1
+        joined[key] = value if same else _digest_of(values) if key == "digest" else share(values)
+    return f"{entries.pop()}:" + ",".join(f"{key}={value}" if value else key for key, value in joined.items())
+
+
+def _check_name(name: str) -> str:
+    """Return a name as HELM makes a folder of it."""
+    if len(name.encode(errors="surrogatepass")) > MAX_FILE_NAME or name in ("", ".", "..") or "\0" in name:
+        raise RunEntryError(
+            f"{show(name)}: no name of a folder can be so\n  hint: --name NAME, {MAX_FILE_NAME} bytes at most"
+        )
+    return name.replace(os.path.sep, "_")

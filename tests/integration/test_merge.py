@@ -1,0 +1,448 @@
+"""Runs of shards are merged to what one run of all rows writes: its stats byte by byte, and its rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from processes import BIN, OFFLINE, command, load, run_folders, without_times
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import HelmExtError, RunEntryError
+
+OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
+WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
+CUTS = (0, 23, 230, 300)
+"""Where shards begin: 23, 207 and 70 rows; a batch has 200."""
+
+pytestmark = pytest.mark.slow
+
+
+def make_row(draw, number, **instance):
+    text = " ".join(draw.choice(WORDS) for _ in range(6))
+    gold = " ".join(text.split()[2:4])
+    logprobs = [-draw.random() for _ in range(3)]
+    completion = {
+        "text": draw.choice([gold, gold.split()[0], "nothing", gold.upper() + "."]),
+        "logprob": sum(logprobs),
+        "tokens": [{"text": "t", "logprob": logprob} for logprob in logprobs],
+    }
+    return {
+        "instance": {
+            "id": f"r{number}",
+            "input": {"text": text},
+            "references": [{"output": {"text": gold}, "tags": ["correct"]}],
+            "split": "test",
+            **instance,
+        },
+        "request": {"result": {"success": True, "completions": [completion], "request_time": draw.random()}},
+    }
+
+
+def make_choice(draw, number):
+    options = draw.sample(WORDS, 4)
+    return {
+        "instance": {
+            "id": f"c{number}",
+            "input": {"text": f"Which of these? {number}"},
+            "references": [{"output": {"text": option}, "tags": ["correct"] * (option == options[number % 4])}
+                           for option in options],
+            "split": ("test", "valid")[number % 3 == 1],
+        },
+        "request": {"result": {"success": True, "completions": [{"text": draw.choice(["A", "B.", "(C)", "none"])}]}},
+    }  # fmt: skip
+
+
+def make_likelihoods(draw, number):
+    """HELM's states of a row that was asked about by its options, once each."""
+    instance = make_row(draw, number)["instance"]
+    instance["references"].append({"output": {"text": "a wrong one"}, "tags": []})
+    question = instance["input"]["text"]
+    states = []
+    for index, reference in enumerate(instance["references"]):
+        option = f" {reference['output']['text']}"
+        tokens = [{"text": question, "logprob": -0.5}, {"text": option, "logprob": -draw.random()}]
+        completion = {"text": question + option, "logprob": sum(token["logprob"] for token in tokens), "tokens": tokens}
+        states.append(
+            {
+                "instance": instance,
+                "reference_index": index,
+                "request_mode": "original",
+                "request": {"result": {"success": True, "completions": [completion]}},
+            }
+        )
+    return states
+
+
+def make_trials(draw, number):
+    first = make_row(draw, number)
+    again = make_row(draw, number)["request"]
+    return [{**first, "train_trial_index": 0}, {**first, "request": again, "train_trial_index": 1}]
+
+
+def make_files():
+    draw = random.Random(7)
+    total = CUTS[-1]
+    text = {"scoring": {"metrics": ["exact_match", "quasi_exact_match", "f1_score"], "main_metric": "f1_score"}}
+    groups = [make_row(draw, n, sub_split="ab"[n % 2], extra_data={"kind": "xyz"[n // 2 % 3], "passage": str(n // 40)})
+              for n in range(total)]  # fmt: skip
+    for number in range(3, total, 9):
+        groups[number]["request"] = {"result": {"success": False}} if number % 2 else None
+        groups[number] = {key: value for key, value in groups[number].items() if value}
+    for row in groups[: CUTS[1]]:  # a value that the first shard does not have
+        row["instance"]["extra_data"]["kind"] = "y"
+    unmeasured = [make_row(draw, n) for n in range(total)]
+    del unmeasured[100]["request"]["result"]["completions"][0]["logprob"]
+    del unmeasured[100]["request"]["result"]["completions"][0]["tokens"]
+    nameless = [make_row(draw, n) for n in range(total)]
+    for row in nameless:
+        del row["instance"]["id"]
+    return {
+        "groups": (text, [[row] for row in groups]),
+        "choices": ({"adapter_spec": {"method": "multiple_choice_joint"}}, [[make_choice(draw, n)] for n in range(total)]),
+        "unmeasured": (text, [[row] for row in unmeasured]),
+        "nameless": (text, [[row] for row in nameless]),
+        "likelihoods": ({"adapter_spec": {"method": "multiple_choice_separate_original"}},
+                        [make_likelihoods(draw, n) for n in range(total)]),
+        "trials": ({**text, "adapter_spec": {"max_train_instances": 1, "num_train_trials": 2}}, [make_trials(draw, n) for n in range(total)]),
+        "lists": ({"adapter_spec": {"output_format": "list"}, "scoring": {"metrics": ["list_micro_f1"]}},
+                  [[make_row(draw, n)] for n in range(total)]),
+    }  # fmt: skip
+
+
+EXTRA = {"groups": ",missing=skip,by=kind,cluster=passage"}
+NAMES = ("groups", "choices", "unmeasured", "nameless", "likelihoods", "trials", "lists")
+
+
+def write(path, header, rows):
+    spec = {"method": "generation", "max_train_instances": 0, "max_tokens": 5, **header.get("adapter_spec", {})}
+    lines = [{**header, "adapter_spec": spec}, *(state for states in rows for state in states)]
+    write_lines(path, lines)
+
+
+def write_lines(path, lines):
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+
+
+def helm_run(folder, suite, *entries, options=OURS):
+    limits = ("--disable-cache", "--exit-on-error", "-m", "100000")
+    command(folder, "helm-run", "--suite", suite, *limits, *options, "--run-entries", *entries)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Each dataset as a whole and as three shards, all run by StreamingRunner."""
+    folder = tmp_path_factory.mktemp("merge")
+    entries: dict[tuple[str, str], list[str]] = {}
+    for name, (header, rows) in make_files().items():
+        write(folder / f"{name}.jsonl", header, rows)
+        trials = "2" if name == "trials" else "1"
+        end = f"{EXTRA.get(name, '')},model=recorded/m"
+        entries.setdefault(("whole", trials), []).append(f"adapter_spec:path={name}.jsonl{end}")
+        for number, (first, last) in enumerate(zip(CUTS, CUTS[1:], strict=False), 1):
+            write(folder / f"{name}-{number}.jsonl", header, rows[first:last])
+            entries.setdefault(("shards", trials), []).append(f"adapter_spec:path={name}-{number}.jsonl{end}")
+    for (suite, trials), these in entries.items():
+        helm_run(folder, suite, *these, options=("-t", trials, *OURS))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _inside(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+def find(folder, name, suite="shards"):
+    """Return the folders of a dataset's runs, in the order of its shards."""
+    return [
+        path for run, path in run_folders(folder, suite).items() if f"path={name}-" in run or f"path={name}." in run
+    ]
+
+
+def helm_ext(folder, *arguments, check=True):
+    """Run the command in this process."""
+    assert Path.cwd() == folder
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    if isinstance(done.exception, HelmExtError):
+        message, status = f"error: {done.exception}", 2 if isinstance(done.exception, RunEntryError) else 1
+    else:
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        message, status = done.stderr, done.exit_code
+    assert not check or done.exit_code == 0, message
+    return Done(status, done.stdout, message)
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def merge(folder, runs, *options, into="merged", check=True):
+    return helm_ext(folder, "merge", *runs, "--into", into, *options, check=check)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stats_are_those_of_one_run(folder, name):
+    merge(folder, find(folder, name))
+    (whole,) = find(folder, name, "whole")
+    (merged,) = find(folder, name, "merged")
+    assert (merged / "stats.json").read_bytes() == (whole / "stats.json").read_bytes()
+    rows, expected = load(merged / "per_instance_stats.json"), load(whole / "per_instance_stats.json")
+    states, expected_states = (load(run / "scenario_state.json")["request_states"] for run in (merged, whole))
+    if name == "nameless":  # rows were numbered in each shard
+        ids = [row["instance_id"] for row in rows]
+        assert len(set(ids)) == len(ids) == 300
+        assert ids[:2] == ["id0", "id1"]
+        assert ids[23:25] == ["id0-2", "id1-2"]
+        assert [state["instance"]["id"] for state in states] == ids
+        for one in (*rows, *expected):
+            one.pop("instance_id")
+        for one in (*states, *expected_states):
+            one["instance"].pop("id")
+            one["instance"].pop("extra_data", None)
+    if name == "trials":  # which rows a live run would take as demonstrations: each file has a draw of its own
+        for one in (*states, *expected_states):
+            one["instance"].pop("extra_data", None)
+    assert rows == expected
+    assert states == expected_states
+    (specs, expected_specs) = (load(run / "run_spec.json")["metric_specs"] for run in (merged, whole))
+    assert specs[:-1] == expected_specs
+
+
+def test_the_order_is_that_of_the_runs(folder):
+    """Floats are added in the order of the rows: another order is another sum."""
+    runs = find(folder, "groups")
+    merge(folder, [runs[2], runs[0], runs[1]], into="turned")
+    ids = [
+        state["instance"]["id"]
+        for state in load(run_folders(folder, "turned").popitem()[1] / "scenario_state.json")["request_states"]
+    ]
+    assert ids == [f"r{n}" for n in (*range(230, 300), *range(23), *range(23, 230))]
+
+
+def test_runs_of_helms_runner_and_of_a_live_model(folder):
+    """HELM's own files are read likewise, and no tokenizer is asked."""
+    for suite, ends in (("live", ("-1", "-2", "-3")), ("live_whole", ("",))):
+        entries = [f"adapter_spec:path=unmeasured{end}.jsonl,model=simple/model1" for end in ends]
+        helm_run(folder, suite, *entries, options=())
+    merge(folder, find(folder, "unmeasured", "live"), into="live_merged")
+    merged, whole = (
+        load(find(folder, "unmeasured", suite)[0] / "stats.json") for suite in ("live_merged", "live_whole")
+    )
+    assert without_times(merged) == without_times(whole)
+    assert [stat["name"] for stat in merged] == [stat["name"] for stat in whole]
+
+
+def test_merged_runs_are_summarized_and_compared(folder):
+    """Shards of two models, merged: the comparison of two runs of all rows."""
+    lines = [json.loads(line) for line in (folder / "groups.jsonl").read_text().splitlines()]
+    for row in lines[1::5]:
+        if (row.get("request") or {}).get("result", {}).get("completions"):
+            row["request"]["result"]["completions"][0]["text"] = "nothing"
+    (folder / "other").mkdir()
+    write_lines(folder / "other" / "groups.jsonl", lines)
+    for number, (first, last) in enumerate(zip(CUTS, CUTS[1:], strict=False), 1):
+        write_lines(folder / "other" / f"groups-{number}.jsonl", [lines[0], *lines[1 + first : 1 + last]])
+    entries = [
+        f"adapter_spec:path=other/groups{end}.jsonl{EXTRA['groups']},model=recorded/other"
+        for end in ("-1", "-2", "-3", "")
+    ]
+    helm_run(folder, "others", *entries[:3])
+    helm_run(folder, "wholes", entries[3], f"adapter_spec:path=groups.jsonl{EXTRA['groups']},model=recorded/m")
+    merge(folder, find(folder, "groups"), into="pair")
+    merge(folder, sorted(run_folders(folder, "others").values()), into="pair")
+    compared, expected = (
+        [
+            {**json.loads(line), "dataset": "", "run_a": "", "run_b": ""}
+            for line in helm_ext(folder, "compare", f"benchmark_output/runs/{suite}", "--json").stdout.splitlines()
+        ]
+        for suite in ("pair", "wholes")
+    )
+    assert len(compared) > 1
+    assert compared == expected
+    command(folder, "helm-summarize", "--suite", "pair", "--auto-generate-schema",
+            "--summarizer-class-name", "helm_ext.running.StreamingSummarizer")  # fmt: skip
+    assert all((run / "display_predictions.json").is_file() for run in run_folders(folder, "pair").values())
+    helm_ext(folder, "report", "benchmark_output/runs/pair", "--out", "merged.html")
+    assert (folder / "merged.html").stat().st_size > 10_000
+
+
+def test_a_sample_of_rows_is_no_run_of_rows(folder):
+    """Stats are of all rows; what reads rows refuses the sample."""
+    done = merge(folder, find(folder, "groups"), "--rows", "60", into="sampled")
+    assert "stats.json is of all 300" in done.stdout
+    (run,) = find(folder, "groups", "sampled")
+    (whole,) = find(folder, "groups", "whole")
+    assert (run / "stats.json").read_bytes() == (whole / "stats.json").read_bytes()
+    ids = {state["instance"]["id"] for state in load(run / "scenario_state.json")["request_states"]}
+    assert 30 < len(ids) < 90
+    assert {row["instance_id"] for row in load(run / "per_instance_stats.json")} < ids  # some are left out
+    command(folder, "helm-summarize", "--suite", "sampled", "--auto-generate-schema",
+            "--summarizer-class-name", "helm_ext.running.StreamingSummarizer")  # fmt: skip
+    shown = load(run / "instances.json")
+    assert {instance["id"] for instance in shown} == ids
+    for arguments in (
+        ("compare", str(run), str(whole)),
+        ("report", str(run)),
+        ("export", str(run), "--to", "csv", "--out", "rows.csv"),
+    ):
+        refused = helm_ext(folder, *arguments, check=False)
+        assert refused.returncode in (1, 2), arguments
+        assert "of 300 rows, its files keep a sample of about 60" in refused.stderr + refused.stdout
+    again = merge(folder, [run, *find(folder, "groups")[:1]], check=False)
+    assert "is a merged run already" in again.stderr
+
+
+def test_what_was_merged_is_not_merged_again_when_asked_not_to(folder):
+    runs = find(folder, "choices")
+    merge(folder, runs, into="once")
+    (run,) = find(folder, "choices", "once")
+    before = (run / "stats.json").stat()
+    done = merge(folder, runs, "--skip-completed-runs", into="once")
+    assert "is there already" in done.stdout
+    assert (run / "stats.json").stat().st_mtime_ns == before.st_mtime_ns
+    merge(folder, runs, into="once")
+    assert (run / "stats.json").stat().st_mtime_ns != before.st_mtime_ns
+
+
+def copy_of(folder, runs, where):
+    """Return copies of runs, to be broken."""
+    copies = []
+    for run in runs:
+        target = folder / "benchmark_output" / "runs" / where / run.name
+        shutil.copytree(run, target)
+        copies.append(target)
+    return copies
+
+
+def change(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_shard_that_is_not_its_stats_is_refused(folder):
+    runs = copy_of(folder, find(folder, "groups"), "changed")
+    change(runs[1] / "per_instance_stats.json", '"sum": 1.0', '"sum": 0.5')
+    done = merge(folder, runs, into="bad", check=False)
+    assert done.returncode == 1
+    assert runs[1].name in done.stderr
+    assert "is not what its rows add up to" in done.stderr
+    (left,) = (folder / "benchmark_output" / "runs" / "bad").iterdir()
+    assert [path.name for path in left.iterdir()] == [".commit.lock"]
+    cut = copy_of(folder, find(folder, "groups"), "cut")
+    data = (cut[0] / "scenario_state.json").read_bytes()
+    (cut[0] / "scenario_state.json").write_bytes(data[: len(data) // 2])
+    done = merge(folder, cut, into="bad", check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "scenario_state.json" in done.stderr
+
+
+def test_rows_in_two_shards_are_refused(folder):
+    lines = [json.loads(line) for line in (folder / "groups.jsonl").read_text().splitlines()]
+    for number, (first, last) in enumerate(((0, 60), (40, 100)), 1):
+        write_lines(folder / f"overlap-{number}.jsonl", [lines[0], *lines[1 + first : 1 + last]])
+    helm_run(folder, "overlap", *(f"adapter_spec:path=overlap-{n}.jsonl,missing=skip,model=recorded/m" for n in (1, 2)))
+    done = merge(folder, find(folder, "overlap", "overlap"), into="bad2", check=False)
+    assert done.returncode == 1
+    assert "'r40'" in done.stderr
+    assert "overlap-1" in done.stderr
+    assert "overlap-2" in done.stderr
+
+
+def test_runs_that_are_no_shards_are_refused(folder):
+    runs = find(folder, "groups")
+    cases = [
+        ([runs[0], runs[0]], "is named twice"),
+        ([runs[0]], "nothing to merge"),
+        ([runs[0], find(folder, "choices")[1]], "are no shards of one run: adapter_spec.method"),
+        ([runs[0], find(folder, "unmeasured")[1]], "are no shards of one run: arguments."),
+        ([runs[0], *copy_of(folder, runs[:1], "same")], "are runs of the same data"),
+        (["nowhere", runs[0]], "no such folder"),
+    ]
+    other = copy_of(folder, runs[1:2], "other_model")[0]
+    change(other / "run_spec.json", '"model": "recorded/m"', '"model": "recorded/n"')
+    cases.append(([runs[0], other], 'are no shards of one run: model is "recorded/m" and "recorded/n"'))
+    hot = copy_of(folder, runs[1:2], "hot")[0]
+    change(hot / "run_spec.json", '"temperature": 0.0', '"temperature": 0.5')
+    cases.append(([runs[0], hot], "adapter_spec.temperature is 0.0 and 0.5"))
+    most = copy_of(folder, runs[1:2], "most")[0]
+    change(most / "run_spec.json", '"max_eval_instances": 100000', '"max_eval_instances": 207')
+    cases.append(([runs[0], most], "207 rows are evaluated, and --max-eval-instances was 207"))
+    unfinished = copy_of(folder, runs[1:2], "unfinished")[0]
+    (unfinished / "stats.json").unlink()
+    cases.append(([runs[0], unfinished], "the run is not finished"))
+    cases.append(([runs[0], unfinished.parent], "no finished run"))
+    foreign = copy_of(folder, runs[1:2], "foreign")[0]
+    change(foreign / "run_spec.json", "helm_ext.scoring.metrics.EvalSetMetric",
+           "helm.benchmark.metrics.dry_run_metrics.DryRunMetric")  # fmt: skip
+    spec = load(foreign / "run_spec.json")
+    spec["metric_specs"][0]["args"] = {}
+    (foreign / "run_spec.json").write_text(json.dumps(spec))
+    cases.append(([runs[0], foreign], "DryRunMetric wants all rows at once"))
+    for what, changed in (("max_tokens", "many"), ("class_name", "no.such.Thing")):
+        broken = copy_of(folder, runs[1:2], what)[0]
+        spec = load(broken / "run_spec.json")
+        spec["adapter_spec" if what == "max_tokens" else "scenario_spec"][what] = changed
+        (broken / "run_spec.json").write_text(json.dumps(spec))
+        cases.append(
+            (
+                [runs[0], broken],
+                "adapter_spec.max_tokens is 5 and" if what == "max_tokens" else "cannot be imported here",
+            )
+        )
+    for these, expected in cases:
+        done = merge(folder, these, into="refused", check=False)
+        assert done.returncode in (1, 2), expected
+        assert expected in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not (folder / "benchmark_output" / "runs" / "refused").exists()
+
+
+@pytest.mark.parametrize("options", [("--rows", "0"), ("--rows", "few"), ("--name", "x" * 300)])
+def test_options_that_make_no_sense(folder, options):
+    done = merge(folder, find(folder, "groups"), *options, into="refused", check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert merge(folder, find(folder, "groups"), into="../up", check=False).returncode == 2
+
+
+def test_a_merge_that_is_killed_leaves_nothing_of_a_run(folder):
+    runs = find(folder, "likelihoods")
+    command_line = [str(BIN / "helm-ext"), "merge", *map(str, runs), "--into", "killed"]
+    suite = folder / "benchmark_output" / "runs" / "killed"
+    process = subprocess.Popen(command_line, cwd=folder, env={**os.environ, **OFFLINE},
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    until = time.monotonic() + 60
+    while not list(suite.glob("*/.staged-*/scenario_state.json.part")) and time.monotonic() < until:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    (run,) = suite.iterdir()
+    assert not [path for path in run.glob("*.json")]
+    merge(folder, runs, into="killed")
+    assert not list(run.glob(".staged-*"))
+    assert (run / "stats.json").read_bytes() == (find(folder, "likelihoods", "whole")[0] / "stats.json").read_bytes()
+
+
+def test_one_row_without_log_probabilities_takes_them_from_all(folder):
+    """As in one run: and it is said."""
+    done = merge(folder, find(folder, "unmeasured"), into="said")
+    assert "not all shards measured bits_per_byte, logprob" in done.stderr
+    (run,) = find(folder, "unmeasured", "said")
+    names = {stat["name"]["name"] for stat in load(run / "stats.json")}
+    assert "logprob" not in names
+    assert "ece_10_bin" not in names
+    assert math.isfinite(next(s["mean"] for s in load(run / "stats.json") if s["name"]["name"] == "f1_score"))

@@ -1,0 +1,100 @@
+"""Recorded runs in several processes in which something dies: complete and equal, or an error and nothing left behind.
+
+`tools/faults.py` does the same at many more moments.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+
+import pytest
+import recorded_runs
+from ray_runs import children, wait_until
+from recorded_runs import is_alive, read_files, running, workers_of
+
+pytestmark = pytest.mark.slow
+
+ROWS = 6_000
+PART_BYTES = 10_000
+"""A worker's part of this size is no empty one."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The rows, and a run in one process."""
+    folder = tmp_path_factory.mktemp("recorded")
+    recorded_runs.write_many(folder, ROWS)
+    with running(folder, workers=1) as process:
+        assert process.wait(timeout=240) == 0, (folder / "s.log").read_text()[-3000:]
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    shutil.copy(made / "many.jsonl", tmp_path)
+    return tmp_path
+
+
+def said(folder):
+    return (folder / "s.log").read_text()
+
+
+def is_writing(folder, process):
+    """Whether workers have begun to write, and have not ended."""
+    parts = (folder / "benchmark_output/runs/s").rglob("*.0.part")
+    sizes = [part.stat().st_size for part in parts if part.name[0].isdigit() and part.exists()]
+    return bool(sizes) and max(sizes) > PART_BYTES and bool(workers_of(process.pid))
+
+
+def wait_for_end(pids):
+    deadline = time.monotonic() + 30
+    while any(map(is_alive, pids)):
+        assert time.monotonic() < deadline, "workers outlive helm-run"
+        time.sleep(0.05)
+
+
+def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(made, folder):
+    with running(folder) as process:
+        wait_until(lambda: is_writing(folder, process), process, pause=0.005)
+        os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+        assert process.wait(timeout=240) == 0, said(folder)[-3000:]
+    assert said(folder).count("a worker process was lost") == 1
+    assert read_files(folder) == read_files(made)
+
+
+def test_helm_run_is_killed_and_started_again(made, folder):
+    """What it left is not taken for complete, its workers end, and the next start leaves nothing but the files."""
+    with running(folder) as process:
+        wait_until(lambda: is_writing(folder, process), process, pause=0.005)
+        started = children(process.pid, "")
+        assert len(started) >= 2
+        process.kill()
+        process.wait()
+    wait_for_end(started)
+    left = read_files(folder)
+    assert left.keys() & set(recorded_runs.FILES) == set()
+    assert any(name.endswith(".part") for name in left)
+    with running(folder, "s", "--skip-completed-runs") as process:
+        assert process.wait(timeout=240) == 0, said(folder)[-3000:]
+    assert read_files(folder) == read_files(made)
+    assert not any(path.is_dir() for path in recorded_runs.run_folder(folder).iterdir())
+
+
+@pytest.mark.parametrize("kilobytes", [150, 4_000])
+def test_a_full_disk_is_one_error_and_nothing_is_left(folder, kilobytes):
+    """Of files that may have so many kilobytes: a worker's part of 60 rows is full, or the file of all rows is."""
+    limited = ("bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash")
+    with running(folder, before=limited) as process:
+        wait_until(lambda: len(workers_of(process.pid)) == 2, process, pause=0.005)
+        started = children(process.pid, "")
+        assert process.wait(timeout=240) == 1
+    wait_for_end(started)
+    assert "the files cannot be written: File too large\n  hint: make room and start again" in said(folder)
+    # Not what a line of code raised, in this process or in a worker.
+    assert "OSError" not in said(folder)
+    assert "During handling" not in said(folder)
+    assert read_files(folder) == {}
+    assert [path.name for path in recorded_runs.run_folder(folder).iterdir()] == [".commit.lock"]

@@ -1,0 +1,173 @@
+"""Rows of finished runs are read as they stand, their ids are made unique, and what is no run is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.metrics.metric import PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.scenarios.scenario import Input, Instance
+from helm.common.request import Request
+
+from helm_ext.errors import DatasetIntegrityError
+from helm_ext.fast.json_arrays import read_encoded
+from helm_ext.fast.serialise import write_array
+from helm_ext.running.merging import _Ids
+from helm_ext.running.shard_rows import MeasuredStats, iter_rows
+
+NONE = frozenset()
+
+
+def state(instance_id, trial=0, reference=None):
+    return RequestState(
+        instance=Instance(Input("?"), [], id=instance_id),
+        reference_index=reference,
+        request_mode=None,
+        train_trial_index=trial,
+        output_mapping=None,
+        request=Request(model="", model_deployment=""),
+        result=None,
+        num_train_instances=0,
+        prompt_truncated=False,
+    )
+
+
+def row(instance_id, trial, **values):
+    stats = [Stat(MetricName(name, split="test")).add(value) for name, value in values.items()]
+    return PerInstanceStats(instance_id, None, trial, stats)
+
+
+def write(path, rows):
+    with path.open("wb") as file:
+        write_array(file, rows)
+
+
+def said(stats):
+    """Return all that Stats hold, told apart as 1 from 1.0 and 0.0 from -0.0."""
+    return [repr({**vars(stat), "name": vars(stat.name)}) for stat in stats]
+
+
+def found(stats, given):
+    return said(piece[0] for piece in stats.find([state(given.instance_id, given.train_trial_index)], NONE))
+
+
+class TestStats:
+    ROWS = (
+        row("a", 0, exact=1, f1=0.25, low=-0.0),
+        row("b", 0, exact=1.0, f1=float("inf"), low=0.0),
+        row("a", 1, exact=0, f1=1 / 3, low=None),
+        PerInstanceStats("c", None, 0, []),
+        row('d", "x": {\n      },\n      {', 0, exact=2**70, f1=1e-300, low=1),
+    )
+
+    @pytest.fixture
+    def stats(self, tmp_path):
+        write(tmp_path / "s.json", self.ROWS)
+        stats = MeasuredStats()
+        stats.open(tmp_path / "s.json")
+        yield stats
+        stats.close()
+
+    def test_each_is_what_was_written(self, stats):
+        for given in self.ROWS:
+            assert found(stats, given) == said(given.stats)
+
+    def test_in_any_order(self, stats):
+        for given in reversed(self.ROWS):
+            assert found(stats, given) == said(given.stats)
+
+    def test_names_are_one_object(self, stats):
+        first, second = (stats.find([state(name)], NONE) for name in "ab")
+        assert first[0][0].name is second[0][0].name
+        assert first[0][0] is not second[0][0]  # 1 and 1.0
+
+    def test_names_can_be_left_out_and_rows_renamed(self, stats):
+        stats.start_batch({"a-2": "a"})
+        assert [piece[0].name.name for piece in stats.find([state("a-2")], frozenset({"f1"}))] == ["exact", "low"]
+
+    def test_a_row_without_stats_and_one_that_is_not_there(self, stats):
+        assert stats.find([state("c")], NONE) == []
+        assert stats.find([state("z")], NONE) == []
+
+    def test_another_layout_is_the_same(self, tmp_path, stats):
+        (tmp_path / "flat.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_bytes())))
+        flat = MeasuredStats()
+        flat.open(tmp_path / "flat.json")
+        for given in self.ROWS:
+            assert found(flat, given) == found(stats, given)
+
+    def test_what_is_remembered_is_limited(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(MeasuredStats, "REMEMBERED", 3)
+        rows = [row(f"r{n}", 0, exact=n % 5, f1=n / 7) for n in range(40)]
+        write(tmp_path / "s.json", rows)
+        stats = MeasuredStats()
+        stats.open(tmp_path / "s.json")
+        for given in rows:
+            assert found(stats, given) == said(given.stats)
+
+
+def write_states(path, ids):
+    states = [
+        {
+            "instance": {"input": {"text": f"of {i}"}, "references": [], "split": "test", "id": i,
+                         "extra_data": {"helm_ext": {"cluster": "p"}}},
+            "reference_index": index, "train_trial_index": 0, "request": {"prompt": "caf\u00e9", "stop_sequences": [None]},
+        }
+        for i in ids for index in range(2)
+    ]  # fmt: skip
+    path.write_text(json.dumps({"adapter_spec": {}, "request_states": states}, indent=2))
+    return states
+
+
+def test_rows_have_their_states_as_they_stand(tmp_path):
+    states = write_states(tmp_path / "s.json", "ab")
+    found = list(iter_rows(tmp_path / "s.json"))
+    assert [one.instance_id for one in found] == ["a", "b"]
+    text = (tmp_path / "s.json").read_bytes()
+    assert all(encoded in text for one in found for encoded in one.encode_as(one.instance_id))
+    renamed = [json.loads(encoded) for encoded in found[1].encode_as("b-2")]
+    for one, given in zip(renamed, states[2:], strict=True):
+        assert one["instance"].pop("id") == "b-2"
+        assert one["instance"]["extra_data"]["helm_ext"].pop("id") == given["instance"].pop("id") == "b"
+        assert one == given
+    again = b",\n".join(found[1].encode_as("b-2"))
+    assert again.startswith(b'    {\n      "instance": {')
+    assert again.isascii()
+
+
+def test_encoded_elements_have_one_layout(tmp_path):
+    states = write_states(tmp_path / "s.json", "ab")
+    (tmp_path / "flat.json").write_text(json.dumps({"request_states": states}))
+    assert list(read_encoded(tmp_path / "flat.json", "request_states")) == list(
+        read_encoded(tmp_path / "s.json", "request_states")
+    )
+
+
+class TestIds:
+    def choose(self, *shards):
+        ids = _Ids([Path(f"run{number}") for number in range(len(shards))])
+        found = []
+        for shard in shards:
+            ids.start()
+            found += ids.choose([one for one, _ in shard], [content for _, content in shard])
+        return found
+
+    def test_shared_ids_get_the_number_of_the_shard(self):
+        shards = [[("a", b"1"), ("b", b"2")], [("a", b"3"), ("c", b"4")], [("a", b"5"), ("c", b"6"), ("b", b"7")]]
+        assert self.choose(*shards) == ["a", "b", "a-2", "c", "a-3", "c-3", "b-3"]
+
+    def test_made_ids_are_unique_too(self):
+        assert self.choose([("a", b"1"), ("a-2", b"2")], [("a", b"3"), ("a-3", b"4")]) == ["a", "a-2", "a-3", "a-3-2"]
+
+    def test_one_row_in_two_shards_is_told_with_both(self):
+        """Also where its id was changed when it came first."""
+        for shards in (
+            [[("a", b"1")], [("b", b"2")], [("a", b"1")]],
+            [[("a", b"1")], [("a", b"2")], [("a", b"2")]],
+        ):
+            with pytest.raises(DatasetIntegrityError, match=r"run[01] and run2: both have the row 'a'"):
+                self.choose(*shards)
