@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks import fold
@@ -29,9 +30,9 @@ def run_shards(folder: Path, whole: Path, shards: int, rows: int) -> tuple[list[
     for number in range(shards):
         shard = folder / f"{rows}-shard-{number}.jsonl"
         shard.write_bytes(header + b"".join(lines[number * rows : (number + 1) * rows]))
-        seconds, _, _, _, run = fold.run(shard, 1)
+        cost, run = fold.run(shard, 1)
         made.append(run)
-        cpu += seconds
+        cpu += cost.user + cost.sys
     return made, cpu
 
 
@@ -44,12 +45,18 @@ def merge(runs: list[Path], output: Path, *options: str) -> tuple[float, float, 
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    peak = 0.0  # polled: what the kernel says at the end has this process in it, which holds the file
+    while True:
+        peak = max(peak, fold.peak_of(process.pid))
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.2)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     (made,) = output.glob("runs/s/*/stats.json")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, made.parent
+    return usage.ru_utime + usage.ru_stime, peak, made.parent
 
 
 def main() -> None:
@@ -68,11 +75,12 @@ def main() -> None:
         whole = folder / "whole.jsonl"
         fold.write(whole, total)
         runs, cpu_runs = run_shards(folder, whole, options.shards, options.rows)
-        cpu_whole, _, peak_whole, _, expected = fold.run(whole, 1)
+        cost, expected = fold.run(whole, 1)
+        print(f"(the start of a merge: {start:.1f} s)")
         print("| what | CPU s | more a row, µs | peak MB | same stats |")
         print("|---|---|---|---|---|")
         print(f"| helm-run, {options.shards} shards of {options.rows:,} rows | {cpu_runs:.1f} | | | |")
-        print(f"| helm-run, one file of {total:,} rows | {cpu_whole:.1f} | | {peak_whole:.0f} | |")
+        print(f"| helm-run, one file of {total:,} rows | {cost.user + cost.sys:.1f} | | {cost.driver_mb:.0f} | |")
         for what, arguments in (
             ("all rows kept", ("--rows", "all")),
             (f"{options.sample:,} kept", ("--rows", str(options.sample))),
