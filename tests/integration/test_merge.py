@@ -397,7 +397,12 @@ def test_runs_that_are_no_shards_are_refused(folder):
         spec = load(broken / "run_spec.json")
         spec["adapter_spec" if what == "max_tokens" else "scenario_spec"][what] = changed
         (broken / "run_spec.json").write_text(json.dumps(spec))
-        cases.append(([runs[0], broken], "run_spec.json: " if what == "max_tokens" else "cannot be imported here"))
+        cases.append(
+            (
+                [runs[0], broken],
+                "adapter_spec.max_tokens is 5 and" if what == "max_tokens" else "cannot be imported here",
+            )
+        )
     for these, expected in cases:
         done = merge(folder, these, into="refused", check=False)
         assert done.returncode in (1, 2), expected

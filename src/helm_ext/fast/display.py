@@ -8,7 +8,6 @@ tests/contract/test_runner_sources.py fails when HELM changes it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from array import array
 from contextlib import ExitStack
@@ -35,6 +34,7 @@ from helm.common.multimodal_request_utils import gather_generated_image_location
 from helm.common.request import Request, RequestResult
 
 from helm_ext.fast.json_arrays import read_array, read_element, read_elements
+from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import ArrayWriter, write_array
 from helm_ext.files.staged import staged
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from helm_ext.fast.json_arrays import Place
     from helm_ext.files.staged import StagedFiles
 
-__all__ = ["DISPLAY_FILES", "sampling_number", "write_display_files"]
+__all__ = ["DISPLAY_FILES", "write_display_files"]
 
 DISPLAY_FILES = ("instances.json", "display_predictions.json", "display_requests.json")
 
@@ -245,11 +245,6 @@ def _find_states(path: Path, run_spec: RunSpec) -> Iterator[tuple[Place | None, 
     for place, state in read_elements(path, "request_states"):
         if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
             yield place, state
-
-
-def sampling_number(instance_id: str) -> int:
-    """Return a number of 64 bits that looks random, and is the same in every run."""
-    return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
 
 
 class _Sample:

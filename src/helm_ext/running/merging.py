@@ -27,7 +27,7 @@ from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
-from helm_ext.fast.display import sampling_number
+from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import to_plain
 from helm_ext.files.staged import staged
 from helm_ext.running.fold import BATCH_ROWS, BatchWork, RunFiles, RunTotals

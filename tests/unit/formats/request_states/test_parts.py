@@ -15,6 +15,7 @@ from request_states_files import answered, choice, reference, state
 
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
 from helm_ext.evalset import process_engine
+from helm_ext.evalset.columns import Lacks
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading, parts
 from helm_ext.formats.request_states.ranges import LineRange, Ranges, split_range
@@ -318,6 +319,17 @@ def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
     names = ["a", "id1-2", "b", "a-2", "id1", "7", "7-2", "b-3", "id8", "b-2", "b-4", "a", "a-3", "q"]
     assert [one.id for one in request_states.load(path).instances] == names
     assert re.findall(r"id='(.*?)', pert", "".join(in_parts(Here(), path)["instances"])) == names
+
+
+def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "KEPT_ROWS", 1)
+    monkeypatch.setattr(parts.Reading.parts, "__defaults__", (2,))
+    columns = request_states.load(write(tmp_path / "f.jsonl", FILES["recordings"])).instances.columns
+    assert columns.recordings.status.tolist() == [0, 1, 2, 0, 0, 2, 0]
+    all_four, all_but_numbers = 15, Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
+    assert columns.recordings.lacks.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
+    assert not columns.has_labels
+    assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.columns.has_labels
 
 
 @pytest.mark.parametrize(
