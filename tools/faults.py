@@ -326,13 +326,15 @@ def run_live(wanted: dict[str, int], moments: random.Random, folder: Path) -> No
     print("|---|---|---|---|---|---|---|---|", flush=True)
     for fault, (what, _, make) in LIVE.items():
         tally = Tally()
-        while tally.moments < wanted.get(fault, 0):
-            made = folder / f"{fault}{tally.runs}"
-            make(made, moments, tally, wanted[fault])
-            tally.take(made, expected)
-            shutil.rmtree(made)
-        if tally.runs:
-            tally.show(what)
+        try:
+            while tally.moments < wanted.get(fault, 0):
+                made = folder / f"{fault}{tally.runs}"
+                make(made, moments, tally, wanted[fault])
+                tally.take(made, expected)
+                shutil.rmtree(made)
+        finally:  # also what was counted before an interruption
+            if tally.runs:
+                tally.show(what)
 
 
 def run_recorded(wanted: dict[str, int], moments: random.Random, folder: Path) -> None:
@@ -352,15 +354,17 @@ def run_recorded(wanted: dict[str, int], moments: random.Random, folder: Path) -
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for fault, (what, _, make) in RECORDED.items():
         tally = RecordedTally()
-        while tally.moments < wanted.get(fault, 0):
-            made = folder / f"{fault}{tally.runs}"
-            made.mkdir()
-            shutil.copy(folder / "many.jsonl", made)
-            make(made, moments, tally, plain)
-            shutil.rmtree(made)
-            print(".", end="", file=sys.stderr, flush=True)
-        if tally.runs:
-            tally.show(what)
+        try:
+            while tally.moments < wanted.get(fault, 0):
+                made = folder / f"{fault}{tally.runs}"
+                made.mkdir()
+                shutil.copy(folder / "many.jsonl", made)
+                make(made, moments, tally, plain)
+                shutil.rmtree(made)
+                print(".", end="", file=sys.stderr, flush=True)
+        finally:
+            if tally.runs:
+                tally.show(what)
 
 
 def main() -> None:

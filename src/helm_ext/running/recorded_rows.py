@@ -58,6 +58,8 @@ __all__ = [
 
 TASK_ROWS = 10_000
 """Rows of a task of another process: enough for what comes back to be little, few enough to be done again."""
+SENT_ROWS = 1_000
+"""Rows of a task that are sent with it: this process holds some tasks for each worker."""
 
 
 def can_wait(rows: UnreadRows, run_spec: RunSpec, *, leaves_out: bool) -> bool:
@@ -232,7 +234,7 @@ def iter_tasks(rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True
         for number, start in enumerate(range(0, len(places), TASK_ROWS)):
             yield RowsTask(str(number), rows.make_task(places[start : start + TASK_ROWS]))
         return
-    for number, instances in enumerate(iter_batches(rows, places, TASK_ROWS)):
+    for number, instances in enumerate(iter_batches(rows, places, min(SENT_ROWS, TASK_ROWS))):
         yield RowsTask(str(number), None, instances)
 
 

@@ -90,9 +90,6 @@ def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -
     with garbage.paused():
         content = _read(open_, path, options, kept=KEPT_ROWS)
         file = _plan(content, options)
-        if content.in_ranges and content.problems.errors:  # what is said of errors is said by one reading
-            content = _read(open_, path, options, kept=KEPT_ROWS, in_ranges=False)
-            file = _plan(content, options)
         raise_for(content.finish())
         assert file is not None
         return _build(open_, content, file, options)
@@ -144,8 +141,6 @@ class _Content:
     """None where there are too many to keep them."""
     identity: Identity | None
     """Of the file, before it was read, where lines can be found again by their places."""
-    in_ranges: bool = False
-    """Whether several processes have read it."""
 
     def finish(self) -> list[Problem]:
         """Return all that was found, errors first."""
@@ -210,7 +205,7 @@ def _read_ranges(
         return None
     reader.close()
     place = identity if found.is_seekable else None
-    return _Content(reader, header, found.part, problems, ranges.digest, None, place, in_ranges=True)
+    return _Content(reader, header, found.part, problems, ranges.digest, None, place)
 
 
 def _plan(content: _Content, options: Options) -> File | None:

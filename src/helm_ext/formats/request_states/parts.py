@@ -199,8 +199,8 @@ class RangeWork:
 def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine, problems: Problems) -> RangeResult | None:
     """Return what is known of all ranges, read by the processes of `engine`; what they find goes to the problems.
 
-    None: the file must be read in one piece, and nothing was added to the problems. So must those with an error, of
-    which what is said is then said by one reading, and those with HELM's own states. May raise DatasetError,
+    None: the file must be read in one piece, and nothing was added to the problems. So must those with an error in a
+    row, of which what is said is then said by one reading, and those with HELM's own states. May raise DatasetError,
     BatchLostError.
     """
     whole, rows, is_seekable = Part.begin(work.header, work.seed, is_checked=False), 0, True

@@ -15,6 +15,7 @@ from request_states_files import answered, choice, reference, state
 
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
 from helm_ext.evalset import process_engine
+from helm_ext.evalset.columns import Lacks
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading, parts
 from helm_ext.formats.request_states.ranges import LineRange, Ranges, split_range
@@ -320,6 +321,17 @@ def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
     assert re.findall(r"id='(.*?)', pert", "".join(in_parts(Here(), path)["instances"])) == names
 
 
+def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "KEPT_ROWS", 1)
+    monkeypatch.setattr(parts.Reading.parts, "__defaults__", (2,))
+    columns = request_states.load(write(tmp_path / "f.jsonl", FILES["recordings"])).instances.columns
+    assert columns.recordings.status.tolist() == [0, 1, 2, 0, 0, 2, 0]
+    all_four, all_but_numbers = 15, Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
+    assert columns.recordings.lacks.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
+    assert not columns.has_labels
+    assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.columns.has_labels
+
+
 @pytest.mark.parametrize(
     "spelling", [{"end": b"\r\n"}, {"last": False}, {"before": b"\n \n"}, {"before": b"\xef\xbb\xbf"}]
 )
@@ -381,7 +393,9 @@ def test_files_without_rows_that_can_be_cut_are_read_in_one_piece(tmp_path, in_p
         assert in_parts(Here(), tmp_path / name) == see(tmp_path / name)
 
 
-def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts):
+@pytest.mark.parametrize("cut", [[3], []])
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts, cut):
+    """While it is read, or when the last process is done with it."""
     path = write(tmp_path / "f.jsonl", FILES["ids"])
 
     class Changing(Here):
@@ -391,7 +405,7 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts):
                 with path.open("ab") as file:
                     file.write(b"\n")
 
-    kind, problems = in_parts(Changing([3]), path)
+    kind, problems = in_parts(Changing(cut), path)
     assert kind is DatasetChangedError
     assert problems == []
 
