@@ -62,7 +62,8 @@ def join_run_specs(
         if difference is not None:
             raise RunEntryError(
                 f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n"
-                "  hint: run the shards with the same arguments and model; only the file may differ"
+                "  hint: name the runs of one model and of the same arguments (of a folder: FOLDER/*MODEL); only the "
+                "file may differ"
             )
         digest = _arguments(spec)["digest"]
         if digest in seen:
