@@ -79,10 +79,11 @@ def test_of_a_task_that_is_split_only_the_part_that_ends_its_worker_is_given_up(
 def test_workers_that_die_while_they_wait_for_work_are_replaced(tmp_path):
     results = ProcessEngine(2).map(squarer(tmp_path), range(40))
     assert next(results) == 0
-    done = 0
-    while (now := len([line for line in notes(tmp_path) if line[0] == "done"])) > done:  # until nobody works
-        done = now
+    seen = []
+    while (now := Counter(line[0] for line in notes(tmp_path))) not in seen:  # until nobody works, for a while
+        seen = [now] if now["made"] == 2 and now["begun"] == now["done"] else []
         time.sleep(0.5)
+    done = now["done"]
     assert 0 < done < 20
     for line in notes(tmp_path):
         if line[0] == "made":

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import pickle
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -51,6 +51,16 @@ class _Slot:
     jobs: dict[Future[Any], Job[Any]] = field(default_factory=dict)
     is_lost: bool = False
 
+    def collect(self) -> Iterator[tuple[Job[Any], Any]]:
+        """Yield what is done, of a lost worker too, and take note if it is lost. Raises what a task raises."""
+        for future in [future for future in self.jobs if future.done()]:
+            try:
+                result = future.result()
+            except BrokenProcessPool:
+                self.is_lost = True
+            else:
+                yield self.jobs.pop(future), result
+
 
 class ProcessEngine:
     """Does tasks in so many processes. See `engines.Engine`."""
@@ -76,21 +86,15 @@ class ProcessEngine:
         try:
             while True:
                 self._give_out(slots, jobs, may_be_new=len(done) < 2 * AHEAD * self.workers)
-                if _replace_lost(slots, jobs, packed):
-                    continue
-                owners = {future: slot for slot in slots for future in slot.jobs}
-                if not owners:
-                    return
-                for future in wait(owners, return_when=FIRST_COMPLETED).done:
-                    slot = owners[future]
-                    try:
-                        result = future.result()
-                    except BrokenProcessPool:
-                        slot.is_lost = True
-                        continue
-                    job = slot.jobs.pop(future)
-                    jobs.finish(job)
-                    heapq.heappush(done, (job.key, result))
+                if not any(slot.is_lost for slot in slots):
+                    waiting = [future for slot in slots for future in slot.jobs]
+                    if not waiting:
+                        return
+                    wait(waiting, return_when=FIRST_COMPLETED)
+                for slot in slots:
+                    for job, result in slot.collect():
+                        jobs.finish(job)
+                        heapq.heappush(done, (job.key, result))
                 _replace_lost(slots, jobs, packed)
                 while done and jobs.is_next(done[0][0]):
                     yield heapq.heappop(done)[1]
@@ -114,12 +118,11 @@ class ProcessEngine:
                     slot.is_lost = True
 
 
-def _replace_lost(slots: Sequence[_Slot], jobs: Jobs[Any], packed: bytes) -> bool:
-    """Replace the workers that are lost. Returns whether there were any. Raises BatchLostError."""
-    lost = [slot for slot in slots if slot.is_lost]
-    for slot in lost:
-        _replace(slot, jobs, packed)
-    return bool(lost)
+def _replace_lost(slots: Sequence[_Slot], jobs: Jobs[Any], packed: bytes) -> None:
+    """Replace the workers that are lost. Raises BatchLostError."""
+    for slot in slots:
+        if slot.is_lost:
+            _replace(slot, jobs, packed)
 
 
 def _replace(slot: _Slot, jobs: Jobs[Any], packed: bytes) -> None:
