@@ -411,6 +411,21 @@ def test_runs_that_are_no_shards_are_refused(folder):
     assert not (folder / "benchmark_output" / "runs" / "refused").exists()
 
 
+def test_tables_are_refused_for_what_they_are(folder):
+    """A table reports no scores; but whether its golds count from 0 or from 1 is told by all of its rows."""
+    for number, golds in enumerate(("0123", "1234"), 1):
+        rows = [f"{number}-{n},Which {n}?,red,blue,green,black,{gold},red" for n, gold in enumerate(golds)]
+        (folder / f"golds-{number}.csv").write_text("\n".join(["id,question,A,B,C,D,answer,said", *rows]) + "\n")
+    helm_run(folder, "tables", *(f"table:path=golds-{n}.csv,output=said,model=recorded/m" for n in (1, 2)))
+    runs = sorted(run_folders(folder, "tables").values())
+    right = [[reference["output"]["text"] for reference in state["instance"]["references"] if reference["tags"]]
+             for run in runs for state in load(run / "scenario_state.json")["request_states"]]  # fmt: skip
+    assert right == [["red"], ["blue"], ["green"], ["black"]] * 2  # each shard counts from another number
+    done = merge(folder, runs, into="refused", check=False)
+    assert done.returncode == 2
+    assert "its file is a table file: what its columns and golds mean is told by all of its rows" in done.stderr
+
+
 @pytest.mark.parametrize("options", [("--rows", "0"), ("--rows", "few"), ("--name", "x" * 300)])
 def test_options_that_make_no_sense(folder, options):
     done = merge(folder, find(folder, "groups"), *options, into="refused", check=False)

@@ -117,10 +117,15 @@ def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
             f"{run.folder}: its demonstrations were drawn from this shard; one run draws them from all rows\n"
             "  hint: write demonstrations into the rows' prompts (max_train_instances 0), or run all rows at once"
         )
-    if any((metric.get("args") or {}).get("source") for metric in spec["metric_specs"]):
+    for source in filter(None, ((metric.get("args") or {}).get("source") for metric in spec["metric_specs"])):
+        if source.get("scores"):
+            raise RunEntryError(
+                f"{run.folder}: its file is another tool's, with the scores that this reported for it: there are none "
+                "for several files together\n  hint: one run of all rows"
+            )
         raise RunEntryError(
-            f"{run.folder}: its file is another tool's, with the scores that this reported for it: there are none for "
-            "several files together\n  hint: one run of all rows"
+            f"{run.folder}: its file is a {source.get('tool')} file: what its columns and golds mean is told by all of "
+            "its rows, and may be told otherwise of other ones\n  hint: one run of all rows"
         )
     if _is_merged(spec):
         raise RunEntryError(f"{run.folder}: is a merged run already\n  hint: name the runs that it was made of")

@@ -71,7 +71,7 @@ class Asking:
             hwarn(f"Non-fatal error treated as empty completion: {result.error}")
             result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
         budget = self.progress.budget
-        if budget is not None and budget.is_limited and not result.cached and "usage" not in notes_of(result):
+        if budget is not None and budget.is_limited and not result.cached and not any(_count_tokens(result)[:2]):
             self.stop(
                 LimitReached(
                     f"{self.states[place].request.model_deployment} does not count tokens: no limit can be kept"
@@ -81,16 +81,15 @@ class Asking:
 
     def answered(self, place: int, result: RequestResult) -> None:
         """Take an answer."""
-        usage = {} if result.cached else notes_of(result).get("usage", {})
-        details = usage.get("prompt_tokens_details")
+        tokens_in, tokens_out, kept = (0, 0, 0) if result.cached else _count_tokens(result)
         with self._lock:
             self.states[place] = copy_with(self.states[place], result=result)
             self._count(
                 place,
                 cached=int(result.cached),
-                tokens_in=_whole(usage.get("prompt_tokens")),
-                tokens_out=_whole(usage.get("completion_tokens")),
-                tokens_cached=_whole(details.get("cached_tokens")) if isinstance(details, dict) else 0,
+                tokens_in=tokens_in,
+                tokens_out=tokens_out,
+                tokens_cached=kept,
             )
 
     def failed(self, place: int, reason: str, *, is_refused: bool = False) -> None:
@@ -154,6 +153,17 @@ class Asking:
         if self.stopped_by is not None:
             raise self.stopped_by
         return Asked(self.states, self.failures)
+
+
+def _count_tokens(result: RequestResult) -> tuple[int, int, int]:
+    """Return the tokens of the prompt, of the answer, and those of the prompt that the provider had kept.
+
+    A reply may say anything: more kept ones than the prompt has would cost less than nothing.
+    """
+    usage = notes_of(result).get("usage", {})
+    tokens_in, details = _whole(usage.get("prompt_tokens")), usage.get("prompt_tokens_details")
+    kept = _whole(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return tokens_in, _whole(usage.get("completion_tokens")), min(kept, tokens_in)
 
 
 def _whole(value: Any) -> int:

@@ -66,7 +66,7 @@ def _count_rows(path: Path) -> int:
 
 def load_log(path: Path, options: Options, *, execute: bool = True) -> EvalSet:
     """Return a finished UltraEval run with its outputs as recordings; import no postprocessing unless `execute`."""
-    kind = find_method(path)
+    kind = find_method(path) or ("ppl" if options.method == "ppl" else "gen")
     if options.method not in (None, kind):
         raise RunEntryError(f"method={options.method}: {path} holds the outputs of a {kind} run")
     said = run_log.read_run_log_config(path)

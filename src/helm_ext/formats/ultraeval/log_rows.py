@@ -48,14 +48,14 @@ class LogRows:
     """How many of them have outputs."""
 
 
-def find_method(path: Path) -> Method:
-    """Return the method of a log: PPL where numbers were recorded, GEN where texts were."""
+def find_method(path: Path) -> Method | None:
+    """Return the method of a log: PPL where numbers were recorded, GEN where texts were; None where nothing was."""
     with LineSource(path) as source:
         for _, row in iter_objects(source, path, [], allow_nan=True):
             outputs = row.get("raw_outputs")
             if isinstance(outputs, list) and outputs:
                 return "gen" if isinstance(outputs[0], str) else "ppl"
-    return "gen"
+    return None
 
 
 def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | None) -> LogRows:

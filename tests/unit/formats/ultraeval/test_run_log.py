@@ -203,6 +203,16 @@ def test_check_of_a_good_log(write):
     assert ultraeval.check(data=write([line(1, ["2"])]))[0] == []
 
 
+def test_a_log_without_outputs_is_of_the_method_that_is_named(write):
+    path = write([line(1, []), line(2, [])], config_of("ppl"))
+    with pytest.raises(RunEntryError, match="hint: method=ppl"):
+        ultraeval.load(data=path)
+    loaded = ultraeval.load(data=path, method="ppl")
+    assert loaded.counts["recorded"] == 0
+    assert loaded.counts["eval"] == 2
+    assert loaded.adapter_spec.method == "multiple_choice_separate_original"
+
+
 def test_what_is_beside_a_log(write):
     path = write([line(1, ["2"])], {"metrics": {"accuracy": 3}})
     with pytest.raises(DatasetError, match="not the metrics of an UltraEval run"):
