@@ -51,9 +51,9 @@ def merge(
     """
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.run_files import RUN_FILES
+    from helm_ext.evalset.progress import Progress
     from helm_ext.planning.merged import join_run_specs, read_run_spec
     from helm_ext.running.merging import merge_runs, open_shard
-    from helm_ext.running.progress import Progress
 
     most = _read_rows(rows)
     if not into or into in (".", "..") or "/" in into or "\\" in into:

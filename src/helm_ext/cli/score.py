@@ -27,6 +27,7 @@ from helm_ext.cli.session import (
     without_output,
 )
 from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean, show
+from helm_ext.evalset.progress import Measured, Progress
 from helm_ext.formats import files_in
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class _Scoring:
         found = [one for file in files for one in (files_in(file) if self.kind is None else [file])]
         for file in found:
             try:
-                with Console(stderr=True).status("scoring"), helm_output_to_stderr():
+                with helm_output_to_stderr():
                     format_ = choose_format(self.kind, file)
                     tasks = find_tasks(format_, file, self.arguments)
             except HelmExtError as error:
@@ -167,7 +168,7 @@ class _Scoring:
                 continue
             for task in tasks:
                 try:
-                    with Console(stderr=True).status("scoring"), helm_output_to_stderr():
+                    with helm_output_to_stderr():
                         made = self._score_task(format_, file, {**self.arguments, **task})
                 except HelmExtError as error:
                     planned.forget()  # else the next dataset would be the second to wait, and a large one not kept
@@ -316,9 +317,11 @@ def _count_groups(run_spec: RunSpec, instances: Sequence[Instance]) -> Mapping[s
     else:
         chosen = iter(instances)
     groups: Counter[str] = Counter()
-    for instance in chosen:
-        if instance.split == split and row_extra(instance).get("recorded", {}).get("status") == "ok":
-            groups.update(f"{name}={value}" for name, value in attributes_of(instance).items())
+    number = 0
+    with Progress(None, title="counting groups", measure=lambda: Measured(number, len(instances))):
+        for number, instance in enumerate(chosen, 1):  # noqa: B007 - it is looked at while this goes on
+            if instance.split == split and row_extra(instance).get("recorded", {}).get("status") == "ok":
+                groups.update(f"{name}={value}" for name, value in attributes_of(instance).items())
     return groups
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -60,26 +58,17 @@ def validate(
 
     Exit code 0: no errors (there may be warnings). 1: errors. 2: wrong usage.
     """
-    reports = []
     arguments = parse_arguments(arg or [])
     if lint and no_exec:
         raise RunEntryError("--lint: what is asked is known once scripts have run\n  hint: leave --no-exec out")
-    for file in itertools.chain.from_iterable(map(files_in, files)):
-        with _progress(file):
-            reports.append(check_file(file, get_format(kind) if kind else None, arguments, no_exec=no_exec, lint=lint))
+    format_ = get_format(kind) if kind else None
+    reports = [
+        check_file(file, format_, arguments, no_exec=no_exec, lint=lint)
+        for file in itertools.chain.from_iterable(map(files_in, files))
+    ]
     print_reports(reports, output)
     if any(problem.severity == "error" for report in reports for problem in report["problems"]):
         raise typer.Exit(1)
-
-
-def _progress(file: Path) -> contextlib.AbstractContextManager[object]:
-    """Say which file is checked, on a terminal: elsewhere rich is not even imported."""
-    if not sys.stderr.isatty():
-        return contextlib.nullcontext()
-    from rich.console import Console
-    from rich.markup import escape
-
-    return Console(stderr=True).status(escape(f"checking {file}"))
 
 
 def check_file(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from helm_ext.errors import HelmExtError, show
+from helm_ext.evalset.worker_state import WorkerState
 
 __all__ = ["BatchLostError", "Engine", "Job", "Jobs", "read_number"]
 
@@ -26,6 +27,9 @@ LONE_TRIES = 3
 
 class Engine(Protocol):
     """Does tasks, somewhere."""
+
+    states: list[WorkerState]
+    """What its workers do, for who looks (`progress`). One list, whatever becomes of them."""
 
     def map(
         self,

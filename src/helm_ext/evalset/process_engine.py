@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.worker_state import WorkerState
 
 __all__ = ["WORKERS_ENV", "ProcessEngine", "find_engine"]
 
@@ -48,6 +49,7 @@ class _Slot:
     """A worker, and what it has to do."""
 
     pool: ProcessPoolExecutor
+    state: WorkerState
     jobs: dict[Future[Any], Job[Any]] = field(default_factory=dict)
     is_lost: bool = False
 
@@ -59,7 +61,13 @@ class _Slot:
             except BrokenProcessPool:
                 self.is_lost = True
             else:
-                yield self.jobs.pop(future), result
+                job = self.jobs.pop(future)
+                self.state.finish(job.task)
+                yield job, result
+
+    def note(self) -> None:
+        """Say what it does now: the first of its jobs."""
+        self.state.begin(next((job.task for job in self.jobs.values()), None))
 
 
 class ProcessEngine:
@@ -67,6 +75,8 @@ class ProcessEngine:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
+        self.states: list[WorkerState] = []
+        """What the workers do, for who looks; those of the last call of `map`."""
 
     def map(
         self,
@@ -81,7 +91,8 @@ class ProcessEngine:
         """
         packed = pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL)
         jobs: Jobs[Task] = Jobs(tasks, split)
-        slots = [_Slot(_make_pool(packed)) for _ in range(self.workers)]
+        self.states[:] = [WorkerState(f"worker {number}") for number in range(1, self.workers + 1)]
+        slots = [_Slot(_make_pool(packed), state) for state in self.states]
         done: list[tuple[tuple[int, ...], Any]] = []  # a heap; no two keys are equal
         try:
             while True:
@@ -116,6 +127,8 @@ class ProcessEngine:
                 except BrokenProcessPool:  # it died while it waited for work, or since
                     jobs.put_back(job)
                     slot.is_lost = True
+        for slot in slots:
+            slot.note()
 
 
 def _replace_lost(slots: Sequence[_Slot], jobs: Jobs[Any], packed: bytes) -> None:
@@ -130,6 +143,7 @@ def _replace(slot: _Slot, jobs: Jobs[Any], packed: bytes) -> None:
     lost, slot.jobs, slot.is_lost = list(slot.jobs.values()), {}, False
     slot.pool.shutdown(wait=False, cancel_futures=True)
     slot.pool = _make_pool(packed)
+    slot.state.restart()
     hwarn(f"a worker process was lost, and is started again; {len(lost)} batches are done again")
     for job in lost:
         if not jobs.lose(job):

@@ -33,7 +33,7 @@ from helm.common.images_utils import encode_base64
 from helm.common.multimodal_request_utils import gather_generated_image_locations
 from helm.common.request import Request, RequestResult
 
-from helm_ext.fast.json_arrays import read_array, read_element, read_elements
+from helm_ext.fast.json_arrays import BytesRead, read_array, read_element, read_elements
 from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import ArrayWriter, write_array
 from helm_ext.files.staged import staged
@@ -47,9 +47,10 @@ if TYPE_CHECKING:
     from helm_ext.fast.json_arrays import Place
     from helm_ext.files.staged import StagedFiles
 
-__all__ = ["DISPLAY_FILES", "write_display_files"]
+__all__ = ["DISPLAY_FILES", "find_bytes_to_read", "write_display_files"]
 
 DISPLAY_FILES = ("instances.json", "display_predictions.json", "display_requests.json")
+_READ_FILES = ("scenario_state.json", "per_instance_stats.json")
 
 JSONObject = dict[str, Any]
 Stats = dict[str, float]
@@ -155,10 +156,10 @@ class _ShownStats:
         self._by_row: dict[tuple[str, bytes | None, int], Stats] = {}
         self._shared: dict[tuple[tuple[str, float], ...], Stats] = {}
 
-    def read(self, path: Path, is_shown: Callable[[str], bool]) -> None:
+    def read(self, path: Path, is_shown: Callable[[str], bool], read: BytesRead) -> None:
         """Keep those of the instances that are shown."""
         names = self._names
-        for row in read_array(path):
+        for row in read_array(path, None, read):
             instance_id = str(row["instance_id"])
             if not is_shown(instance_id):
                 continue
@@ -185,14 +186,27 @@ class _ShownStats:
 # The files
 
 
+def find_bytes_to_read(run_path: Path) -> int:
+    """Return how many bytes `write_display_files` reads of a run, where all instances are shown."""
+    return sum(path.stat().st_size for path in map(run_path.joinpath, _READ_FILES) if path.exists())
+
+
 def write_display_files(
-    run_path: Path, run_spec: RunSpec, schema: Schema, *, skip_completed: bool, max_instances: int | None = None
+    run_path: Path,
+    run_spec: RunSpec,
+    schema: Schema,
+    *,
+    skip_completed: bool,
+    max_instances: int | None = None,
+    read: BytesRead | None = None,
 ) -> None:
     """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run.
 
-    `max_instances`: show a sample of so many instances (`_Sample`); None shows all, as HELM does.
+    `max_instances`: show a sample of so many instances (`_Sample`); None shows all, as HELM does. `read` is added to
+    while the run is read.
     """
-    state_path, stats_path = run_path / "scenario_state.json", run_path / "per_instance_stats.json"
+    read = BytesRead() if read is None else read
+    state_path, stats_path = map(run_path.joinpath, _READ_FILES)
     if skip_completed and all((run_path / name).exists() for name in DISPLAY_FILES):
         hlog(f"Skipping writing display JSON for run {run_spec.name} because they are all there already.")
         return
@@ -209,16 +223,16 @@ def write_display_files(
         names.add("predicted_index")
     sample = _Sample()
     if max_instances is not None:
-        sample.draw(_find_states(state_path, run_spec), max_instances)
+        sample.draw(_find_states(state_path, run_spec, read), max_instances)
     if sample.left_out:
         hlog(f"{run_spec.name}: pages show {max_instances} instances; {sample.left_out} are in the tables only")
     stats = _ShownStats(names)
-    stats.read(stats_path, sample.has)
+    stats.read(stats_path, sample.has, read)
     rows = _DisplayRows(run_spec, stats)
     with staged(run_path) as files:
         with ExitStack() as stack:
             outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
-            for row in rows.make(sample.read(state_path, run_spec)):
+            for row in rows.make(sample.read(state_path, run_spec, read)):
                 for output, item in zip(outputs, row, strict=True):
                     if item is not None:
                         output.add(item)
@@ -239,10 +253,10 @@ def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> N
 # The request states that are shown
 
 
-def _find_states(path: Path, run_spec: RunSpec) -> Iterator[tuple[Place | None, JSONObject]]:
+def _find_states(path: Path, run_spec: RunSpec, read: BytesRead) -> Iterator[tuple[Place | None, JSONObject]]:
     """Yield the request states that HELM shows, and where each stands in its file."""
     calibrated = run_spec.adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
-    for place, state in read_elements(path, "request_states"):
+    for place, state in read_elements(path, "request_states", read):
         if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
             yield place, state
 
@@ -282,10 +296,11 @@ class _Sample:
     def has(self, instance_id: str) -> bool:
         return self._limit is None or sampling_number(instance_id) < self._limit
 
-    def read(self, path: Path, run_spec: RunSpec) -> Iterator[JSONObject]:
+    def read(self, path: Path, run_spec: RunSpec, read: BytesRead) -> Iterator[JSONObject]:
         """Yield the request states of the sample, in the order of the file."""
         if self._places is None:
-            yield from (state for _, state in _find_states(path, run_spec) if self.has(str(state["instance"]["id"])))
+            found = _find_states(path, run_spec, read)
+            yield from (state for _, state in found if self.has(str(state["instance"]["id"])))
             return
         with path.open("rb") as file:
             for place in self._places:

@@ -10,6 +10,7 @@ memory of all rows but one. Held equal by tests/unit/fast/test_summarizer_displa
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,10 +22,18 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Place", "parse", "read_array", "read_element", "read_elements", "read_encoded"]
+__all__ = ["BytesRead", "Place", "parse", "read_array", "read_element", "read_elements", "read_encoded"]
 
 Place = tuple[int, int]
 """Where an element stands in its file: its first byte, and how many there are."""
+
+
+@dataclass
+class BytesRead:
+    """How much was read, for whoever waits for it: counted chunk by chunk."""
+
+    number: int = 0
+
 
 CHUNK = 4 << 20
 _DIGITS = bytes(ord("0") if ord("0") <= byte <= ord("9") else ord(" ") for byte in range(256))
@@ -32,18 +41,20 @@ _BEYOND_64_BITS = b"0" * 19
 """That many digits in a row may be an integer that orjson would turn into a float."""
 
 
-def read_array(path: Path, key: str | None = None) -> Iterator[Any]:
+def read_array(path: Path, key: str | None = None, read: BytesRead | None = None) -> Iterator[Any]:
     """Yield the elements (objects) of the top-level array, or of the array under `key` of the top-level object.
 
-    Raises ValueError where the file is not JSON, and KeyError where the object has no such key.
+    `read` is added to. Raises ValueError where the file is not JSON, and KeyError where the object has no such key.
     """
-    for _, element in read_elements(path, key):
+    for _, element in read_elements(path, key, read):
         yield element
 
 
-def read_elements(path: Path, key: str | None = None) -> Iterator[tuple[Place | None, Any]]:
+def read_elements(
+    path: Path, key: str | None = None, read: BytesRead | None = None
+) -> Iterator[tuple[Place | None, Any]]:
     """Yield what `read_array` yields, and where it stands, for `read_element`; None in files of another layout."""
-    for place, found in _find_elements(path, key):
+    for place, found in _find_elements(path, key, read):
         yield place, found if place is None else parse(found)
 
 
@@ -58,15 +69,18 @@ def read_encoded(path: Path, key: str | None = None) -> Iterator[bytes]:
         yield b"  " * depth + data
 
 
-def _find_elements(path: Path, key: str | None) -> Iterator[tuple[Place | None, Any]]:
+def _find_elements(path: Path, key: str | None, read: BytesRead | None = None) -> Iterator[tuple[Place | None, Any]]:
     """Yield the place and the bytes of each element; None and the element in files of another layout."""
     indent = b"  " if key is None else b"    "
     opening = b"[\n  {" if key is None else b'\n  "' + key.encode() + b'": [\n    {'
+    read = BytesRead() if read is None else read
     with path.open("rb") as file:
         buffer = file.read(CHUNK)
+        read.number += len(buffer)
         found = 0 if key is None else buffer.find(opening)
         while found < 0 and (more := file.read(CHUNK)):
             buffer += more
+            read.number += len(more)
             found = buffer.find(opening)
         if found < 0 or not buffer.startswith(opening if key is None else b"{\n"):
             document = json.loads(buffer + file.read())
@@ -82,6 +96,7 @@ def _find_elements(path: Path, key: str | None) -> Iterator[tuple[Place | None, 
                 more = file.read(CHUNK)
                 if not more:
                     raise ValueError(f"{path}: the file ends in the middle of an array: it is not complete")
+                read.number += len(more)
                 start += position
                 buffer, position = buffer[position:] + more, 0
                 continue

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from typing_extensions import Self
 
@@ -63,6 +66,10 @@ class LineSource:
     After the last line, `digest` is the SHA-256 of the bytes on disk.
     """
 
+    latest: ClassVar[weakref.ref[LineSource] | None] = None
+    """The one whose lines were asked for last: what is shown of a reading that takes long (`formats.watching`)."""
+    lines_read = 0
+
     def __init__(self, path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES, max_ratio: int = MAX_RATIO) -> None:
         self.path = str(path)
         self.max_line_bytes = max_line_bytes
@@ -83,8 +90,16 @@ class LineSource:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes on disk read so far: for progress bars."""
+        """Bytes on disk read so far."""
         return self._reader._raw.count  # noqa: SLF001 - one unit
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, as the open file has them; 0 when it is closed."""
+        try:
+            return os.fstat(self._reader._file.fileno()).st_size  # noqa: SLF001 - one unit
+        except ValueError:
+            return 0
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +108,9 @@ class LineSource:
         self._reader.close()
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        LineSource.latest = weakref.ref(self)
         for number, line in split_lines(self._reader.read_chunk, self.max_line_bytes):
+            self.lines_read = number
             if line is None:
                 raise DatasetSyntaxError([too_long(self.path, number, self.max_line_bytes)])
             yield number, line

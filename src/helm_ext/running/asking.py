@@ -14,7 +14,7 @@ from helm_ext.clients.asking import is_refused, notes_of
 from helm_ext.errors import DeploymentError
 from helm_ext.evalset.copying import copy_with
 from helm_ext.running.failed_rows import Asked
-from helm_ext.running.progress import LimitReached, Progress
+from helm_ext.running.progress import LimitReached, LiveProgress
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -29,7 +29,7 @@ class Asking:
         self,
         states: Sequence[RequestState],
         rows: list[list[int]],
-        progress: Progress,
+        progress: LiveProgress,
         patience: int,
         *,
         most_refused: int | None = None,

@@ -35,9 +35,10 @@ from helm_ext.clients.asking import AsyncClient, ListClient, OptionRequest
 from helm_ext.clients.cache import RequestCache
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra
+from helm_ext.evalset.worker_state import WorkerState
 from helm_ext.running.asking import Asking
 from helm_ext.running.failed_rows import Asked, settle
-from helm_ext.running.progress import Progress
+from helm_ext.running.progress import LiveProgress
 from helm_ext.running.spending import Spending
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class LiveExecutor(Executor):
         execution_spec: ExecutionSpec,
         *,
         skips_failed: bool = False,
-        make_progress: Callable[..., Progress] = Progress,
+        make_progress: Callable[..., LiveProgress] = LiveProgress,
         spending: Spending | None = None,
     ) -> None:
         """`skips_failed`: leave out rows that fail (see `failed_rows.skips_failed`). `make_progress`: of rows.
@@ -90,7 +91,7 @@ class LiveExecutor(Executor):
         """
         made = cls.__new__(cls)
         made.execution_spec, made.context = executor.execution_spec, executor.context
-        made.skips_failed, made.make_progress = False, Progress
+        made.skips_failed, made.make_progress = False, LiveProgress
         made.spending = Spending.read(Path(executor.execution_spec.local_path))
         return made
 
@@ -157,10 +158,15 @@ class LiveExecutor(Executor):
             for name, value in getattr(client, "taken_as_unset", {}).items():
                 _warn_of_unsent(deployment, name, value, [states[place] for place in places])
 
-    def _open_progress(self, rows: int, live: dict[str, list[int]]) -> Progress:
+    def _open_progress(self, rows: int, live: dict[str, list[int]]) -> LiveProgress:
         if self.spending is None:
-            return self.make_progress(rows)
-        return self.make_progress(rows, prices=self.spending.prices_of(live), budget=self.spending.budget)
+            return self.make_progress(rows, workers=self._workers())
+        prices, budget = self.spending.prices_of(live), self.spending.budget
+        return self.make_progress(rows, prices=prices, budget=budget, workers=self._workers())
+
+    def _workers(self) -> Sequence[WorkerState]:
+        """Return who asks, where that is not this process."""
+        return ()
 
     def _announce(self, deployment: str, places: list[int], states: Sequence[RequestState]) -> None:
         """Log what a server is about to be asked for. Raises LimitReached, and RunEntryError for vain limits."""

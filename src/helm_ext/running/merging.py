@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from helm_ext.analysis.run_files import RunFiles as FinishedFiles
-    from helm_ext.running.progress import Progress
+    from helm_ext.evalset.progress import Progress
 
 __all__ = ["Shard", "count_rows", "merge_runs", "open_shard"]
 

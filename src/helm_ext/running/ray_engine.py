@@ -25,6 +25,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
 from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.worker_state import WorkerState
 from helm_ext.running.ray_actor import Raised, RayActor, versions
 
 __all__ = ["Done", "RayEngine", "RaySettings"]
@@ -97,9 +98,15 @@ class _Slot:
     actor: Any
     starting: Any
     """The call that makes its worker; None when the actor is ready."""
+    state: WorkerState
     jobs: dict[Any, Job[Any]] = field(default_factory=dict)
     lost: str | None = None
     """Why it can do nothing any more."""
+
+    def note(self) -> None:
+        """Say what it does now: it starts, or the first of its jobs."""
+        first = next((job.task for job in self.jobs.values()), None)
+        self.state.begin("starting" if self.starting is not None else first)
 
 
 class RayEngine:
@@ -111,6 +118,8 @@ class RayEngine:
     def __init__(self, settings: RaySettings | None = None, *, concurrency: int = 1) -> None:
         self.settings = settings or RaySettings.from_environ()
         self.concurrency = concurrency
+        self.states: list[WorkerState] = []
+        """What the actors do, for who looks. One that replaces another goes on with its state."""
         self._slots: list[_Slot] = []
         self._packed = b""
         self._owns_ray = False
@@ -177,6 +186,7 @@ class RayEngine:
                     job = slot.jobs.pop(ref)
                     if raised is None:
                         jobs.finish(job)
+                        slot.state.finish(job.task)
                         yield Done(job.key, job.task, result)
                     else:
                         failure = failure or raised.to_error()
@@ -217,6 +227,8 @@ class RayEngine:
                 job = jobs.take(may_be_lone=not slot.jobs, may_be_new=may_take())
                 if job is not None:
                     slot.jobs[slot.actor.work.remote(job.task)] = job
+        for slot in self._slots:
+            slot.note()
 
     def _wait(self, pending: list[Any], *, with_starts: bool) -> list[tuple[_Slot, Any]]:
         """Wait until something is done, and return all that is; nothing after LOOK_SECONDS."""
@@ -261,6 +273,7 @@ class RayEngine:
             )
         for slot in lost:
             self._slots.remove(slot)
+            slot.state.restart()
             with suppress(Exception):  # it may be alive behind a broken connection; if not, all the better
                 self._ray.kill(slot.actor)
             for job in slot.jobs.values():
@@ -333,7 +346,16 @@ class RayEngine:
         actor = actor_class.remote()
         packed = zlib.compress(self._packed)
         parts = [packed[start : start + INLINE_BYTES] for start in range(0, len(packed), INLINE_BYTES)]
-        self._slots.append(_Slot(actor, actor.start.remote(versions(), *parts)))
+        self._slots.append(_Slot(actor, actor.start.remote(versions(), *parts), self._take_state()))
+
+    def _take_state(self) -> WorkerState:
+        """Return the state of an actor that was lost, or a new one."""
+        taken = [slot.state for slot in self._slots]
+        for state in self.states:
+            if state not in taken:
+                return state
+        self.states.append(WorkerState(f"actor {len(self.states) + 1}"))
+        return self.states[-1]
 
     def _drop_actors(self) -> None:
         for slot in self._slots:

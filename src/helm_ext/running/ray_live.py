@@ -20,6 +20,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import DeploymentError
 from helm_ext.evalset.engines import LONE_TRIES, Jobs, read_number
+from helm_ext.evalset.progress import PROGRESS_ENV
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.kept import KeptAnswers, digest_of
 from helm_ext.running.ray_context import HelmContext
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
     from helm.benchmark.executor import Executor
     from helm.common.request import Request, RequestResult
 
+    from helm_ext.evalset.worker_state import WorkerState
     from helm_ext.running.asking import Asking
 
 __all__ = ["RayExecutor"]
 
 BATCH_ENV = "HELM_EXT_RAY_BATCH"
-PROGRESS_ENV = "HELM_EXT_PROGRESS"
 WAVES = 4
 """Requests in a batch for each that an actor has in flight: a slow one holds the next batch up, not the actor."""
 
@@ -50,6 +51,15 @@ class Batch:
     """Requests of whole rows, by their places in the run."""
 
     rows: list[list[tuple[int, Request]]]
+
+    def __str__(self) -> str:
+        places = self.places
+        return f"requests {places[0] + 1:,} to {places[-1] + 1:,}"
+
+    @property
+    def number(self) -> int:
+        """How many rows they are of."""
+        return len(self.rows)
 
     @property
     def places(self) -> list[int]:
@@ -124,6 +134,9 @@ class RayExecutor(LiveExecutor):
     def close(self) -> None:
         """Let the actors go."""
         self.engine.close()
+
+    def _workers(self) -> Sequence[WorkerState]:
+        return self.engine.states
 
     def _check(self, states: Sequence[RequestState], live: dict[str, list[int]]) -> None:
         """Do nothing: a client would be made here. Those of the actors look at their batches."""

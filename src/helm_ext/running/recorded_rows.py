@@ -150,16 +150,23 @@ class RowsTask(NamedTuple):
     name: str
     rows: Any
     instances: list[Instance] | None = None
+    first: int = 0
+    """The first one's place among the rows of the run."""
 
     def __str__(self) -> str:
-        return f"rows {self.name}"
+        return f"rows {self.first + 1:,} to {self.first + self.number:,}"
+
+    @property
+    def number(self) -> int:
+        """How many they are."""
+        return self.rows.number if self.instances is None else len(self.instances)
 
     def pick(self, places: slice, part: int) -> RowsTask:
         """Return some of the task's rows as a task."""
         name = f"{self.name}.{part}"
         if self.instances is not None:
-            return RowsTask(name, None, self.instances[places])
-        return RowsTask(name, self.rows.pick(places))
+            return RowsTask(name, None, self.instances[places], self.first + places.start)
+        return RowsTask(name, self.rows.pick(places), None, self.first + places.start)
 
 
 class PartResult(NamedTuple):
@@ -232,16 +239,16 @@ def iter_tasks(rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True
     """Yield the tasks of a run. `finds`: whether workers can read the file."""
     if finds and rows.reader.finds_rows:
         for number, start in enumerate(range(0, len(places), TASK_ROWS)):
-            yield RowsTask(str(number), rows.make_task(places[start : start + TASK_ROWS]))
+            yield RowsTask(str(number), rows.make_task(places[start : start + TASK_ROWS]), None, start)
         return
-    for number, instances in enumerate(iter_batches(rows, places, min(SENT_ROWS, TASK_ROWS))):
-        yield RowsTask(str(number), None, instances)
+    size = min(SENT_ROWS, TASK_ROWS)
+    for number, instances in enumerate(iter_batches(rows, places, size)):
+        yield RowsTask(str(number), None, instances, number * size)
 
 
 def split_task(task: RowsTask) -> list[RowsTask]:
     """Return a task as several, down to a row each, so that one that ends its worker can be named."""
-    number = len(task.instances) if task.instances is not None else task.rows.number
-    if number < 2:
+    if task.number < 2:
         return [task]
-    size = max(1, number // 10)
-    return [task.pick(slice(start, start + size), part) for part, start in enumerate(range(0, number, size))]
+    size = max(1, task.number // 10)
+    return [task.pick(slice(start, start + size), part) for part, start in enumerate(range(0, task.number, size))]

@@ -55,6 +55,7 @@ from helm_ext.evalset import garbage
 from helm_ext.evalset.engines import Engine
 from helm_ext.evalset.folding import FoldingMetric
 from helm_ext.evalset.process_engine import find_engine
+from helm_ext.evalset.progress import Progress
 from helm_ext.evalset.unread import UnreadRows, read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import write_array
@@ -63,7 +64,6 @@ from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
 from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
-from helm_ext.running.progress import Progress
 from helm_ext.running.recorded_rows import (
     RecordedWork,
     can_wait,
@@ -246,13 +246,13 @@ class StreamingRunner(Runner):
             return False
         places = choose_places(rows, run_spec.adapter_spec)
         facts = find_facts(rows, places)
+        engine = self.make_engine()
         with (
             garbage.paused(),
             self._open_files(run_spec, scenario) as files,
-            Progress(len(places)) as progress,
+            Progress(len(places), title="scoring", workers=() if engine is None else engine.states) as progress,
         ):
             folder = str(files.folder) if files is not None and self.shares_disk else None
-            engine = self.make_engine()
             reader = rows.reader if self.shares_disk and rows.reader.finds_rows else None
             work = RecordedWork(run_spec, facts, reader, folder)
             metrics = work.make_metrics()
@@ -274,6 +274,7 @@ class StreamingRunner(Runner):
                         if files is not None:
                             files.join(done.parts)
                         progress.done(done.rows)
+            progress.step = "adding up"
             stats = totals.to_stats()
             if files is not None:
                 files.finish(stats)

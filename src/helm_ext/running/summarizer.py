@@ -23,7 +23,9 @@ from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, show
-from helm_ext.fast.display import write_display_files
+from helm_ext.evalset.progress import Measured, Progress
+from helm_ext.fast.display import find_bytes_to_read, write_display_files
+from helm_ext.fast.json_arrays import BytesRead
 from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.leaderboard import (
     add_intervals,
@@ -142,11 +144,17 @@ class StreamingSummarizer(Summarizer):
 
     def write_run_display_json(self, skip_completed: bool) -> None:
         """Write the three display files of each run."""
-        for run in self.runs:
-            write_display_files(
-                Path(run.run_path),
-                run.run_spec,
-                self.schema,
-                skip_completed=skip_completed,
-                max_instances=self.display_rows,
-            )
+        left = [find_bytes_to_read(Path(run.run_path)) for run in self.runs]
+        total, read = sum(left), BytesRead()
+        with Progress(None, "MB", title="pages", measure=lambda: Measured(min(read.number, total) >> 20, total >> 20)):
+            for run, size in zip(self.runs, left, strict=True):
+                end = read.number + size
+                write_display_files(
+                    Path(run.run_path),
+                    run.run_spec,
+                    self.schema,
+                    skip_completed=skip_completed,
+                    max_instances=self.display_rows,
+                    read=read,
+                )
+                read.number = end  # what is there already, or needs no reading, takes no time

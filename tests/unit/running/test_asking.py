@@ -10,14 +10,14 @@ from helm.common.request import GeneratedOutput, Request
 from helm_ext.clients.asking import NotedResult
 from helm_ext.clients.estimate import Prices
 from helm_ext.running.asking import Asking
-from helm_ext.running.progress import Budget, LimitReached, Progress
+from helm_ext.running.progress import Budget, LimitReached, LiveProgress
 
 
 def ask(usage, **budget):
     """Take one answer of a run of two rows; return what was counted."""
     state = RequestState(Instance(Input("?"), [], id="q"), None, None, 0, None, Request("m", "local/m"), None, 0, False)
     prices = Prices(prompt=2.0, completion=10.0, cached=0.5)
-    progress = Progress(2, stream=io.StringIO(), prices=prices, budget=Budget(**budget))
+    progress = LiveProgress(2, stream=io.StringIO(), prices=prices, budget=Budget(**budget))
     asking = Asking([state, state], [[0], [1]], progress, 20)
     result = NotedResult(success=True, embedding=[], completions=[GeneratedOutput("a", 0, [])], cached=False)
     result.notes = {"usage": usage}

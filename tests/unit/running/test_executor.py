@@ -26,7 +26,7 @@ from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.errors import DeploymentError
 from helm_ext.running.executor import FEWEST_FAILURES, LiveExecutor
 from helm_ext.running.failed_rows import Asked, RowsFailedError, settle, skips_failed
-from helm_ext.running.progress import LimitReached, Progress
+from helm_ext.running.progress import LimitReached, LiveProgress
 
 DEPLOYMENT = "here/tiny"
 EXTRA = {"helm_ext": {}}
@@ -84,7 +84,7 @@ def answer(request, **more):
     return RequestResult(success=True, embedding=[], completions=[completion], cached=False, **more)
 
 
-class Recording(Progress):
+class Recording(LiveProgress):
     """What a run reports."""
 
     made = None

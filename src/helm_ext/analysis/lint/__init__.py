@@ -14,6 +14,7 @@ and miss, counted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
 
 from helm_ext import files
 from helm_ext.analysis.lint.answers import AnswersInPrompts
@@ -24,8 +25,12 @@ from helm_ext.analysis.lint.positions import Positions
 from helm_ext.analysis.lint.rows import Rows
 from helm_ext.errors import Path, Problem, Problems
 from helm_ext.evalset import EvalSet
+from helm_ext.evalset.progress import Measured, Progress
 
 __all__ = ["LintCode", "lint"]
+
+TURNS = 2
+"""So often all rows are gone through; once more for each rule that has found rows to name, in a large file."""
 
 
 def lint(evalset: EvalSet, path: str, *, demonstrations: EvalSet | None = None) -> list[Problem]:
@@ -37,21 +42,26 @@ def lint(evalset: EvalSet, path: str, *, demonstrations: EvalSet | None = None) 
     rows = Rows(evalset, path, demonstrations=demonstrations)
     problems = Problems(evalset.places.path if evalset.places is not None else path)
     equal, near, positions, answers = EqualRows(), NearRows(), Positions(), AnswersInPrompts()
-    for row in rows:
-        if equal.see(row):
-            near.see(row)
-        positions.see(row)
-        answers.see(row)
-    for rule in (equal, near, answers):
-        rule.settle()
-    for row in rows:
-        if equal.see_again(row):
-            near.see_again(row)
-        answers.see_again(row)
-    equal.report(problems)
-    near.report(rows, equal.groups(), problems)
-    positions.report(problems, path)
-    answers.report(rows, problems)
+    with Progress(
+        None,
+        title=f"linting {FilePath(path).name}",
+        measure=lambda: Measured(rows.seen, max(TURNS, rows.turns) * len(rows)),
+    ):
+        for row in rows:
+            if equal.see(row):
+                near.see(row)
+            positions.see(row)
+            answers.see(row)
+        for rule in (equal, near, answers):
+            rule.settle()
+        for row in rows:
+            if equal.see_again(row):
+                near.see_again(row)
+            answers.see_again(row)
+        equal.report(problems)
+        near.report(rows, equal.groups(), problems)
+        positions.report(problems, path)
+        answers.report(rows, problems)
     return problems.finish(lambda paths: _find_lines(problems.path, paths))
 
 

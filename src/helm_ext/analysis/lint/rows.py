@@ -112,16 +112,26 @@ class Rows:
         before = [] if demonstrations is None else [_Source(demonstrations, path, TRAIN, 0)]
         start = sum(len(source) for source in before)
         self._sources = [*before, _Source(evalset, path, None, start)]
+        self.seen = self.turns = 0
+        """Rows that were gone through, in all turns, and how many these are."""
         self._kept: dict[int, Row] | None = None
         self._is_large = False
 
+    def __len__(self) -> int:
+        """How many there are, those included that are no questions of their own."""
+        return sum(len(source) for source in self._sources)
+
     def __iter__(self) -> Iterator[Row]:
+        self.turns += 1
         if self._kept is not None:
-            yield from self._kept.values()
+            for row in self._kept.values():
+                self.seen += 1
+                yield row
             return
         kept: dict[int, Row] = {}
         size = 0
         for row in chain.from_iterable(self._sources):
+            self.seen += 1
             if not self._is_large:
                 kept[row.number] = row
                 size += ROW_BYTES + sum(map(len, row.texts)) + sum(map(len, row.parts))

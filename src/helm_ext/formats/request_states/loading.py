@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
+from helm_ext.evalset.progress import Progress
 from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.request_states.checks import File
 from helm_ext.formats.request_states.header import Header, Options, read_header
@@ -26,6 +27,7 @@ from helm_ext.formats.request_states.questions import digest_questions
 from helm_ext.formats.request_states.ranges import Ranges
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.rows import Row
+from helm_ext.formats.watching import show_reading
 
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.rereading import Identity
@@ -162,7 +164,8 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         from helm_ext.formats.request_states.rereading import Identity
 
         identity = Identity.find(str(path))
-    reader = open_(problems)
+    with show_reading(path):  # some are gone through to be opened, and documents are read whole
+        reader = open_(problems)
     header = read_header(reader.header, options, problems)
     if kept is not None:
         if identity is not None and in_ranges and not problems.errors:
@@ -173,8 +176,9 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
             kept = math.inf
     reading = Reading(reader=reader, header=header, seed=options.seed, is_checked=kept is None, kept=kept or 0)
     whole = Part.begin(header, options.seed, is_checked=kept is None)
-    for part in reading.parts():
-        whole.merge(part)
+    with show_reading(path):
+        for part in reading.parts():
+            whole.merge(part)
     if reading.wants_all:
         return _read(open_, path, options, kept=math.inf, in_ranges=False)
     found = identity if reader.is_seekable else None
@@ -199,7 +203,9 @@ def _read_ranges(
     work = RangeWork(path=reader.path, identity=identity, header=header, seed=options.seed)
     with identity.open(reader.path) as file:
         ranges = Ranges(file, header_line, RANGE_BYTES)
-        found = read_ranges(work, ranges, engine, problems)
+        title = f"reading {Path(reader.path).name}"
+        with Progress(None, "lines", title=title, measure=ranges.measure, workers=engine.states):
+            found = read_ranges(work, ranges, engine, problems)
         identity.require(file.fileno(), reader.path)
     if found is None:
         return None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from helm_ext.errors import DatasetSyntaxError, Problems
+from helm_ext.evalset.progress import Measured
 from helm_ext.files import split_lines
 from helm_ext.files.limits import COPY_BYTES, READ_BYTES
 from helm_ext.files.lines import too_long
@@ -26,6 +28,11 @@ class LineRange(NamedTuple):
     lines: int
     """How many they are."""
 
+    @property
+    def number(self) -> int:
+        """As `lines`: what a worker has done is counted so."""
+        return self.lines
+
     def __str__(self) -> str:
         return f"lines {self.first} to {self.first + self.lines - 1}"
 
@@ -40,6 +47,20 @@ class Ranges:
         self._size = size
         self._chunk = min(size, COPY_BYTES)
         self._hash = hashlib.sha256()
+        self._last: LineRange | None = None
+        self._done = 0
+
+    def finish(self, lines: int) -> None:
+        """Note that so many lines were read."""
+        self._done += lines
+
+    def measure(self) -> Measured:
+        """Return how many lines were read, and how many there will be, as foreseen from the ranges that were taken."""
+        last = self._last
+        if last is None:
+            return Measured(0, None)
+        taken, size = last.first + last.lines - 1, os.fstat(self._file.fileno()).st_size
+        return Measured(self._done, taken * size // max(1, last.stop), is_about=last.stop < size)
 
     @property
     def digest(self) -> str:
@@ -62,12 +83,14 @@ class Ranges:
                 last = data.rfind(b"\n", begin)
                 if last >= 0 and place + last + 1 - start >= self._size:
                     stop = place + last + 1
-                    yield LineRange(start, stop, first, lines)
+                    self._last = LineRange(start, stop, first, lines)
+                    yield self._last
                     start, first, lines = stop, first + lines, 0
             place += len(data)
             is_ended = data.endswith(b"\n")
         if not above and start < place:
-            yield LineRange(start, place, first, lines + (not is_ended))
+            self._last = LineRange(start, place, first, lines + (not is_ended))
+            yield self._last
 
 
 def split_range(path: str, lines: LineRange) -> list[LineRange]:

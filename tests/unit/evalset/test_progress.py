@@ -1,0 +1,321 @@
+"""How a run says how far it is. What is drawn on a terminal is read from a real one (a pseudo-terminal)."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from helm_ext.errors import RunEntryError
+from helm_ext.evalset import progress as progress_module
+from helm_ext.evalset.progress import Counts, Measured, Progress, describe
+from helm_ext.evalset.worker_state import WorkerState, describe_workers, format_rate, format_time
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    monkeypatch.setattr(progress_module, "DELAY_SECONDS", 0)
+
+
+def lines_of(program: str) -> list[str]:
+    stream = io.StringIO()
+    with Progress(4, stream=stream) as progress:
+        exec(program, {"progress": progress})
+    return stream.getvalue().splitlines()
+
+
+def test_a_first_and_a_last_line():
+    first, last = lines_of("for _ in range(4): progress.done()")
+    assert first == "0 of 4 rows"
+    assert re.fullmatch(r"4 of 4 rows, [\d,.]+/s, in 1 s", last)
+
+
+def test_the_last_line_is_there_when_a_run_fails():
+    stream = io.StringIO()
+
+    def fail():
+        with Progress(4, stream=stream) as progress:
+            progress.done()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert stream.getvalue().splitlines()[-1].startswith("1 of 4 rows, ")
+
+
+def test_lines_come_while_nothing_moves(monkeypatch):
+    """A run that waits for a model says so: the thread writes, not the counting."""
+    monkeypatch.setattr(progress_module, "SECONDS_BETWEEN_LINES", 0.02)
+    five = threading.Event()
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            number = super().write(text)
+            if self.getvalue().count("\n") == 5:
+                five.set()
+            return number
+
+    stream = Stream()
+    with Progress(4, stream=stream) as progress:
+        progress.done()
+        assert five.wait(60)
+    lines = stream.getvalue().splitlines()
+    assert all(line.startswith("1 of 4 rows") for line in lines[2:5])
+
+
+def test_without_a_total_rows_are_counted():
+    assert describe(Counts(rows=12_345, seconds=1.0), None, "rows", 250.4) == "12,345 rows, 250/s"
+
+
+def test_the_rate_is_that_of_late(monkeypatch):
+    """1,000 rows in the first second and none since: not a fast run."""
+    now = [100.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    progress = Progress(5000, stream=io.StringIO(), mode="off")
+    with progress:
+        now[0] += 1
+        progress.done(rows=1000)
+        assert progress._rate(progress.counts()) == 1000
+        for _ in range(14):
+            now[0] += 10
+            rate = progress._rate(progress.counts())
+        assert rate == 0
+        now[0] += 10
+        progress.done(rows=70)
+        assert progress._rate(progress.counts()) == pytest.approx(1, abs=0.2)  # 70 rows in the last minute
+
+
+def test_off_writes_nothing(monkeypatch):
+    monkeypatch.setenv("HELM_EXT_PROGRESS", "off")
+    assert lines_of("progress.done(rows=4)") == []
+
+
+def test_a_mode_that_is_none_is_an_error(monkeypatch):
+    monkeypatch.setenv("HELM_EXT_PROGRESS", "palin")
+    with pytest.raises(RunEntryError, match="HELM_EXT_PROGRESS=.palin.: no such way") as caught:
+        Progress(1)
+    assert "plain" in str(caught.value)
+
+
+def test_a_reader_that_went_away_does_not_end_a_run():
+    stream = io.StringIO()
+    with Progress(2, stream=stream) as progress:
+        stream.close()
+        progress.done(rows=2)
+    assert progress.counts().rows == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (59.0, "59 s"), (59.5, "1:00 min"), (185, "3:05 min"), (3599.5, "1:00 h"), (360_000, "100:00 h")],
+)
+def test_times(seconds, text):
+    assert format_time(seconds) == text
+
+
+@pytest.mark.parametrize(("rate", "text"), [(1234.5, "1,234"), (12.34, "12.3"), (0.0712, "0.071"), (0.0, "0")])
+def test_rates(rate, text):
+    assert format_rate(rate) == text
+
+
+def on_a_terminal(program: str, **env: str) -> str:
+    """Run a program whose three streams are a terminal of 140 columns; return what it wrote there."""
+    import fcntl
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 140, 0, 0))
+    source = str(Path(progress_module.__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": source, "TERM": "xterm", **env}
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the last who held the other end is gone
+            break
+        if not part:
+            break
+        written += part
+    os.close(ours)
+    assert process.wait(60) == 0, written.decode()
+    return written.decode()
+
+
+def screen(written: str) -> list[str]:
+    """Return the lines that stand on the terminal: what the cursor has moved to is written over."""
+    lines = [""]
+    row = column = 0
+    for part in re.findall(r"\x1b\[A|\x1b\[[0-9;]*m|\r|\n|[^\x1b\r\n]+", written):
+        if part == "\x1b[A":
+            row = max(0, row - 1)
+        elif part == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\r":
+            column = 0
+        elif not part.startswith("\x1b"):
+            lines[row] = lines[row][:column].ljust(column) + part + lines[row][column + len(part) :]
+            column += len(part)
+    return [line.rstrip() for line in lines]
+
+
+BESIDE_THE_LOG = """
+    from helm.common.hierarchical_logger import hlog, setup_default_logging
+    from helm_ext.evalset import progress
+    from helm_ext.evalset.progress import Progress
+    progress.DELAY_SECONDS = 0
+    setup_default_logging()
+    with Progress(40) as progress:
+        for row in range(40):
+            if row % 10 == 0:
+                hlog(f"row {row} is asked")
+            progress.done()
+    hlog("written")
+"""
+
+
+def test_a_terminal_shows_a_bar_and_the_log_above_it():
+    shown = screen(on_a_terminal(BESIDE_THE_LOG))
+    logged = [line for line in shown if "INFO" in line]
+    assert [line.split("INFO")[1].strip() for line in logged] == [
+        *(f"row {row} is asked" for row in (0, 10, 20, 30)), "written",
+    ]  # fmt: skip
+    bars = [line for line in shown if "rows" in line]
+    assert len(bars) == 1, shown
+    assert re.fullmatch(r"100%\|█{20}\| 40 of 40 rows, [\d,.]+/s, in \d s", bars[0])
+    assert shown.index(bars[0]) == shown.index(logged[-1]) - 1
+
+
+LONG = """
+    import threading, time
+    from helm_ext.evalset import progress
+    from helm_ext.evalset.worker_state import WorkerState
+    progress.DELAY_SECONDS = 0
+    class Task(str):
+        number = 20
+    workers = [WorkerState("worker 1"), WorkerState("worker 2")]
+    tasks = [Task("rows 1 to 20"), Task("rows 21 to 40")]
+    with progress.Progress(40, title="scoring", workers=workers) as shown:
+        for worker, task in zip(workers, tasks):
+            worker.begin(task)
+        workers[1].restart()
+        workers[1].begin(tasks[1])
+        time.sleep(3 * progress.SECONDS_BETWEEN_FRAMES)
+        print("IN BETWEEN", end="", flush=True)
+        for worker, task in zip(workers, tasks):
+            worker.finish(task)
+            worker.begin(None)
+        shown.done(40)
+"""
+
+
+def test_workers_stand_beneath_the_bar_and_stay_above_it_at_the_end():
+    written = on_a_terminal(LONG, HELM_EXT_PROGRESS="workers")
+    before = written.split("IN BETWEEN")[0]
+    bar, *beneath = [line for line in screen(before) if line]
+    assert re.fullmatch(r"  0%\| {20}\| scoring: 0 of 40 rows", bar)
+    assert [re.sub(r"\d+ s", "N s", line) for line in beneath] == [
+        "  worker 1: 0 rows, 0/s, rows 1 to 20 for N s",
+        "  worker 2: 0 rows, 0/s, rows 21 to 40 for N s; lost and started again once, N s ago",
+    ]
+    *above, bar = [line for line in screen(written.replace("IN BETWEEN", "")) if line]
+    assert [line.split(",")[0] for line in above] == ["  worker 1: 20 rows", "  worker 2: 20 rows"]
+    assert "lost and started again once" in above[1]
+    assert re.fullmatch(r"100%\|█{20}\| scoring: 40 of 40 rows, [\d,.]+/s, in \d s", bar)
+
+
+def test_workers_are_named_in_lines_where_there_is_no_terminal(monkeypatch):
+    monkeypatch.setenv("HELM_EXT_PROGRESS", "workers")
+    stream = io.StringIO()
+    workers = [WorkerState("worker 1", rows=7)]
+    with Progress(300, stream=stream, title="scoring", workers=workers):
+        workers.append(WorkerState("worker 2"))
+        workers[0].begin("rows 8 to 9")
+    first, _, *workers, last = stream.getvalue().splitlines()
+    assert first.startswith("  worker 1: 7 rows, ")
+    assert workers[0].endswith("/s, rows 8 to 9 for 1 s")
+    assert workers[1].endswith("/s, waiting for 1 s")
+    assert last.startswith("scoring: 0 of 300 rows")
+
+
+def test_workers_are_not_named_unasked():
+    stream = io.StringIO()
+    with Progress(3, stream=stream, workers=[WorkerState("worker 1")]):
+        pass
+    assert "worker" not in stream.getvalue()
+
+
+def test_many_workers_are_shown_together():
+    workers = [WorkerState(f"w{number:03}", rows=10) for number in range(120)]
+    workers[30].begin("rows 1 to 2")
+    workers[31].restart()
+    lines = list(describe_workers(workers, "rows"))
+    assert len(lines) == 21
+    assert lines[0].startswith("  w000: 10 rows, ")
+    assert re.fullmatch(r"  100 others: 1,000 rows, [\d,.]+/s, 1 at work; 1 lost and started again", lines[-1])
+
+
+def test_a_task_goes_on_being_one_until_another_begins():
+    worker = WorkerState("w")
+    task = object()
+    worker.begin(task)
+    since = worker.doing
+    worker.begin(task)
+    assert worker.doing is since
+    worker.restart()
+    worker.restart()
+    assert worker.doing is None
+    assert "lost and started again 2 times" in worker.describe("rows")
+
+
+def test_what_is_short_says_nothing(monkeypatch):
+    monkeypatch.setattr(progress_module, "DELAY_SECONDS", 3600)
+    assert lines_of("progress.done(4)") == []
+
+
+def test_one_that_is_open_in_another_says_nothing():
+    stream = io.StringIO()
+    with Progress(4, stream=io.StringIO()), Progress(4, stream=stream) as inner:
+        inner.done(4)
+    assert stream.getvalue() == ""
+    assert inner.counts().rows == 4
+    assert len(lines_of("progress.done(4)")) == 2  # and the next one is shown
+
+
+def test_what_is_measured_is_asked_for_when_it_is_drawn():
+    stream = io.StringIO()
+    found = iter([Measured(0, None), Measured(90, 100)])
+    with Progress(None, "lines", title="reading", stream=stream, measure=lambda: next(found)):
+        pass
+    first, last = stream.getvalue().splitlines()
+    assert first == "reading: 0 lines"
+    assert re.fullmatch(r"reading: 90 of 100 lines, [\d,.]+/s, in 1 s", last)
+
+
+def test_a_total_that_is_foreseen_is_said_to_be():
+    assert describe(Counts(50, 1.0), 200, "lines", 50.0, is_about=True) == "50 of about 200 lines, 50.0/s, 3 s left"
+    assert describe(Counts(199, 2.0), 200, "lines", None, is_about=True) == "199 lines, 99.5/s"
+
+
+def test_lines_may_be_asked_for_on_a_terminal():
+    shown = screen(on_a_terminal(BESIDE_THE_LOG, HELM_EXT_PROGRESS="plain"))
+    assert "0 of 40 rows" in shown
+    assert not any("%|" in line for line in shown)
+
+
+def test_importing_it_imports_no_bar():
+    program = "import sys, helm_ext.evalset.progress; sys.exit('tqdm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
