@@ -242,6 +242,7 @@ class Here:
     def __init__(self, cuts=None):
         self.cuts = cuts
         self.done = []
+        self.states = []
 
     def map(self, make_worker, tasks, *, split):
         tasks = list(tasks)
