@@ -176,10 +176,10 @@ class Progress:
     def _draw(self, *, is_last: bool = False, shows_workers: bool = False) -> None:
         counts = self.counts()
         text = self._describe(counts, None if is_last else self._rate(counts))
-        if is_last:
-            text = f"{text}, in {format_time(counts.seconds)}"
-        elif self.step:
-            text = f"{text}, {self.step}"
+        time_text = f"in {format_time(counts.seconds)}" if is_last else self.step
+        if self._measure is not None and not counts.rows and not self.total:  # nothing is known but the time
+            text, time_text = "", time_text or format_time(counts.seconds)
+        text = ", ".join(filter(None, (text, time_text)))
         if self.title:
             text = f"{self.title}: {text}"
         lines: list[str] = []

@@ -102,6 +102,10 @@ class Format(ABC):
             needed = f"exactly one of {', '.join(self.sources)}" if len(self.sources) > 1 else self.sources[0]
             raise RunEntryError(f"{self.name}: {needed} is needed, {problem}\n  hint: {self.usage}")
 
+    def name_source(self, arguments: Mapping[str, Any]) -> str:
+        """Return what the arguments of `load` or `check` say that is to be read, for messages to people."""
+        return str(next((arguments[name] for name in self.sources if arguments.get(name)), self.name))
+
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with what they leave open settled: "the newest version" becomes its number.
 

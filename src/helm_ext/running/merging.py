@@ -133,6 +133,7 @@ def merge_runs(
         for shard in shards:
             with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
                 merge.add(shard, progress)
+        progress.step = "adding up"
         written.finish(merge.totals.to_stats())
     return merge.rows, merge.kept
 

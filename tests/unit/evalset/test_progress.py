@@ -319,3 +319,10 @@ def test_lines_may_be_asked_for_on_a_terminal():
 def test_importing_it_imports_no_bar():
     program = "import sys, helm_ext.evalset.progress; sys.exit('tqdm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_where_nothing_can_be_counted_the_time_is_said():
+    stream = io.StringIO()
+    with Progress(None, title="reading pack.zip", stream=stream, measure=lambda: Measured(0, None)):
+        pass
+    assert stream.getvalue().splitlines() == ["reading pack.zip: 1 s", "reading pack.zip: in 1 s"]

@@ -81,14 +81,18 @@ class _Innodata(Format):
     def load(self, **arguments: Any) -> EvalSet:
         """Read the records of one split. Raises DatasetError, HubError, RunEntryError."""
         from helm_ext.formats import innodata
+        from helm_ext.formats.watching import show_reading
 
-        return innodata.load(**arguments)
+        with show_reading(self.name_source(arguments)):
+            return innodata.load(**arguments)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
         """Return all problems of a bundle and its counts; nothing is executed."""
         from helm_ext.formats import innodata
+        from helm_ext.formats.watching import show_reading
 
-        return innodata.check(**arguments)
+        with show_reading(self.name_source(arguments)):
+            return innodata.check(**arguments)
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Show the run under the dataset's attributes too."""

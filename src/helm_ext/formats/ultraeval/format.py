@@ -106,14 +106,18 @@ class _UltraEval(Format):
     def load(self, **arguments: Any) -> EvalSet:
         """Read a task and run its script. Raises RunEntryError, DatasetError."""
         from helm_ext.formats import ultraeval
+        from helm_ext.formats.watching import show_reading
 
-        return ultraeval.load(**arguments)
+        with show_reading(self.name_source(arguments)):
+            return ultraeval.load(**arguments)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
         """Return every problem of a task and its counts; scripts are run unless `execute` is false."""
         from helm_ext.formats import ultraeval
+        from helm_ext.formats.watching import show_reading
 
-        return ultraeval.check(execute=execute, **arguments)
+        with show_reading(self.name_source(arguments)):
+            return ultraeval.check(execute=execute, **arguments)
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Name the script's version, and the script's and the data's bytes, in the run's name."""
