@@ -20,6 +20,7 @@ import importlib.abc, importlib.util, sys
 SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, RANGE_BYTES=9000),
          'helm_ext.formats.ultraeval.log_rows': dict(KEPT_ROWS=20),
          'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}
+SHOWN = dict(DELAY_SECONDS=0, SECONDS_BETWEEN_LINES=0.02)
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name not in SIZES:
@@ -74,11 +75,15 @@ def write_many(folder: Path, rows: int) -> None:
     write(folder / "many.jsonl", [make_row(draw, number, split="test") for number in range(rows)])
 
 
-def few_rows(folder: Path) -> dict[str, str]:
-    """Return an environment in which files are large, and tasks full, from few rows on."""
+def few_rows(folder: Path, *, shows_progress: bool = False) -> dict[str, str]:
+    """Return an environment in which files are large, and tasks full, from few rows on.
+
+    `shows_progress`: all the time, from the beginning.
+    """
     small = folder / "small"
     small.mkdir(exist_ok=True)
-    (small / "sitecustomize.py").write_text(_SMALL)
+    shown = "SIZES['helm_ext.evalset.progress'] = SHOWN\n" if shows_progress else ""
+    (small / "sitecustomize.py").write_text(_SMALL + shown)
     return {"PYTHONPATH": os.pathsep.join([str(small), os.environ.get("PYTHONPATH", "")])}
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -13,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from terminal import run_on_terminal, screen
 
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import progress as progress_module
@@ -127,49 +126,8 @@ def test_rates(rate, text):
 
 
 def on_a_terminal(program: str, **env: str) -> str:
-    """Run a program whose three streams are a terminal of 140 columns; return what it wrote there."""
-    import fcntl
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 140, 0, 0))
     source = str(Path(progress_module.__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": source, "TERM": "xterm", **env}
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-    )
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # the last who held the other end is gone
-            break
-        if not part:
-            break
-        written += part
-    os.close(ours)
-    assert process.wait(60) == 0, written.decode()
-    return written.decode()
-
-
-def screen(written: str) -> list[str]:
-    """Return the lines that stand on the terminal: what the cursor has moved to is written over."""
-    lines = [""]
-    row = column = 0
-    for part in re.findall(r"\x1b\[A|\x1b\[[0-9;]*m|\r|\n|[^\x1b\r\n]+", written):
-        if part == "\x1b[A":
-            row = max(0, row - 1)
-        elif part == "\n":
-            row += 1
-            lines += [""] * (row + 1 - len(lines))
-        elif part == "\r":
-            column = 0
-        elif not part.startswith("\x1b"):
-            lines[row] = lines[row][:column].ljust(column) + part + lines[row][column + len(part) :]
-            column += len(part)
-    return [line.rstrip() for line in lines]
+    return run_on_terminal([sys.executable, "-c", textwrap.dedent(program)], {"PYTHONPATH": source, **env})
 
 
 BESIDE_THE_LOG = """
@@ -301,7 +259,7 @@ def test_what_is_measured_is_asked_for_when_it_is_drawn():
     with Progress(None, "lines", title="reading", stream=stream, measure=lambda: next(found)):
         pass
     first, last = stream.getvalue().splitlines()
-    assert first == "reading: 0 lines"
+    assert first == "reading: 1 s"
     assert re.fullmatch(r"reading: 90 of 100 lines, [\d,.]+/s, in 1 s", last)
 
 

@@ -1,0 +1,121 @@
+"""What real commands say of how far they are, in files and pipes, and on a terminal; and of workers that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+import recorded_runs
+from processes import BIN, OFFLINE
+from ray_runs import wait_until
+from recorded_runs import ENTRY, is_alive, running, workers_of
+from terminal import run_on_terminal, screen
+
+pytestmark = pytest.mark.slow
+
+ROWS = 6_000
+SCORE = ("helm-ext", "score", "many.jsonl", "--model", "m")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shown")
+    recorded_runs.write_many(folder, ROWS)
+    return folder
+
+
+def environ(folder, shows_progress=True, **env):
+    few = recorded_runs.few_rows(folder, shows_progress=shows_progress)
+    return {**os.environ, **OFFLINE, **few, "HELM_EXT_WORKERS": "1", **env}
+
+
+def run(folder, *command, **env):
+    done = subprocess.run(
+        [BIN / command[0], *command[1:]], cwd=folder, env=environ(folder, **env), capture_output=True, text=True,
+        timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done
+
+
+def test_reading_and_scoring_are_shown_and_no_program_reads_it(folder):
+    done = run(folder, *SCORE, "--json")
+    lines = done.stderr.splitlines()
+    reading = [line for line in lines if line.startswith("reading many.jsonl: ")]
+    scoring = [line for line in lines if line.startswith("scoring: ")]
+    assert re.fullmatch(r"reading many\.jsonl: 6,001 of 6,001 lines, [\d,.]+/s, in \d+ s", reading[-1])
+    assert any(re.search(r" of about [\d,]+ lines, [\d,.]+/s, \d+ s left$", line) for line in reading)
+    assert scoring[0] == "scoring: 0 of 6,000 rows"
+    assert re.fullmatch(r"scoring: 6,000 of 6,000 rows, [\d,.]+/s, in \d+ s", scoring[-1])
+    assert json.loads(done.stdout)["counts"]["scored"] == ROWS  # one line, and nothing else
+
+
+def test_what_is_short_says_nothing(folder):
+    assert run(folder, "helm-ext", "validate", "many.jsonl", shows_progress=False).stderr == ""
+
+
+def test_validate_shows_its_turns(folder):
+    done = run(folder, "helm-ext", "validate", "--lint", "--format", "json", "many.jsonl")
+    assert json.loads(done.stdout)[0]["linted"]
+    assert re.search(r"^linting many\.jsonl: [\d,]+ of [\d,]+ rows, [\d,.]+/s, in \d+ s$", done.stderr, re.MULTILINE)
+    assert run(folder, "helm-ext", "validate", "many.jsonl", HELM_EXT_PROGRESS="off").stderr == ""
+
+
+def test_pages_and_merges_are_shown(folder):
+    lines = (folder / "many.jsonl").read_text().splitlines()
+    for number in range(2):
+        shard = [lines[0], *lines[1 + 3000 * number : 3001 + 3000 * number]]
+        (folder / f"shard-{number}.jsonl").write_text("\n".join(shard) + "\n")
+        run(folder, "helm-ext", "score", f"shard-{number}.jsonl", "--model", "m", "--suite", "shards")
+    merged = run(folder, "helm-ext", "merge", "benchmark_output/runs/shards", "--into", "whole")
+    assert re.search(r"^merge: 6,000 of 6,000 rows, [\d,.]+/s, in \d+ s$", merged.stderr, re.MULTILINE)
+    assert "merge: " not in merged.stdout
+    pages = run(
+        folder, "helm-summarize", "--suite", "whole", "--auto-generate-schema", "--num-threads", "1",
+        "--summarizer-class-name", "helm_ext.running.StreamingSummarizer",
+    )  # fmt: skip
+    last = [line for line in pages.stderr.splitlines() if line.startswith("pages: ")][-1]
+    assert (found := re.fullmatch(r"pages: (\d+) of (\d+) MB, [\d,.]+/s, in \d+ s", last))
+    assert found[1] == found[2] != "0"
+
+
+def test_a_worker_that_is_killed_is_seen_to_be_started_again(folder, monkeypatch):
+    shown = environ(folder, HELM_EXT_PROGRESS="workers", HELM_EXT_WORKERS="2")
+    monkeypatch.setattr(recorded_runs, "environ", lambda folder, workers: shown)
+    log = folder / "s.log"
+    with running(folder) as process:
+        wait_until(lambda: "scoring: " in log.read_text() and len(workers_of(process.pid)) == 2, process)
+        wait_until(lambda: re.search(r"worker 1: [\d,]+ rows, .* rows [\d,]+ to", log.read_text()), process)
+        victim = workers_of(process.pid)[0]
+        os.kill(victim, signal.SIGKILL)
+        assert process.wait(timeout=240) == 0, log.read_text()[-3000:]
+    assert not is_alive(victim)
+    said = log.read_text()
+    assert re.search(r"^  worker \d: [\d,]+ lines, [\d,.]+/s, lines \d+ to \d+ for \d s", said, re.MULTILINE)
+    *workers, last = [line for line in said.splitlines() if re.match(r"  worker|scoring: ", line)][-3:]
+    assert re.fullmatch(r"scoring: 6,000 of 6,000 rows, [\d,.]+/s, in \d+ s", last)
+    assert sum("; lost and started again once, " in worker for worker in workers) == 1
+    numbers = [int(re.match(r"  worker \d: ([\d,]+) rows", worker)[1].replace(",", "")) for worker in workers]
+    assert sum(numbers) == ROWS
+
+
+def test_a_terminal_shows_bars_and_the_table_below_them(folder):
+    written = run_on_terminal([BIN / SCORE[0], *SCORE[1:]], environ(folder), folder)
+    shown = "\n".join(screen(written))
+    bar = re.search(r"100%\|█{20}\| scoring: 6,000 of 6,000 rows, [\d,.]+/s, in \d+ s", shown)
+    assert bar
+    assert re.search(r"100%\|█{20}\| reading many\.jsonl: 6,001 of 6,001 lines", shown[: bar.start()])
+    assert shown.index("f1_score (main)") > bar.end()
+
+
+def test_helm_run_shows_lines_in_a_log(folder):
+    done = run(
+        folder, "helm-run", "--run-entries", ENTRY, "--suite", "log", "-m", "100000", "--disable-cache",
+        "--runner-class-name", "helm_ext.running.StreamingRunner",
+    )  # fmt: skip
+    assert "reading many.jsonl: 6,001 of 6,001 lines" in done.stderr
+    assert "scoring: 6,000 of 6,000 rows" in done.stderr
