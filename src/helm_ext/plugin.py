@@ -12,6 +12,7 @@ from helm.benchmark.run_spec import RunSpec, discover_run_spec_functions, run_sp
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext import adaptation
+from helm_ext.errors.console import say_plainly
 from helm_ext.formats import registry
 from helm_ext.planning import demonstrations, task_expander
 
@@ -22,6 +23,7 @@ def _register(entry: str) -> None:
     def get_run_spec(**arguments: Any) -> RunSpec:
         from helm_ext.planning import own_runner, run_specs
 
+        own_runner.check_settings()
         own_runner.warn_without()
         return run_specs.get_run_spec(entry, arguments)
 
@@ -33,6 +35,7 @@ def _register(entry: str) -> None:
 
 def install() -> None:
     """Register the run entries of all formats, recorded deployments, and what requests need."""
+    say_plainly()
     adaptation.install()
     names = registry.format_names()
     if not all(map(registry.is_ours, names)):

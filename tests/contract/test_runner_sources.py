@@ -29,6 +29,7 @@ from helm_ext.fast.fast_scores import SCORE_NAMES
 
 RESTATED = {
     Runner.run_one: "627a074917e8e860",
+    Runner.run_all: "67f5fa526ecd1306",
     Executor: "294ea34c428e511c",
     AutoClient._get_client: "e5fb3966e9aae457",
     key_value_store.request_to_key: "a8777cafb41edd59",

@@ -200,7 +200,7 @@ def test_a_client_that_ignores_messages_is_refused(folder):
     log = (folder / "log.txt").read_text(encoding="utf-8")
     assert (folder / "exit.txt").read_text() != "0"
     assert (
-        "RunEntryError: simple/model1: its client helm.clients.simple_client.SimpleClient ignores chat messages, so the "
+        "simple/model1: its client helm.clients.simple_client.SimpleClient ignores chat messages, so the "
         "model would be asked an empty prompt\n  hint: render=text writes the conversation as a text prompt"
     ) in log
     runs = processes.run_folders(folder)

@@ -85,7 +85,7 @@ def test_a_limit_stops_the_run_and_a_second_start_goes_on(folder, server, name):
     limit = {"HELM_EXT_MAX_COST": "0.5", "HELM_EXT_MAX_TOKENS": "80"}[name]
     stopped = run(folder, check=False, **{name: limit})
     assert stopped.returncode != 0
-    assert re.search(r"LimitReached: stopped: .* and the limit is (0\.5|80)", stopped.stdout + stopped.stderr)
+    assert re.search(r"^adapter_spec:.*: stopped: .* and the limit is (0\.5|80) ", stopped.stderr, re.MULTILINE)
     asked = len(server.asked)
     met = next(
         rows

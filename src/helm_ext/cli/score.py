@@ -100,11 +100,14 @@ def score(
     The runs are those that `helm-run` makes of the same files, one for each of their tasks; helm-summarize and
     helm-server work on them. Where one of several cannot be scored, the others are, and the exit code is 1.
     """
+    from helm_ext.planning.own_runner import check_settings
+
     for option, value in (("--model", model), ("--suite", suite)):
         if value is not None and not value.strip():
             raise RunEntryError(f"{option}: expected a name, got {value!r}")
     if model is not None and model.removeprefix("recorded/").count("/") > 1:
         raise RunEntryError(f"--model {model}: expected NAME or ORGANIZATION/NAME, with one slash at most")
+    check_settings()
     arguments = parse_arguments(arg or [])
     if "model_deployment" in arguments:  # it would ask a model
         value = arguments["model_deployment"]

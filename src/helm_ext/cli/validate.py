@@ -16,6 +16,7 @@ import typer
 
 from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
+from helm_ext.evalset.progress import read_mode
 from helm_ext.formats import Format, detect, files_in, get_format
 
 __all__ = ["validate"]
@@ -59,6 +60,7 @@ def validate(
     Exit code 0: no errors (there may be warnings). 1: errors. 2: wrong usage.
     """
     arguments = parse_arguments(arg or [])
+    read_mode()
     if lint and no_exec:
         raise RunEntryError("--lint: what is asked is known once scripts have run\n  hint: leave --no-exec out")
     format_ = get_format(kind) if kind else None

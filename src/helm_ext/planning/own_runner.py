@@ -1,7 +1,8 @@
 """What a user sets for a runner of this package, where `helm-run` was told to use none.
 
 Limits of what is spent are kept or refused by the clients (`clients.estimate.find_unkept_limit`). What does no harm but
-makes a run slower than the user thinks is said here: run entries are planned in helm-run's process, before any run.
+makes a run slower than the user thinks is said here: run entries are planned in helm-run's process, before any run. So
+are settings that make no sense, before a file is read.
 """
 
 from __future__ import annotations
@@ -12,21 +13,31 @@ from pathlib import Path
 
 from helm.common.hierarchical_logger import hwarn
 
-__all__ = ["warn_without"]
+from helm_ext.evalset.process_engine import WORKERS_ENV, find_engine
+from helm_ext.evalset.progress import read_mode
+from helm_ext.running.spending import read_limits
 
-_WORKERS = "HELM_EXT_WORKERS"
+__all__ = ["check_settings", "warn_without"]
+
 _OPTION = "--runner-class-name"
 _warned: set[str] = set()
 
 
+def check_settings() -> None:
+    """Raise HelmExtError for a number of workers, a limit, or a way to show progress that is none."""
+    find_engine()
+    read_mode()
+    read_limits()
+
+
 def warn_without() -> None:
     """Warn, once a process, of HELM_EXT_WORKERS where `helm-run` uses HELM's own runner, which knows no workers."""
-    workers = os.environ.get(_WORKERS, "")
-    if not workers or _WORKERS in _warned or Path(sys.argv[0]).name != "helm-run" or _names_own_runner(sys.argv):
+    workers = os.environ.get(WORKERS_ENV, "")
+    if not workers or WORKERS_ENV in _warned or Path(sys.argv[0]).name != "helm-run" or _names_own_runner(sys.argv):
         return
-    _warned.add(_WORKERS)
+    _warned.add(WORKERS_ENV)
     hwarn(
-        f"{_WORKERS}={workers} is for runners of this package: HELM's own runs in this process alone\n"
+        f"{WORKERS_ENV}={workers} is for runners of this package: HELM's own runs in this process alone\n"
         f"  hint: {_OPTION} helm_ext.running.StreamingRunner"
     )
 

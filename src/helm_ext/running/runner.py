@@ -63,6 +63,7 @@ from helm_ext.files.staged import staged
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
+from helm_ext.running.failed_runs import run_each
 from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
 from helm_ext.running.recorded_rows import (
     RecordedWork,
@@ -109,7 +110,16 @@ class StreamingRunner(Runner):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        find_engine()  # for a number of workers that is none
         self.executor = self.executor_class.in_place_of(self.executor)
+
+    def run_all(self, run_specs: list[RunSpec]) -> None:
+        """Run all, as `Runner.run_all` does. Raises RunEntryError before, where a limit could not be kept."""
+        asking = [] if self.dry_run or self.skip_instances or self.cache_instances_only else run_specs
+        if asking and self.executor.spending is not None:
+            skips = self._is_run_completed if self.skip_completed_runs else lambda _: False
+            self.executor.spending.require_keepable(s for s in asking if not skips(self._get_run_path(s)))
+        run_each(self.run_one, run_specs, exit_on_error=self.exit_on_error)
 
     def run_one(self, run_spec: RunSpec) -> None:
         """Restate `Runner.run_one`."""

@@ -320,8 +320,9 @@ CRASHING = make_run_spec(metrics=[MetricSpec(f"{__name__}.CrashingMetric", {})])
 
 def test_failed_runs_are_named_and_others_go_on(tmp_path):
     runner = make_runner(StreamingRunner, tmp_path)
-    with pytest.raises(RunnerError, match='Failed runs: \\["run"\\]'):
+    with pytest.raises(RunnerError, match='Failed runs: \\["run"\\]') as caught:
         runner.run_all([CRASHING, replace(RUNS["generation"], name="other")])
+    assert str(caught.value).splitlines()[1:] == ["run: RuntimeError: metric crashed (the traceback is above)"]
     assert (tmp_path / "out/runs/suite/other/stats.json").exists()
     assert read(tmp_path) == {}
 

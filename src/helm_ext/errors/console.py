@@ -1,0 +1,31 @@
+"""How errors of this package end a program of HELM's: as text for the user, not as a traceback."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from helm_ext.errors.model import HelmExtError
+
+__all__ = ["say_plainly"]
+
+COMMANDS = ("helm-run", "helm-summarize")
+
+
+def say_plainly() -> None:
+    """Let errors that this package raises on purpose end HELM's commands with `error: ...`, and exit code 1.
+
+    HELM's commands catch nothing, so that Python would print where in the code the error was found, and the text for
+    the user below it. Other programs, and other errors, are left as they are.
+    """
+    if Path(sys.argv[0] if sys.argv else "").name not in COMMANDS or sys.excepthook is not sys.__excepthook__:
+        return
+    sys.excepthook = _print_error
+
+
+def _print_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if isinstance(error, HelmExtError):
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command's output
+    else:
+        sys.__excepthook__(kind, error, trace)
