@@ -54,6 +54,10 @@ def make_documents() -> dict[str, list[dict[str, Any]]]:
     return {
         "animals": choices,
         "four": [row for row in choices if len(row["choices"]) == 4],
+        "unanswered": [
+            {**row, "answer": -1 if number % 3 == 1 else row["answer"]}
+            for number, row in enumerate(row for row in choices if len(row["choices"]) == 4)
+        ],
         "named": [{**row, "answer": row["choices"][row["answer"]]} for row in choices],
         "several": [{**row, "answer": [row["answer"], 1] if row["answer"] else [0, 2]} for row in choices],
         "sums": [{"question": f"{a} + {b} = ?", "answer": f"{a} and {b} make {a + b}.\n#### {a + b}"} for a, b in SUMS],
@@ -156,6 +160,16 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
         **_CHOICE, "doc_to_text": "{{statement}}. True?", "doc_to_choice": ["True", "False"],
         "metric_list": _metrics("acc"),
     }),
+    "lx_none": ("unanswered", {
+        **_CHOICE, "metric_list": _metrics("acc", "acc_norm", "acc_bytes", "brier_score", "exact_match"),
+    }),
+    "lx_none_text": ("unanswered", {
+        **_CHOICE, "doc_to_target": "{{answer}}", "metric_list": _metrics("acc", "acc_norm", "exact_match"),
+    }),
+    "lx_none_written": ("unanswered", {
+        **_TEXT, "doc_to_text": "{{question}}", "doc_to_target": "answer", "doc_to_choice": "{{choices}}",
+        "metric_list": _metrics("exact_match"),
+    }),
     "lx_chosen": ("truths", {
         **_TEXT, "doc_to_text": "{{statement}}, yes or no?", "doc_to_target": "answer", "doc_to_choice": ["no", "yes"],
         "metric_list": _metrics("exact_match", ignore_case=True, ignore_punctuation=True),
@@ -173,11 +187,13 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 _TRUTHS = [name for name in TASKS if name.startswith("lx_truth")]
 _CHOSEN = [name for name in TASKS if name.startswith("lx_chosen")]
+_NONE = [name for name in TASKS if name.startswith("lx_none")]
 
 RUNS: dict[str, tuple[list[str], list[str]]] = {
-    "acme__scripted": (sorted(set(TASKS) - {*_TRUTHS, *_CHOSEN}), []),
+    "acme__scripted": (sorted(set(TASKS) - {*_TRUTHS, *_CHOSEN, *_NONE}), []),
     "truths": (_TRUTHS, []),
     "chosen": (_CHOSEN, []),
+    "none_right": (_NONE, []),
     "predict_only": (["lx_ending", "lx_index", "lx_lists", "lx_own", "lx_sums"], ["--predict_only"]),
     "limited": (["lx_index"], ["--limit", "5"]),
     "chat": (["lx_lists"], ["--apply_chat_template"]),

@@ -62,6 +62,8 @@ class Reading(NamedTuple):
     """Further values of the row, by stat name."""
     reduce: Callable[[Sequence[float]], float | None] | None = None
     """Where the scores of all predictions count: what makes one score of them. None where there are too few."""
+    none_right: bool = False
+    """Whether there are no golds because nothing is right: all scores are 0."""
 
 
 class FastGenerationMetric(OnePassMetric):
@@ -197,6 +199,9 @@ def _score(
 ) -> Values:
     """Restate its second half: the best score over all golds, of the first and of all predictions."""
     golds, predictions = reading.golds, reading.predictions
+    if reading.none_right:
+        ends = ("", f"@{num_outputs}")[: 1 + (num_outputs != 1)]
+        return [(f"{name}{end}", 0.0) for name, _ in scores for end in ends]
     if not golds:
         raise ValueError(f"instance {state.instance.id!r} has references, but none is tagged {CORRECT_TAG!r}")
     first = predictions[0]

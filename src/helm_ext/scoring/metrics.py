@@ -166,7 +166,9 @@ class EvalSetMetric(FoldingMetric):
             own = self._compute_row_stats(question, answers) | row_extra(state.instance).get("source_scores", {})
             if num_outputs != 1:
                 own |= self._best_of_all(question, answers, num_outputs)
-            return Reading(question.golds, predictions, completions[0].logprob, own, reducer)
+            # An option that is compared by its log-probability is right, or not; of texts something must be (`checks`).
+            none_right = not question.golds and "likelihoods" in row_extra(state.instance)
+            return Reading(question.golds, predictions, completions[0].logprob, own, reducer, none_right)
 
         return read
 
@@ -193,7 +195,7 @@ class EvalSetMetric(FoldingMetric):
         elif self.scoring.extract is not None:
             stats["unmapped"] = float(all(answer.unmatched for answer in counted))
         if not question.texts:
-            return stats
+            return stats | self._score_wrong(question)
         if self.list_scores:
             unmatched = all(answer.unmatched for answer in answers)
             predicted = question.to_list(answers)
@@ -210,6 +212,14 @@ class EvalSetMetric(FoldingMetric):
             else:
                 stats |= score_texts(score, question, answers[:1])
         return stats
+
+    def _score_wrong(self, question: Question) -> dict[str, float]:
+        """Return the stats of a row of which no option is right; {} for one without golds that has no options."""
+        if "likelihoods" not in row_extra(question.instance):
+            return {}
+        scores = [score for score in (*self.list_scores, *self.other_scores) if not score.lower_is_better]
+        wrong = {score.stats[0].name: 0.0 for score in scores}
+        return {**wrong, **(score_likelihoods(self.likelihood_scores, question) if self.likelihood_scores else {})}
 
     def _best_of_all(self, question: Question, answers: Sequence[Answer], num_outputs: int) -> dict[str, float]:
         """Return the best of all completions by each score of texts, as HELM does for its own."""

@@ -66,6 +66,8 @@ class ImportReader(Reader):
         odd: Counter[str] = Counter()
         unscored: dict[str, tuple[int, int]] = {}
         """Reason to the first line and the number of rows."""
+        none_right: dict[str, tuple[int, int]] = {}
+        """Likewise."""
         read = 0
         try:
             for index, row in enumerate(self._opened.rows()):
@@ -77,6 +79,10 @@ class ImportReader(Reader):
                 if why := row.unscored or _find_same_options(row):
                     first, number = unscored.get(why, (row.line, 0))
                     unscored[why] = first, number + 1
+                elif row.none_right:
+                    first, number = none_right.get(row.none_right, (row.line, 0))
+                    none_right[row.none_right] = first, number + 1
+                    odd["none_right"] += 1
                 yield state
         except DatasetError as error:
             self.problems.extend(error.problems)
@@ -86,6 +92,10 @@ class ImportReader(Reader):
         for why, (line, number) in unscored.items():
             message = f"{count(number, 'row has', 'rows have')} no score: {why}; left out of the score, and counted"
             self.problems.warn((), message, code="unscored", line=line)
+        for why, (line, number) in none_right.items():
+            rows = count(number, "row has", "rows have")
+            message = f"{rows} no right option: {why}; whatever the answer, it is wrong, as the source counts it"
+            self.problems.warn((), message, code="none-right", line=line)
         for note in source.notes:
             self.problems.warn((), note, code="import")
         self.digest = self._opened.digest()
@@ -119,7 +129,7 @@ class ImportReader(Reader):
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
         # Where nothing was answered nothing is compared, unless the rows may be asked yet.
         has_answer = bool(row.answers or row.likelihoods)
-        needs_gold = self._needs_gold and (has_answer or self._opened.may_be_live)
+        needs_gold = self._needs_gold and (has_answer or self._opened.may_be_live) and not row.none_right
         return State(
             place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,
             needs_gold=needs_gold,

@@ -56,7 +56,7 @@ class Row:
     options: Mapping[str, str] | None = None
     """Label to text, in order; None for free text. Completions are read as one of the labels."""
     gold: Sequence[str] = ()
-    """What is right: the labels of right options, else accepted texts. Empty: `unscored`, or nothing can be."""
+    """What is right: the labels of right options, else accepted texts. Empty: `unscored` or `none_right`."""
     split: Literal["train", "valid", "test"] = "test"
     answers: Sequence[Answer] | None = None
     """Several where one question was asked several times (epochs, repeats). None: not run."""
@@ -66,6 +66,8 @@ class Row:
     """Why there is no answer, where the source says so."""
     unscored: str = ""
     """Why no score can be made of an answer that is there: left out of every score, and counted."""
+    none_right: str = ""
+    """Why no option is right: whatever the answer, it is wrong, as the source has it. The row is scored."""
     source_scores: Mapping[str, float | None] = field(default_factory=dict)
     """The source's own score of this row, by the name that its report has. None: it made none of this row."""
     chain_of_thought: str = ""

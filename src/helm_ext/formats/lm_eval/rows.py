@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetIntegrityError
+from helm_ext.errors import DatasetIntegrityError, show
 from helm_ext.evalset import Likelihood
 from helm_ext.formats.imported.row import Answer, Row
 from helm_ext.formats.lm_eval.choices import read_choice
@@ -92,7 +92,12 @@ class RowMaker:
         else:
             golds = read_texts_of_target(sample)
         if not golds and self.needs_gold:
-            row.unscored = "the row has no target"
+            is_choice = golds is not None and self.found.doc_to_choice is not None
+            row.unscored = (
+                f"target {show(sample['target'])} is the position of no choice, and the harness took a last one"
+                if is_choice
+                else "the row has no target"
+            )
         clean = self.cleaner
         row.gold = tuple(golds or ()) if clean is None else tuple(clean(gold) for gold in golds or ())
         if self.options.filter is None:
@@ -113,7 +118,9 @@ class RowMaker:
                 raise RequestError("target names no option")
             labels = list(options)
             row.gold = [labels[position] for position in positions if 0 <= position < len(labels)]
-        if not row.gold and self.needs_gold:
+            if not row.gold:
+                row.none_right = f"target {show(sample['target'])} is the position of none"
+        if not row.gold and self.needs_gold and not row.none_right:
             row.unscored = "the target names no option"
         row.likelihoods = [_to_likelihood(text, *found) for text, found in zip(texts, _columns(asked), strict=True)]
 

@@ -232,11 +232,64 @@ def test_a_target_may_be_an_option_that_looks_like_a_position(tmp_path):
     assert load(path, gold_kind="text").counts["recorded"] == 8
 
 
-def test_targets_beyond_the_options_are_left_out_and_hidden_ones_refused(tmp_path):
+NONE_RIGHT = LOGS / "none_right"
+
+
+@pytest.mark.parametrize("task", ["lx_none", "lx_none_text"])
+def test_a_target_that_names_no_option_is_wrong_as_the_harness_has_it(tmp_path, task):
+    """Also where it is likeliest what Python finds at position -1."""
+    path = samples(task, NONE_RIGHT)
+    evalset = load(path)
+    logged = lines(path)
+    assert [row["target"] for row in logged] == ["0", "-1", "0", "2", "-1", "3"]
+    assert score_with_helm_ext(path, tmp_path) == [row["acc"] for row in logged] == [1, 0, 0, 0, 0, 0]
+    assert evalset.counts["none_right"] == 2
+    assert "unscored" not in evalset.counts
+    (warning,) = [str(one) for one in evalset.warnings if one.code == "none-right"]
+    assert f'{path}:2: 2 rows have no right option: target "-1" is the position of none; whatever' in warning
+
+
+def test_scores_of_rows_without_a_right_option(tmp_path):
+    from finished_runs import score as score_file
+
+    run = score_file(tmp_path, samples("lx_none", NONE_RIGHT))
+    stats = {stat["name"]["name"]: stat for stat in json.loads((run.folder / "stats.json").read_bytes())}
+    report = json.loads(results(NONE_RIGHT).read_bytes())["results"]["lx_none"]
+    for name in ("acc", "acc_norm", "acc_bytes"):
+        assert stats[name]["mean"] == pytest.approx(report[f"{name},none"], abs=1e-12)
+        assert stats[f"lm_eval_{name}_differs"]["sum"] == 0
+    assert stats["num_instances"]["mean"] == 6
+    rows = json.loads((run.folder / "per_instance_stats.json").read_bytes())
+    has_brier = [any(stat["name"]["name"] == "brier_score" for stat in row["stats"]) for row in rows]
+    assert has_brier == [True, False, True, True, False, True]  # there the harness took the last option for right
+
+
+def test_texts_of_rows_without_a_right_option_are_wrong(tmp_path):
+    from finished_runs import score as score_file
+
+    names = ("exact_match", "normalized_exact_match", "f1_score", "rouge_l")
+    run = score_file(tmp_path, samples("lx_none", NONE_RIGHT), metrics="+".join(names))
+    rows = json.loads((run.folder / "per_instance_stats.json").read_bytes())
+    for place, row in enumerate(rows):
+        values = {stat["name"]["name"]: stat.get("mean") for stat in row["stats"]}
+        assert set(names) <= values.keys()
+        if place in (1, 4):
+            assert [values[name] for name in names] == [0, 0, 0, 0]
+
+
+def test_a_position_before_the_first_choice_is_left_out_where_the_harness_took_one_from_the_end():
+    evalset = load(samples("lx_none_written", NONE_RIGHT))
+    assert evalset.counts["unscored"] == 2
+    (warning,) = [str(one) for one in evalset.warnings if one.code == "unscored"]
+    assert 'target "-1" is the position of no choice, and the harness took a last one' in warning
+
+
+def test_targets_beyond_the_options_are_wrong_and_hidden_ones_refused(tmp_path):
     def change(rows):
         rows[0]["target"], rows[0]["acc"] = "9", 0.0
 
-    assert load(changed(tmp_path, "lx_index", change)).counts["unscored"] == 1
+    counts = load(changed(tmp_path, "lx_index", change)).counts
+    assert (counts["none_right"], counts.get("unscored")) == (1, None)
 
     def hide(rows):
         for row in rows:
@@ -467,7 +520,7 @@ def test_a_folder_has_tasks_and_times(tmp_path):
         write(tmp_path / f"samples_lx_a_b_{time}.jsonl", lines(samples("lx_index")))
     assert "samples of 2 times" in refusal(tmp_path)
     assert load(tmp_path, time=TIME).name == "lx_a_b"
-    assert "samples of 6 models" in refusal(LOGS)
+    assert "samples of 7 models" in refusal(LOGS)
 
 
 def test_logs_are_told_from_files_of_other_formats(tmp_path):
