@@ -63,6 +63,7 @@ class _Slot:
             else:
                 job = self.jobs.pop(future)
                 self.state.finish(job.task)
+                self.note()
                 yield job, result
 
     def note(self) -> None:

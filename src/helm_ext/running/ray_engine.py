@@ -187,6 +187,7 @@ class RayEngine:
                     if raised is None:
                         jobs.finish(job)
                         slot.state.finish(job.task)
+                        slot.note()
                         yield Done(job.key, job.task, result)
                     else:
                         failure = failure or raised.to_error()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, to_problem
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, count, to_problem
 from helm_ext.formats.arguments import Argument, one_of
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
@@ -68,6 +68,11 @@ class ImportedFormat(Format):
 
         Raises DatasetError for what cannot be read, with the way out where there is one.
         """
+
+    def losses(self, evalset: EvalSet) -> Sequence[str]:
+        """Return that nothing is right of some rows: elsewhere such a row is an error."""
+        none_right = evalset.counts.get("none_right", 0)
+        return [f"{count(none_right, 'row')} without a right option, wrong whatever was answered"] if none_right else []
 
     def load(self, **arguments: Any) -> EvalSet:
         """Read a file. Raises DatasetError."""

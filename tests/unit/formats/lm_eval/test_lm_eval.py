@@ -277,6 +277,13 @@ def test_texts_of_rows_without_a_right_option_are_wrong(tmp_path):
             assert [values[name] for name in names] == [0, 0, 0, 0]
 
 
+def test_no_other_format_has_rows_without_a_right_option():
+    assert FORMAT.losses(load(samples("lx_none", NONE_RIGHT))) == [
+        "2 rows without a right option, wrong whatever was answered"
+    ]
+    assert FORMAT.losses(load(samples("lx_index"))) == []
+
+
 def test_a_position_before_the_first_choice_is_left_out_where_the_harness_took_one_from_the_end():
     evalset = load(samples("lx_none_written", NONE_RIGHT))
     assert evalset.counts["unscored"] == 2
