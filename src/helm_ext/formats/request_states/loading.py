@@ -15,7 +15,6 @@ from typing_extensions import Unpack
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
-from helm_ext.evalset.progress import Progress
 from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.request_states.checks import File
 from helm_ext.formats.request_states.header import Header, Options, read_header
@@ -24,10 +23,9 @@ from helm_ext.formats.request_states.models import OPEN
 from helm_ext.formats.request_states.parts import Part, RangeWork, Reading, read_ranges
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_plan, request_decoding
 from helm_ext.formats.request_states.questions import digest_questions
-from helm_ext.formats.request_states.ranges import Ranges
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.watching import show_reading
+from helm_ext.formats.watching import WatchedRanges, show_reading
 
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.rereading import Identity
@@ -196,17 +194,17 @@ def _read_ranges(
     if header_line is None or identity.size < LEAST_BYTES:
         return None
     from helm_ext.evalset.process_engine import find_engine
+    from helm_ext.files.cutting import LineRanges
 
     engine = find_engine()
     if engine is None:
         return None
     work = RangeWork(path=reader.path, identity=identity, header=header, seed=options.seed)
-    with identity.open(reader.path) as file:
-        ranges = Ranges(file, header_line, RANGE_BYTES)
-        title = f"reading {Path(reader.path).name}"
-        with Progress(None, "lines", title=title, measure=ranges.measure, workers=engine.states):
-            found = read_ranges(work, ranges, engine, problems)
-        identity.require(file.fileno(), reader.path)
+    ranges = LineRanges(reader.path, header_line, RANGE_BYTES)
+    watched = WatchedRanges(ranges, identity.size, engine.states)
+    with watched.show(reader.path):
+        found = read_ranges(work, watched, engine, problems)
+    identity.require(reader.path, reader.path)
     if found is None:
         return None
     reader.close()

@@ -9,7 +9,7 @@ reads: this process reads all parts, or several processes a range of the file ea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from helm_ext.errors import DatasetError, Problems
 from helm_ext.evalset import garbage
 from helm_ext.files import canonical_json
+from helm_ext.files.cutting import LineRange
 from helm_ext.formats.request_states.checks import Checks
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
 from helm_ext.formats.request_states.questions import digest_question
-from helm_ext.formats.request_states.ranges import LineRange, RangeReader, Ranges, split_range
+from helm_ext.formats.request_states.ranges import RangeReader, split_range
 from helm_ext.formats.request_states.reading import Reader
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
@@ -196,7 +197,7 @@ class RangeWork:
         return RangeResult(part, problems, reader.rows, reader.is_seekable, reading.wants_all)
 
 
-def read_ranges(work: RangeWork, ranges: Ranges, engine: Engine, problems: Problems) -> RangeResult | None:
+def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine, problems: Problems) -> RangeResult | None:
     """Return what is known of all ranges, read by the processes of `engine`; what they find goes to the problems.
 
     None: the file must be read in one piece, and nothing was added to the problems. So must those with an error in a
@@ -211,7 +212,6 @@ def read_ranges(work: RangeWork, ranges: Ranges, engine: Engine, problems: Probl
         of_ranges.append(found.problems)
         whole.merge(found.part, rows)
         rows += found.rows
-        ranges.finish(found.rows)
         is_seekable &= found.is_seekable
     if not rows:
         return None
