@@ -97,9 +97,9 @@ class Source:
             with self.open() as bundle:
                 yield from bundle.pick(self.split, iterate(task.places))
             return
+        nobody = Problems()  # what is wrong by now is said as a whole
         for place, line in zip(iterate(task.places), lines.read(task.records), strict=True):
-            where = Location(lines.path, place + 1)
-            record = None if line is None else parse_record(line, where, Problems())
+            record = None if line is None else parse_record(line, Location(lines.path, place + 1), nobody)
             if record is None:
                 raise changed(lines.path)
             yield record
@@ -128,12 +128,12 @@ class RecordReader:
             for record in records:
                 yield self.make(record, None)
             return
-        path = self.replies.path
+        path, nobody = self.replies.path, Problems()
         for record, line in zip(records, self.replies.read(task.replies), strict=True):
             if line is None:
                 yield self.make(record, to_recorded(None))
                 continue
-            value = parse_object(line, Location(path), Problems())
+            value = parse_object(line, Location(path), nobody)
             if value is None or value["id"] != record.id:
                 raise changed(path)
             yield self.make(record, to_recorded(value))
