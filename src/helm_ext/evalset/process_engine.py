@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -74,13 +75,14 @@ class ProcessEngine:
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
+        following: deque[Any] | None = None,
     ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
         Raises what a task raises, and BatchLostError for one that ends each process that does it.
         """
         packed = pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL)
-        jobs: Jobs[Task] = Jobs(tasks, split)
+        jobs: Jobs[Task] = Jobs(tasks, split, following)
         slots = [_Slot(_make_pool(packed)) for _ in range(self.workers)]
         done: list[tuple[tuple[int, ...], Any]] = []  # a heap; no two keys are equal
         try:
@@ -94,7 +96,8 @@ class ProcessEngine:
                 for slot in slots:
                     for job, result in slot.collect():
                         jobs.finish(job)
-                        heapq.heappush(done, (job.key, result))
+                        if job.has_result:
+                            heapq.heappush(done, (job.key, result))
                 _replace_lost(slots, jobs, packed)
                 while done and jobs.is_next(done[0][0]):
                     yield heapq.heappop(done)[1]

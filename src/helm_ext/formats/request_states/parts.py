@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from helm_ext.errors import DatasetError, Problems
 from helm_ext.evalset import garbage
 from helm_ext.files import canonical_json
+from helm_ext.files.cutting import LineRange
 from helm_ext.formats.request_states.checks import Checks
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
 from helm_ext.formats.request_states.questions import digest_question
-from helm_ext.formats.request_states.ranges import LineRange, RangeReader, split_range
+from helm_ext.formats.request_states.ranges import RangeReader, split_range
 from helm_ext.formats.request_states.reading import Reader
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader

@@ -106,7 +106,7 @@ class Spans:
 
     def pick(self, ordinals: NDArray[Any]) -> NDArray[Any]:
         """Return what `RowsTask.spans` holds of these rows."""
-        columns = (self._starts, np.int64), (self._sizes, np.uint32), (bytes(self._known), np.uint8)
+        columns = (self._starts, np.int64), (self._sizes, np.uint32), (self._known, np.uint8)
         return np.column_stack([np.frombuffer(column, kind)[ordinals] for column, kind in columns])
 
 
