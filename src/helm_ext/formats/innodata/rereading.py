@@ -134,7 +134,7 @@ class RecordReader:
                 yield self.make(record, to_recorded(None))
                 continue
             value = parse_object(line, Location(path), nobody)
-            if value is None or value["id"] != record.id:
+            if value is None or value.get("id") != record.id:
                 raise changed(path)
             yield self.make(record, to_recorded(value))
 

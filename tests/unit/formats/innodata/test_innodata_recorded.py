@@ -10,6 +10,7 @@ import pickle
 import random
 import threading
 import tracemalloc
+import zipfile
 import zlib
 
 import numpy as np
@@ -209,6 +210,23 @@ def test_a_version_of_the_hub(tmp_path, large):
     assert [row_extra(row)["recorded"]["status"] for row in rows].count("ok") == COUNT - len({*NULL, *ABSENT})
 
 
+@pytest.mark.parametrize("compress", [False, True], ids=["stored", "deflated"])
+def test_a_bundle_that_another_tool_wrote(tmp_path, large, compress):
+    """Members in another order, and with fields beside their names, so that records begin later."""
+    path, replies = write(tmp_path)
+    expected = list(map(repr, load(path=path, replies=replies).instances))
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in ("meta.json", "train.jsonl", "test.jsonl")}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            member = zipfile.ZipInfo(name)
+            member.compress_type, member.extra = archive.compression, b"\x99\x99\x04\x00abcd"
+            archive.writestr(member, data)
+    rows = load(path=path, replies=replies).instances
+    assert rows.reader.finds_rows == (not compress)
+    assert list(map(repr, rows)) == expected
+
+
 def test_replies_from_a_pipe_are_kept(tmp_path, large):
     path, replies = write(tmp_path)
     expected = list(map(repr, load(path=path, replies=replies).instances))
@@ -323,6 +341,13 @@ def test_where_an_id_was_first_is_said_also_of_unknown_ones(tmp_path, large):
         f'{replies}:2: id: "ид 40" {unknown}',
         f'{replies}:3: id: "ид 99" occurs already in line 1',
     ]
+
+
+def test_only_records_that_are_scored_count_where_there_is_no_reply(tmp_path, large):
+    path, replies = write(tmp_path)
+    replies.write_bytes(b"".join(json.dumps({"id": f"ид {n}", "reply": None}).encode() + b"\n" for n in (1, 25, 3)))
+    with pytest.raises(DatasetError, match="holds no reply to any of the 20 records of .*, 2 are null"):
+        load(path=path, replies=replies, limit=20)
 
 
 def test_the_digest_covers_both_files(tmp_path, large):
