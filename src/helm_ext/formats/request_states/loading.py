@@ -28,7 +28,7 @@ from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.watching import WatchedRanges, show_reading
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.rereading import Identity
+    from helm_ext.files.finding import Identity
     from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
@@ -159,7 +159,7 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         options = replace(options, output_format=None)
     identity = None
     if kept is not None:
-        from helm_ext.formats.request_states.rereading import Identity
+        from helm_ext.files.finding import Identity
 
         identity = Identity.find(str(path))
     with show_reading(path):  # some are gone through to be opened, and documents are read whole
