@@ -15,13 +15,16 @@ from typing import Generic, Protocol, TypeVar
 
 from helm_ext.errors import HelmExtError, show
 
-__all__ = ["BatchLostError", "Engine", "Job", "Jobs", "read_number"]
+__all__ = ["FAILED_STARTS", "BatchLostError", "Engine", "Job", "Jobs", "read_number"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 LONE_TRIES = 3
 """So often a task may take down the worker that does nothing else. Then it is the task, and not the machine."""
+
+FAILED_STARTS = 3
+"""So many workers in a row may be lost before they are ready, times the number of workers."""
 
 
 class Engine(Protocol):

@@ -24,16 +24,13 @@ from typing import Any, TypeVar
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
-from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.engines import FAILED_STARTS, BatchLostError, Job, Jobs, read_number
 from helm_ext.running.ray_actor import Raised, RayActor, versions
 
 __all__ = ["Done", "RayEngine", "RaySettings"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
-FAILED_STARTS = 3
-"""So many actors in a row may be lost before they are ready, times the number of actors."""
 
 RAY_STARTS = 5
 """So often Ray is started, or the cluster joined, by one engine."""
