@@ -67,6 +67,27 @@ def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(made, folder):
     assert read_files(folder) == read_files(made)
 
 
+DEAD = """
+import os
+if any("spawn_main" in argument for argument in sys.orig_argv):
+    os._exit(3)
+"""
+
+
+def test_workers_that_cannot_start_end_the_run_and_no_row_is_named(folder):
+    path = recorded_runs.few_rows(folder)["PYTHONPATH"]
+    dead = folder / "dead"
+    dead.mkdir()
+    (dead / "sitecustomize.py").write_text((folder / "small" / "sitecustomize.py").read_text() + DEAD)
+    with running(folder, PYTHONPATH=f"{dead}{os.pathsep}{path}") as process:
+        assert process.wait(timeout=240) == 1
+    assert "a worker process was lost while it started" in said(folder)
+    assert "workers cannot start: " in said(folder).splitlines()[-2]
+    assert "many.jsonl:" not in said(folder)  # a line
+    assert "BrokenProcessPool" not in said(folder)
+    assert read_files(folder) == {}
+
+
 def test_helm_run_is_killed_and_started_again(made, folder):
     """What it left is not taken for complete, its workers end, and the next start leaves nothing but the files."""
     with running(folder) as process:
