@@ -33,6 +33,11 @@ def test_results_come_in_order_from_workers_that_are_made_once(tmp_path):
     assert list(engine.map(squarer(tmp_path), [])) == []
 
 
+def test_no_more_workers_are_started_than_there_is_work_for(tmp_path):
+    assert list(ProcessEngine(4).map(squarer(tmp_path), range(1))) == [0]
+    assert [line[0] for line in notes(tmp_path)].count("made") == 1
+
+
 def test_tasks_are_read_as_far_as_results_are_taken(tmp_path):
     read = []
     results = ProcessEngine(2).map(squarer(tmp_path), (read.append(number) or number for number in range(1_000)))

@@ -129,7 +129,7 @@ class _Workers:
         """
         while len(self.slots) < self._most and self._failed_starts < FAILED_STARTS * self._most:
             idle = sum(not slot.jobs for slot in self.slots)
-            if jobs.ahead(idle + 1) == idle:
+            if jobs.ahead(idle + 1) <= idle:
                 return
             pool = _make_pool(self._packed)
             self.slots.append(_Slot(pool, pool.submit(_make)))
