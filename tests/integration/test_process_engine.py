@@ -6,7 +6,7 @@ import functools
 import os
 import signal
 import time
-from collections import Counter
+from collections import Counter, deque
 
 import pytest
 import ray_workers
@@ -36,6 +36,18 @@ def test_results_come_in_order_from_workers_that_are_made_once(tmp_path):
 def test_no_more_workers_are_started_than_there_is_work_for(tmp_path):
     assert list(ProcessEngine(4).map(squarer(tmp_path), range(1))) == [0]
     assert [line[0] for line in notes(tmp_path)].count("made") == 1
+
+
+def test_what_follows_from_results_is_done_to_the_last(tmp_path):
+    following, results = deque(), []
+    for result in ProcessEngine(2).map(squarer(tmp_path, deadly=100), range(12), following=following):
+        results.append(result)
+        following.append(101 + result)
+        if result == 0:
+            following.append(102)  # twice, beside 1
+    assert results == [number**2 for number in range(12)]
+    done = Counter(line[1] for line in notes(tmp_path) if line[0] == "done")
+    assert done == Counter(map(str, [*range(12), *(101 + number**2 for number in range(12)), 102]))
 
 
 def test_tasks_are_read_as_far_as_results_are_taken(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 
 import pytest
@@ -68,6 +68,18 @@ def test_results_come_in_order_from_workers_that_are_made_once(tmp_path, engine)
 def test_one_task_asks_for_one_actor(tmp_path, engine):
     assert list(engine.map(squarer(tmp_path), [3])) == [9]
     assert [line[0] for line in notes(tmp_path)].count("made") == 1
+
+
+def test_what_follows_from_results_is_done_to_the_last(tmp_path, engine):
+    following, results = deque(), []
+    for result in engine.map(squarer(tmp_path, deadly=100), range(12), following=following):
+        results.append(result)
+        following.append(101 + result)
+        if result == 0:
+            following.append(102)  # twice, beside 1
+    assert results == [number**2 for number in range(12)]
+    done = Counter(line[1] for line in notes(tmp_path) if line[0] == "done")
+    assert done == Counter(map(str, [*range(12), *(101 + number**2 for number in range(12)), 102]))
 
 
 def test_tasks_are_read_as_far_as_results_are_taken(tmp_path, engine):

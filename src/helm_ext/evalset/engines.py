@@ -11,15 +11,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from helm_ext.errors import HelmExtError, show
 
-__all__ = ["FAILED_STARTS", "BatchLostError", "Engine", "Job", "Jobs", "read_number"]
+__all__ = ["FAILED_STARTS", "FOLLOWING", "BatchLostError", "Engine", "Job", "Jobs", "read_number"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+FOLLOWING = 2**62
+"""Where jobs stand that follow from results: behind all tasks."""
 LONE_TRIES = 3
 """So often a task may take down the worker that does nothing else. Then it is the task, and not the machine."""
 
@@ -36,12 +38,14 @@ class Engine(Protocol):
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
+        following: deque[Any] | None = None,
     ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
-        `make_worker` can be pickled and is called once in each worker; what it returns does the tasks. Close what is
-        returned, or go to its end: busy workers write into what may be removed next. Raises what a task raises, and
-        BatchLostError.
+        `make_worker` can be pickled and is called once in each worker; what it returns does the tasks. `following`:
+        what the caller adds to it while it takes results is done too, by the same workers, before further tasks; what
+        comes of it is not yielded. Close what is returned, or go to its end: busy workers write into what may be
+        removed next. Raises what a task raises, and BatchLostError.
         """
         ...
 
@@ -55,12 +59,18 @@ class Job(Generic[Task]):
     """A task on its way."""
 
     key: tuple[int, ...]
-    """Its place among the tasks, and among the parts of a task that was split: results come in the order of keys."""
+    """Its place among the tasks, and among the parts of a task that was split: results come in the order of keys. What
+    follows from results stands behind them all, and holds nothing up."""
     task: Task
     lone: bool = False
     """Whether its worker may do nothing else meanwhile: it, or a neighbour, has taken a worker down."""
     lone_losses: int = 0
     """So many workers were lost that did nothing else."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether what comes of it is waited for."""
+        return self.key[0] != FOLLOWING
 
 
 class Jobs(Generic[Task]):
@@ -71,19 +81,26 @@ class Jobs(Generic[Task]):
     is possible, so that what is harmless gets done, and what cannot be split is given up after LONE_TRIES.
     """
 
-    def __init__(self, tasks: Iterable[Task], split: Callable[[Task], Sequence[Task]] = lambda _: ()) -> None:
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        split: Callable[[Task], Sequence[Task]] = lambda _: (),
+        following: deque[Any] | None = None,
+    ) -> None:
         self._source = enumerate(tasks)
         self._split = split
+        self._following: deque[Any] = deque() if following is None else following
+        self._numbers = itertools.count()
         self._next: deque[Job[Task]] = deque()
         self._again: deque[Job[Task]] = deque()
         self._unfinished: set[tuple[int, ...]] = set()
 
     def ahead(self, number: int) -> int:
         """Return how many jobs can be taken, counting up to `number`."""
-        missing = number - len(self._again) - len(self._next)
+        missing = number - len(self._again) - len(self._following) - len(self._next)
         for place, task in itertools.islice(self._source, max(missing, 0)):
             self._next.append(Job((place,), task))
-        return min(number, len(self._again) + len(self._next))
+        return min(number, len(self._again) + len(self._following) + len(self._next))
 
     def take(self, *, may_be_lone: bool, may_be_new: bool = True) -> Job[Task] | None:
         """Return the next job, None where there is none. `may_be_lone`: the worker does nothing else."""
@@ -91,9 +108,12 @@ class Jobs(Generic[Task]):
             if may_be_lone or not job.lone:
                 self._again.remove(job)
                 return job
-        if not may_be_new or not self.ahead(len(self._again) + 1) > len(self._again):
+        if self._following:
+            job = Job((FOLLOWING, next(self._numbers)), self._following.popleft())
+        elif may_be_new and self.ahead(len(self._again) + 1) > len(self._again):
+            job = self._next.popleft()
+        else:
             return None
-        job = self._next.popleft()
         self._unfinished.add(job.key)
         return job
 
@@ -109,7 +129,7 @@ class Jobs(Generic[Task]):
         """Take back a job whose worker is lost. Returns False if it is given up."""
         if not job.lone:
             job.lone = True
-        elif len(parts := self._split(job.task)) > 1:
+        elif job.has_result and len(parts := self._split(job.task)) > 1:
             self.finish(job)
             made = [Job((*job.key, number), part, lone=True) for number, part in enumerate(parts)]
             self._unfinished.update(part.key for part in made)

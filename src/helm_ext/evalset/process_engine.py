@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -82,13 +83,14 @@ class ProcessEngine:
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
+        following: deque[Any] | None = None,
     ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
         Raises what a task raises, BatchLostError for one that ends each process that does it, and HelmExtError where
         no process can be started.
         """
-        jobs: Jobs[Task] = Jobs(tasks, split)
+        jobs: Jobs[Task] = Jobs(tasks, split, following)
         workers = _Workers(self.workers, pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL))
         done: list[tuple[tuple[int, ...], Any]] = []  # a heap; no two keys are equal
         try:
@@ -103,7 +105,8 @@ class ProcessEngine:
                 for slot in workers.slots:
                     for job, result in slot.collect():
                         jobs.finish(job)
-                        heapq.heappush(done, (job.key, result))
+                        if job.has_result:
+                            heapq.heappush(done, (job.key, result))
                 workers.take_starts()
                 workers.bury(jobs)
                 while done and jobs.is_next(done[0][0]):

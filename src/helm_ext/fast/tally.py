@@ -43,7 +43,8 @@ class Column:
     """Of each row that brought a value."""
     squares: NDArray[Any] | None
     """Sums of squares, likewise; None where they are those of `sums`: whole numbers, one a row."""
-    is_whole: bool
+    whole: tuple[int, int] | None
+    """What the sums add up to, and the squares, where all are whole numbers."""
     low: float | None
     high: float | None
     lows: NDArray[Any] | None = None
@@ -96,11 +97,11 @@ def _to_column(name: MetricName, numbers: list[int], stats: list[Stat], places: 
     taken = of_piece[places]
     where = np.flatnonzero(taken >= 0)
     if len(where) == 0:
-        return Column(name, 0, np.empty(0), None, is_whole=True, low=None, high=None)
+        return Column(name, 0, np.empty(0), None, (0, 0), low=None, high=None)
     taken, first = taken[where], int(where[0])
     if any(map(_is_odd, stats)):
         some = [stats[number] for number in taken.tolist()]
-        return Column(name, 0, np.empty(0), None, is_whole=False, low=None, high=None, first=first, stats=some)
+        return Column(name, 0, np.empty(0), None, None, low=None, high=None, first=first, stats=some)
     sums = np.array([stat.sum for stat in stats], np.float64)[taken]
     lows = np.array([stat.min or 0 for stat in stats], np.float64)[taken]
     highs = np.array([stat.max or 0 for stat in stats], np.float64)[taken]
@@ -116,7 +117,7 @@ def _to_column(name: MetricName, numbers: list[int], stats: list[Stat], places: 
         count,
         _shrink(sums) if is_whole else sums,
         squares,
-        is_whole=is_whole,
+        _add_whole(sums, squares) if is_whole else None,
         low=stats[taken[lows.argmin()]].min,
         high=stats[taken[highs.argmax()]].max,
         lows=lows if several else None,
@@ -171,26 +172,29 @@ class _Sum:
             own = column.sums if lows is None else lows
             squares = column.squares if lows is None else None
             low, high = (column.low, column.high) if lows is None else _ends(own, column)
-            self.lows._add_values(len(own), own, squares, (low, high), is_whole=column.is_whole)  # noqa: SLF001
-        ends = (column.low, column.high)
-        self._add_values(column.count, column.sums, column.squares, ends, is_whole=column.is_whole)
+            whole = column.whole and (column.whole if lows is None else _add_whole(own, None))
+            self.lows._add_values(len(own), own, squares, whole, (low, high))  # noqa: SLF001
+        self._add_values(column.count, column.sums, column.squares, column.whole, (column.low, column.high))
 
     def _add_values(
         self,
         count: int,
         sums: NDArray[Any],
         squares: NDArray[Any] | None,
+        whole: tuple[int, int] | None,
         ends: tuple[float | None, float | None],
-        *,
-        is_whole: bool,
     ) -> None:
+        self.count += count
+        self._reach(*ends)
+        if whole is not None and isinstance(self.sum, int) and isinstance(self.squares, int):
+            self.sum += whole[0]
+            self.squares += whole[1]
+            return
         values = sums.astype(np.float64)
         if squares is None:
             squares = values * values
-        self.sum = _add_up(self.sum, values, is_whole=is_whole)
-        self.squares = _add_up(self.squares, squares, is_whole=is_whole)
-        self.count += count
-        self._reach(*ends)
+        self.sum = _add_up(self.sum, values, whole and whole[0])
+        self.squares = _add_up(self.squares, squares, whole and whole[1])
 
     def _add_stat(self, stat: Stat) -> None:
         """Add one row's Stat as HELM does, whatever its numbers are."""
@@ -230,20 +234,30 @@ class _Sum:
 def _ends(lows: NDArray[Any], column: Column) -> tuple[float, float]:
     """Return the lowest and highest of the lowest values, of the type that they have."""
     low, high = float(lows.min()), float(lows.max())
-    return (int(low), int(high)) if column.is_whole else (low, high)
+    return (int(low), int(high)) if column.whole is not None else (low, high)
 
 
-def _add_up(total: float, values: NDArray[Any], *, is_whole: bool) -> float:
-    """Return a sum and further values, added one after the other."""
-    if is_whole and isinstance(total, int):
-        if float(np.abs(values).max()) * len(values) < EXACT:
-            return total + int(values.sum())
-        return total + sum(map(int, values.tolist()))
+def _add_up(total: float, values: NDArray[Any], whole: int | None) -> float:
+    """Return a sum and further values, added one after the other. `whole`: what these add up to, if they are whole."""
+    if whole is not None and isinstance(total, int):
+        return total + whole
     if isinstance(total, int) and abs(total) >= EXACT:  # no float holds it: as Python adds them
         for value in values.tolist():
             total += value
         return total
     return float(np.cumsum(np.concatenate(([float(total)], values)))[-1])
+
+
+def _add_whole(values: NDArray[Any], squares: NDArray[Any] | None) -> tuple[int, int]:
+    """Return what whole numbers add up to, and their squares."""
+    values = values.astype(np.float64)
+    if squares is None:
+        squares = values * values
+    first, second = (
+        int(some.sum()) if float(np.abs(some).max()) * len(some) < EXACT else sum(map(int, some.tolist()))
+        for some in (values, squares)
+    )
+    return first, second
 
 
 class Totals:

@@ -105,20 +105,23 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def append_file(source: Path, target: IO[bytes]) -> None:
-    """Append a file's bytes to an open one, in the kernel where that is possible. Raises OSError."""
+def append_file(source: IO[bytes], target: IO[bytes]) -> None:
+    """Write all of an open file, from its beginning, where another one stands; in the kernel where that is possible.
+
+    Raises OSError.
+    """
     target.flush()
-    with source.open("rb") as file:
-        left = os.fstat(file.fileno()).st_size
-        try:
-            while left and hasattr(os, "copy_file_range"):
-                copied = os.copy_file_range(file.fileno(), target.fileno(), left)
-                if not copied:
-                    break
-                left -= copied
-        except OSError as error:
-            if error.errno not in _NOT_HERE:
-                raise
-        if left:
-            file.seek(-left, os.SEEK_END)
-            shutil.copyfileobj(file, target, COPY_BYTES)
+    source.seek(0)
+    left = os.fstat(source.fileno()).st_size
+    try:
+        while left and hasattr(os, "copy_file_range"):
+            copied = os.copy_file_range(source.fileno(), target.fileno(), left)
+            if not copied:
+                break
+            left -= copied
+    except OSError as error:
+        if error.errno not in _NOT_HERE:
+            raise
+    if left:
+        source.seek(-left, os.SEEK_END)
+        shutil.copyfileobj(source, target, COPY_BYTES)

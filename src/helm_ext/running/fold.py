@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from helm_ext.files.staged import StagedFiles
 
-__all__ = ["BATCH_ROWS", "BatchWork", "RowWriter", "RunFiles", "RunTotals", "WholeMetric", "split_states"]
+__all__ = ["BATCH_ROWS", "BatchWork", "PartMove", "RowWriter", "RunFiles", "RunTotals", "WholeMetric", "split_states"]
 
 BATCH_ROWS = 200
 """Rows of a batch: what is made of them stays in the processor's cache. 100 to 250 cost the same, 2,000 a quarter more
@@ -162,6 +162,35 @@ class RowWriter:
             writer.close()
 
 
+class PartMove(NamedTuple):
+    """A part of a file, and the room in the file that it goes to. Can be pickled, and done twice."""
+
+    source: Path
+    target: Path
+    before: bytes
+    """What is written in front of it."""
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return f"moving {self.source.name} to {self.target.name}"
+
+    def __call__(self) -> None:
+        """Copy the part to its place, and remove it. Raises OSError."""
+        with self.target.open("r+b", buffering=0) as file:
+            file.seek(self.start)
+            try:
+                with self.source.open("rb") as part:
+                    file.write(self.before)
+                    append_file(part, file)
+            except FileNotFoundError:  # a process that is lost by now has moved it, or somebody has removed it
+                for place in (self.start, self.stop - 1):
+                    file.seek(place)
+                    if file.read(1) in (b"", b"\0"):  # JSON has no such byte, and room is made of them
+                        raise
+        self.source.unlink(missing_ok=True)
+
+
 class RunFiles:
     """HELM's five files of a run, staged. A context manager; `rows` writes batches, `finish` the rest."""
 
@@ -206,23 +235,24 @@ class RunFiles:
         self._parts.append(part.open("w+b", buffering=COPY_BYTES))
         return ArrayWriter(self._parts[-1], is_part=True)
 
-    def join(self, parts: Sequence[Path | bytes]) -> None:
+    def join(self, parts: Sequence[Path | bytes]) -> list[PartMove]:
         """Write what another process has made of the next rows: request states, then Stats by segment.
 
-        Files are removed.
+        For parts that are files room is left, and what is to be done is returned: to move them there, in any process,
+        before `finish`.
         """
-        rows = self.rows
+        rows, moves = self.rows, []
         while len(rows.segments) < len(parts) - 1:
             rows.segments.append(self._open_segment(len(rows.segments)))
         for writer, part in zip((rows.states, *rows.segments), parts, strict=True):
             if isinstance(part, bytes):
                 if part:
                     writer.add_encoded(part)
-                continue
-            if part.stat().st_size:
-                writer.begin_element()
-                append_file(part, writer.file)
-            part.unlink()
+            elif size := part.stat().st_size:
+                moves.append(PartMove(part, Path(writer.file.name), *writer.leave_room(size)))
+            else:
+                part.unlink()
+        return moves
 
     def finish(self, stats: Sequence[Stat]) -> None:
         """Write the stats and the ends of the files."""
@@ -233,7 +263,8 @@ class RunFiles:
             if not writer.is_empty:
                 self._first.begin_element()
                 part.flush()
-                append_file(Path(part.name), self._per_instance)
+                part.seek(0)
+                append_file(part, self._per_instance)
         self._first.close()
         write_array(self._stats, remove_stats_nans(list(stats)))
 

@@ -16,6 +16,7 @@ import pickle
 import re
 import socket
 import zlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from typing import Any, TypeVar
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
-from helm_ext.evalset.engines import FAILED_STARTS, BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.engines import FAILED_STARTS, FOLLOWING, BatchLostError, Job, Jobs, read_number
 from helm_ext.running.ray_actor import Raised, RayActor, versions
 
 __all__ = ["Done", "RayEngine", "RaySettings"]
@@ -86,6 +87,11 @@ class Done:
     result: Any = None
     lost: str | None = None
 
+    @property
+    def has_result(self) -> bool:
+        """`Job.has_result`."""
+        return self.key[0] != FOLLOWING
+
 
 @dataclass(eq=False)
 class _Slot:
@@ -121,12 +127,13 @@ class RayEngine:
         tasks: Iterable[Task],
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),
+        following: deque[Any] | None = None,
     ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
         See `engines.Engine`.
         """
-        jobs = Jobs(tasks, split)
+        jobs = Jobs(tasks, split, following)
         done: list[tuple[tuple[int, ...], Any]] = []  # a heap; no two keys are equal
 
         def may_take() -> bool:
@@ -135,7 +142,8 @@ class RayEngine:
         for one in self.run(make_worker, jobs, may_take):
             if one.lost is not None:
                 raise BatchLostError(f"a batch ends each process that does it: {one.lost}")
-            heapq.heappush(done, (one.key, one.result))
+            if one.has_result:
+                heapq.heappush(done, (one.key, one.result))
             while done and jobs.is_next(done[0][0]):
                 yield heapq.heappop(done)[1]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from helm.benchmark.metrics.metric import create_metric
@@ -33,7 +33,7 @@ from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.fast.serialise import ArrayWriter
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.writing import PART
-from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, RowWriter
+from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartMove, RowWriter
 from helm_ext.scoring.completeness import LOGPROB_STATS
 
 if TYPE_CHECKING:
@@ -196,8 +196,14 @@ class RecordedWorker:
                 vars(state)["annotations"] = {one.name: one.annotate(state) for one in self._annotators}
         return states, self._work.measure(states)
 
-    def __call__(self, task: RowsTask) -> PartResult:
-        """Do a task: score its rows, and write or return its parts of the run's files."""
+    @overload
+    def __call__(self, task: RowsTask) -> PartResult: ...
+    @overload
+    def __call__(self, task: PartMove) -> None: ...
+    def __call__(self, task: RowsTask | PartMove) -> PartResult | None:
+        """Do a task: score its rows, and write or return its parts of the run's files; or move such a part."""
+        if isinstance(task, PartMove):
+            return task()
         if task.instances is not None:
             reading = iter(task.instances)
         else:
@@ -238,7 +244,7 @@ def iter_tasks(rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True
         yield RowsTask(str(number), None, instances)
 
 
-def split_task(task: RowsTask) -> list[RowsTask]:
+def split_task(task: RowsTask) -> Sequence[RowsTask]:
     """Return a task as several, down to a row each, so that one that ends its worker can be named."""
     number = len(task.instances) if task.instances is not None else task.rows.number
     if number < 2:

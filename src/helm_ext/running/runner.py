@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections import deque
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -62,7 +63,7 @@ from helm_ext.files.staged import staged
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
-from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, WholeMetric, split_states
+from helm_ext.running.fold import BatchWork, PartMove, RunFiles, RunTotals, WholeMetric, split_states
 from helm_ext.running.progress import Progress
 from helm_ext.running.recorded_rows import (
     RecordedWork,
@@ -267,12 +268,13 @@ class StreamingRunner(Runner):
                     progress.done(len(instances))
             else:
                 tasks = iter_tasks(rows, places, finds=self.shares_disk)
-                with closing(engine.map(work.begin, tasks, split=split_task)) as results:
+                moves: deque[PartMove] = deque()
+                with closing(engine.map(work.begin, tasks, split=split_task, following=moves)) as results:
                     for done in results:
                         for summaries in done.summaries:
                             totals.add(summaries)
                         if files is not None:
-                            files.join(done.parts)
+                            moves += files.join(done.parts)
                         progress.done(done.rows)
             stats = totals.to_stats()
             if files is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
 from helm_ext.errors import HelmExtError
@@ -85,6 +87,37 @@ def test_results_come_in_order_whatever_is_split():
     jobs.finish(second)
     assert jobs.is_next(second.key)
     assert jobs.is_next(third.key)
+
+
+def test_what_follows_from_results_comes_before_new_tasks_and_holds_no_result_up():
+    following = deque()
+    jobs = Jobs(iter(["a", "b", "c"]), parts_of, following)
+    first, second = jobs.take(may_be_lone=True), jobs.take(may_be_lone=True)
+    following += ["of a", "of a too"]
+    assert jobs.ahead(9) == 3
+    one, other = (jobs.take(may_be_lone=True, may_be_new=False) for _ in range(2))
+    assert [one.task, other.task] == ["of a", "of a too"]
+    assert [first.has_result, one.has_result] == [True, False]
+    jobs.finish(first)
+    jobs.finish(second)
+    assert jobs.is_next(second.key)
+    third = jobs.take(may_be_lone=True)
+    assert third.task == "c"
+    assert jobs.take(may_be_lone=True) is None
+    following.append("of b")  # when there are no more tasks
+    assert jobs.take(may_be_lone=True).task == "of b"
+
+
+def test_what_follows_is_not_split_and_is_given_up_too():
+    following = deque(["of a"])
+    jobs = Jobs([], parts_of, following)
+    tries = 1
+    job = jobs.take(may_be_lone=True)
+    while jobs.lose(job):
+        tries += 1
+        job = jobs.take(may_be_lone=True)
+        assert job.task == "of a"
+    assert tries == LONE_TRIES + 1
 
 
 def test_numbers_of_the_environment(monkeypatch):

@@ -105,7 +105,9 @@ class Ids:
 
     def _find_repeated(self, other: Ids) -> Repeated | None:
         """Return the first of the rows that follow whose id is missing or taken."""
-        taken = self._find_taken(other.hashes) if self.hashes else ()
+        taken = self._find_taken(other.hashes) if self.hashes else set()
+        if not taken and not other.absent and len({*other.hashes}) == len(other.hashes):
+            return None
         met: set[int] = set()
         for position, hashed in enumerate(other.hashes):
             if not hashed or hashed in met or hashed in taken:
@@ -122,7 +124,7 @@ class Ids:
             runs.append(np.sort(np.frombuffer(self.hashes, np.int64)[-late:]))
         while len(runs) > 1 and len(runs[-2]) <= 2 * len(runs[-1]):
             runs[-2:] = [np.sort(np.concatenate(runs[-2:]), kind="stable")]  # which finds that both are sorted
-        wanted = np.array(hashes, np.int64)
+        wanted = np.sort(np.array(hashes, np.int64))  # neighbours are looked for among neighbours: five times as fast
         taken: set[int] = set()
         for run in runs:
             places = np.minimum(run.searchsorted(wanted), len(run) - 1)

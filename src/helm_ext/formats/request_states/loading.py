@@ -23,12 +23,11 @@ from helm_ext.formats.request_states.models import OPEN
 from helm_ext.formats.request_states.parts import Part, RangeWork, Reading, read_ranges
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_plan, request_decoding
 from helm_ext.formats.request_states.questions import digest_questions
-from helm_ext.formats.request_states.ranges import Ranges
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.rows import Row
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.rereading import Identity
+    from helm_ext.files.finding import Identity
     from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
@@ -159,7 +158,7 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         options = replace(options, output_format=None)
     identity = None
     if kept is not None:
-        from helm_ext.formats.request_states.rereading import Identity
+        from helm_ext.files.finding import Identity
 
         identity = Identity.find(str(path))
     reader = open_(problems)
@@ -192,15 +191,15 @@ def _read_ranges(
     if header_line is None or identity.size < LEAST_BYTES:
         return None
     from helm_ext.evalset.process_engine import find_engine
+    from helm_ext.files.cutting import LineRanges
 
     engine = find_engine()
     if engine is None:
         return None
     work = RangeWork(path=reader.path, identity=identity, header=header, seed=options.seed)
-    with identity.open(reader.path) as file:
-        ranges = Ranges(file, header_line, RANGE_BYTES)
-        found = read_ranges(work, ranges, engine, problems)
-        identity.require(file.fileno(), reader.path)
+    ranges = LineRanges(reader.path, header_line, RANGE_BYTES)
+    found = read_ranges(work, ranges, engine, problems)
+    identity.require(reader.path, reader.path)
     if found is None:
         return None
     reader.close()

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from helm_ext.errors import DatasetError, Problems
 from helm_ext.evalset import garbage
 from helm_ext.files import canonical_json
+from helm_ext.files.cutting import LineRange
 from helm_ext.formats.request_states.checks import Checks
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
 from helm_ext.formats.request_states.questions import digest_question
-from helm_ext.formats.request_states.ranges import LineRange, RangeReader, split_range
+from helm_ext.formats.request_states.ranges import RangeReader, split_range
 from helm_ext.formats.request_states.reading import Reader
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
@@ -29,8 +30,9 @@ from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
     from helm_ext.evalset.engines import Engine
+    from helm_ext.files.finding import Identity
     from helm_ext.formats.request_states.columns import Columns
-    from helm_ext.formats.request_states.rereading import Identity, Spans
+    from helm_ext.formats.request_states.rereading import Spans
 
 __all__ = ["Part", "RangeWork", "Reading", "read_ranges"]
 

@@ -1,73 +1,18 @@
-"""Ranges of a JSON Lines file: whole lines that any process can read, and what reads them."""
+"""What reads ranges of a JSON Lines file: whole lines, in any process."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from helm_ext.errors import DatasetSyntaxError, Problems
 from helm_ext.files import split_lines
-from helm_ext.files.limits import COPY_BYTES, READ_BYTES
+from helm_ext.files.cutting import LineRange
+from helm_ext.files.limits import READ_BYTES
 from helm_ext.files.lines import too_long
 from helm_ext.formats.request_states.reading import LineReader, State
 
-__all__ = ["LineRange", "RangeReader", "Ranges", "split_range"]
-
-
-class LineRange(NamedTuple):
-    """Some whole lines of a file."""
-
-    start: int
-    """The first one's place in the file; `stop`: behind the last one's line end."""
-    stop: int
-    first: int
-    """The first one's number."""
-    lines: int
-    """How many they are."""
-
-    def __str__(self) -> str:
-        return f"lines {self.first} to {self.first + self.lines - 1}"
-
-
-class Ranges:
-    """Cuts a file, which is read once, from its beginning, and whose digest is known when the last range was taken."""
-
-    def __init__(self, file: BinaryIO, header_line: int, size: int) -> None:
-        """Lines up to `header_line` are in no range. `size`: bytes of a range, and at most as many more or one line."""
-        self._file = file
-        self._header_line = header_line
-        self._size = size
-        self._chunk = min(size, COPY_BYTES)
-        self._hash = hashlib.sha256()
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the file, lower-case hex."""
-        return self._hash.hexdigest()
-
-    def __iter__(self) -> Iterator[LineRange]:
-        place = start = 0  # where the chunk begins, and the next range
-        first, lines = self._header_line + 1, 0  # of the next range
-        above = self._header_line
-        is_ended = True
-        while data := self._file.read(self._chunk):
-            self._hash.update(data)
-            begin = 0
-            while above and (end := data.find(b"\n", begin)) >= 0:
-                above, begin = above - 1, end + 1
-                start = place + begin
-            if not above:
-                lines += data.count(b"\n", begin)
-                last = data.rfind(b"\n", begin)
-                if last >= 0 and place + last + 1 - start >= self._size:
-                    stop = place + last + 1
-                    yield LineRange(start, stop, first, lines)
-                    start, first, lines = stop, first + lines, 0
-            place += len(data)
-            is_ended = data.endswith(b"\n")
-        if not above and start < place:
-            yield LineRange(start, place, first, lines + (not is_ended))
+__all__ = ["RangeReader", "split_range"]
 
 
 def split_range(path: str, lines: LineRange) -> list[LineRange]:

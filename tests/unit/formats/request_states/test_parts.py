@@ -8,7 +8,6 @@ import json
 import pickle
 import random
 import re
-from hashlib import sha256
 
 import pytest
 from request_states_files import answered, choice, reference, state
@@ -16,9 +15,10 @@ from request_states_files import answered, choice, reference, state
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
 from helm_ext.evalset import process_engine
 from helm_ext.evalset.columns import Lacks
+from helm_ext.files.cutting import LineRange, cut_lines
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading, parts
-from helm_ext.formats.request_states.ranges import LineRange, Ranges, split_range
+from helm_ext.formats.request_states.ranges import split_range
 
 
 def compared(text, **likelihoods):
@@ -418,30 +418,10 @@ def test_a_number_of_processes_that_is_none_is_refused_before_a_row_is_read(tmp_
         request_states.load(path)
 
 
-@pytest.mark.parametrize("end", [b"", b"\n"])
-def test_ranges_are_whole_lines_and_name_them(end):
-    draw = random.Random(3)
-    for _ in range(200):
-        texts = [b"x" * draw.choice([0, 0, 1, 5, 30]) for _ in range(draw.randint(1, 12))]
-        data = b"\n".join([b"head", *texts]) + end
-        above, size = draw.randint(1, 3), draw.choice([1, 2, 7, 40, 1000])
-        ranges = Ranges(io.BytesIO(data), above, size)
-        found = list(ranges)
-        assert ranges.digest == sha256(data).hexdigest()
-        rest = data.split(b"\n", above)[above] if data.count(b"\n") >= above else b""
-        assert b"".join(data[one.start : one.stop] for one in found) == rest
-        for one in found[:-1]:
-            assert data[one.stop - 1 : one.stop] == b"\n"
-            assert one.stop - one.start >= size
-        for one in found:
-            assert one.first == data[: one.start].count(b"\n") + 1
-            assert one.lines == len(data[one.start : one.stop].removesuffix(b"\n").split(b"\n"))
-
-
 def test_a_range_can_be_split_down_to_a_line(tmp_path):
     data = b"head\n" + b"".join(b"%d\n" % number * (1 + number % 3) for number in range(30)) + b"end"
     (tmp_path / "f").write_bytes(data)
-    (whole,) = Ranges(io.BytesIO(data), 1, 1 << 20)
+    whole, _ = cut_lines(io.BytesIO(data), 1, 1 << 20)
     last = len(data.split(b"\n"))
     assert str(whole) == f"lines 2 to {last}"
     waiting, found = [whole], []
