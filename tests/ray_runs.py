@@ -9,8 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import processes
+
+if TYPE_CHECKING:
+    import warm_processes
 
 PLUGIN = Path(__file__).with_name("counted_model.py")
 FILES = ["per_instance_stats.json", "run_spec.json", "scenario.json", "scenario_state.json", "stats.json"]
@@ -63,7 +67,10 @@ def running(folder: Path, suite: str = "s", **settings: object) -> Iterator[subp
 
 
 def wait_until(
-    condition: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float = 120, pause: float = 0.05
+    condition: Callable[[], bool],
+    process: subprocess.Popen[bytes] | warm_processes.Running,
+    seconds: float = 120,
+    pause: float = 0.05,
 ) -> None:
     """Wait for something that a run does. Fails if the run ends without."""
     deadline = time.monotonic() + seconds

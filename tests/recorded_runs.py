@@ -102,12 +102,12 @@ def environ(folder: Path, workers: int = 2) -> dict[str, str]:
 
 @contextmanager
 def running(
-    folder: Path, suite: str = "s", *options: str, workers: int = 2, before: tuple[str, ...] = ()
+    folder: Path, suite: str = "s", *options: str, workers: int = 2, before: tuple[str, ...] = (), **variables: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run; its output goes to SUITE.log. It has ended when this does. `before`: a command that starts it."""
     with (folder / f"{suite}.log").open("ab") as output:
         process = subprocess.Popen(
-            [*before, *command(suite, *options)], cwd=folder, env=environ(folder, workers),
+            [*before, *command(suite, *options)], cwd=folder, env={**environ(folder, workers), **variables},
             stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:

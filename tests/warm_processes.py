@@ -52,10 +52,16 @@ class _Warm:
         self.process.stdin.close()
         self.process.wait(30)
 
-    def run(self, order: dict) -> int:
+    def begin(self, order: dict) -> int:
         self.process.stdin.write(json.dumps(order).encode() + b"\n")
-        pid = int(self.process.stdout.readline())
-        if not select.select([self.process.stdout], [], [], SECONDS)[0]:
+        return int(self.process.stdout.readline())
+
+    def has_ended(self, seconds: float = 0) -> bool:
+        return bool(select.select([self.process.stdout], [], [], seconds)[0])
+
+    def run(self, order: dict) -> int:
+        pid = self.begin(order)
+        if not self.has_ended(SECONDS):
             os.kill(pid, signal.SIGKILL)
             self.process.stdout.readline()
             raise subprocess.TimeoutExpired(order["arguments"], SECONDS)
@@ -80,6 +86,37 @@ def command(folder: Path, *arguments: str, check: bool = True, env: dict[str, st
     if check and code:
         raise AssertionError(f"{' '.join(order['arguments'])} exited {code}\n{stdout[-3000:]}\n{stderr[-6000:]}")
     return subprocess.CompletedProcess(order["arguments"], code, stdout, stderr)
+
+
+class Running:
+    """A command that has begun, for what is done to it meanwhile: as `subprocess.Popen`, but one at a time.
+
+    `output`: where both outputs go, behind what is there.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, env: dict[str, str], output: Path) -> None:
+        if not _started:
+            _started.append(_Warm())
+        self.warm = _started[0]
+        self.returncode: int | None = None
+        self.pid = self.warm.begin(
+            {"arguments": arguments, "cwd": str(folder), "env": env, "outputs": [str(output)] * 2, "mode": "ab"}
+        )
+
+    def poll(self) -> int | None:
+        if self.returncode is None and self.warm.has_ended():
+            self.wait()
+        return self.returncode
+
+    def wait(self, timeout: float = SECONDS) -> int:
+        if self.returncode is None:
+            if not self.warm.has_ended(timeout):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            self.returncode = int(self.warm.process.stdout.readline())
+        return self.returncode
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
 
 
 helm_run = functools.partial(processes.helm_run, start=command)
@@ -111,7 +148,7 @@ def _become(order: dict, own_path: list[str]) -> NoReturn:
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     for number, path in enumerate(order["outputs"], 1):
-        with open(path, "wb") as file:
+        with open(path, order.get("mode", "wb")) as file:
             os.dup2(file.fileno(), number)
     os.environ.clear()
     os.environ.update(order["env"])
@@ -123,6 +160,9 @@ def _become(order: dict, own_path: list[str]) -> NoReturn:
     sys.path[:] = [str(processes.BIN), *filter(None, added), *(path for path in own_path[1:] if path not in added)]
     code = 0
     try:
+        for entry in filter(None, added):  # Python's own start imports it
+            if Path(entry, "sitecustomize.py").exists():
+                runpy.run_path(str(Path(entry, "sitecustomize.py")))
         runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)

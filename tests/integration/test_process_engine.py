@@ -11,8 +11,8 @@ from collections import Counter, deque
 import pytest
 import ray_workers
 
-from helm_ext.errors import DatasetError
-from helm_ext.evalset.engines import LONE_TRIES, BatchLostError
+from helm_ext.errors import DatasetError, HelmExtError
+from helm_ext.evalset.engines import FAILED_STARTS, LONE_TRIES, BatchLostError
 from helm_ext.evalset.process_engine import ProcessEngine
 
 pytestmark = pytest.mark.slow
@@ -31,6 +31,11 @@ def test_results_come_in_order_from_workers_that_are_made_once(tmp_path):
     assert list(engine.map(squarer(tmp_path, seconds=0.005), range(60))) == [number**2 for number in range(60)]
     assert [line[0] for line in notes(tmp_path)].count("made") == 2
     assert list(engine.map(squarer(tmp_path), [])) == []
+
+
+def test_no_more_workers_are_started_than_there_is_work_for(tmp_path):
+    assert list(ProcessEngine(4).map(squarer(tmp_path), range(1))) == [0]
+    assert [line[0] for line in notes(tmp_path)].count("made") == 1
 
 
 def test_what_follows_from_results_is_done_to_the_last(tmp_path):
@@ -61,6 +66,23 @@ def test_what_a_task_raises_is_raised(tmp_path):
 def test_a_worker_that_cannot_be_made_says_why():
     with pytest.raises(DatasetError, match="no worker today"):
         list(ProcessEngine(2).map(ray_workers.make_nothing, range(4)))
+
+
+def test_workers_that_are_lost_while_they_start_are_replaced_and_no_task_is_blamed(tmp_path):
+    """More often than a task may take workers down: as many as may fail in a row, less one."""
+    deaths = 2 * FAILED_STARTS - 1
+    make_worker = functools.partial(ray_workers.make_squarer_late, str(tmp_path), deaths=deaths)
+    assert list(ProcessEngine(2).map(make_worker, range(6))) == [number**2 for number in range(6)]
+    assert set(Counter(line[1] for line in notes(tmp_path) if line[0] == "begun").values()) == {1}
+    assert deaths < [line[0] for line in notes(tmp_path)].count("started") <= deaths + 2
+
+
+def test_workers_that_cannot_start_are_said_to(tmp_path):
+    make_worker = functools.partial(ray_workers.make_squarer_late, str(tmp_path), deaths=99)
+    with pytest.raises(HelmExtError, match="workers cannot start: [67] processes, one after another") as caught:
+        list(ProcessEngine(2).map(make_worker, range(6)))
+    assert not isinstance(caught.value, BatchLostError)
+    assert FAILED_STARTS * 2 <= [line[0] for line in notes(tmp_path)].count("started") <= FAILED_STARTS * 2 + 1
 
 
 def test_a_task_that_ends_its_worker_is_tried_a_few_times_and_named(tmp_path):

@@ -10,8 +10,10 @@ import shutil
 import signal
 import time
 
+import processes
 import pytest
 import recorded_runs
+import warm_processes
 from ray_runs import children, wait_until
 from recorded_runs import is_alive, read_files, running, workers_of
 
@@ -65,6 +67,27 @@ def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(made, folder):
     assert read_files(folder) == read_files(made)
 
 
+DEAD = """
+import os
+if any("spawn_main" in argument for argument in sys.orig_argv):
+    os._exit(3)
+"""
+
+
+def test_workers_that_cannot_start_end_the_run_and_no_row_is_named(folder):
+    path = recorded_runs.few_rows(folder)["PYTHONPATH"]
+    dead = folder / "dead"
+    dead.mkdir()
+    (dead / "sitecustomize.py").write_text((folder / "small" / "sitecustomize.py").read_text() + DEAD)
+    with running(folder, PYTHONPATH=f"{dead}{os.pathsep}{path}") as process:
+        assert process.wait(timeout=240) == 1
+    assert "a worker process was lost while it started" in said(folder)
+    assert "workers cannot start: " in said(folder).splitlines()[-2]
+    assert "many.jsonl:" not in said(folder)  # a line
+    assert "BrokenProcessPool" not in said(folder)
+    assert read_files(folder) == {}
+
+
 def test_helm_run_is_killed_and_started_again(made, folder):
     """What it left is not taken for complete, its workers end, and the next start leaves nothing but the files."""
     with running(folder) as process:
@@ -98,3 +121,40 @@ def test_a_full_disk_is_one_error_and_nothing_is_left(folder, kilobytes):
     assert "During handling" not in said(folder)
     assert read_files(folder) == {}
     assert [path.name for path in recorded_runs.run_folder(folder).iterdir()] == [".commit.lock"]
+
+
+def test_an_actor_of_ray_that_scores_is_killed(made, folder):
+    on_ray = ("--runner-class-name", "helm_ext.running.RayRunner")
+    with running(folder, "s", *on_ray, workers=1, HELM_EXT_RAY_ACTORS="2") as process:
+        wait_until(lambda: bool(list((folder / "benchmark_output").rglob("scenario_state.json.part"))), process)
+        wait_until(lambda: bool(children(process.pid, "ray::RayActor.work")), process, pause=0.005)
+        os.kill(children(process.pid, "ray::RayActor")[0], signal.SIGKILL)
+        assert process.wait(timeout=240) == 0, said(folder)[-3000:]
+    assert "1 Ray actor lost and replaced" in said(folder)
+    assert read_files(folder) == read_files(made)
+
+
+SUMMARIZE = (
+    "helm-summarize", "--suite", "s", "--auto-generate-schema", "--num-threads", "1",
+    "--skip-completed-run-display-json", "--summarizer-class-name", "helm_ext.running.StreamingSummarizer",
+)  # fmt: skip
+DISPLAYED = {"instances.json", "display_predictions.json", "display_requests.json"}
+
+
+def test_a_summarizer_that_is_killed_leaves_no_page_that_is_taken_for_complete(made, tmp_path):
+    for name in ("whole", "killed"):
+        shutil.copytree(made / "benchmark_output", tmp_path / name / "benchmark_output")
+    warm_processes.command(tmp_path / "whole", *SUMMARIZE)
+    folder = tmp_path / "killed"
+    run = recorded_runs.run_folder(folder)
+    environ = {**os.environ, **processes.OFFLINE}
+    process = warm_processes.Running(folder, *SUMMARIZE, env=environ, output=folder / "log")
+    wait_until(lambda: bool(list(run.glob(".staged-*/instances.json.part"))), process, pause=0.002)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert DISPLAYED.isdisjoint(path.name for path in run.iterdir())
+    warm_processes.command(folder, *SUMMARIZE)
+    files = read_files(folder)
+    assert files.keys() > DISPLAYED
+    assert files == read_files(tmp_path / "whole")
+    assert not list(run.glob(".staged-*"))

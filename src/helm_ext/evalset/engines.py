@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from helm_ext.errors import HelmExtError, show
 from helm_ext.evalset.worker_state import WorkerState
 
-__all__ = ["FOLLOWING", "BatchLostError", "Engine", "Job", "Jobs", "read_number"]
+__all__ = ["FAILED_STARTS", "FOLLOWING", "BatchLostError", "Engine", "Job", "Jobs", "read_number"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -25,6 +25,9 @@ FOLLOWING = 2**62
 """Where jobs stand that follow from results: behind all tasks."""
 LONE_TRIES = 3
 """So often a task may take down the worker that does nothing else. Then it is the task, and not the machine."""
+
+FAILED_STARTS = 3
+"""So many workers in a row may be lost before they are ready, times the number of workers."""
 
 
 class Engine(Protocol):

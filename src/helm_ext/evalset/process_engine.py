@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.evalset.engines import BatchLostError, Job, Jobs, read_number
-from helm_ext.evalset.worker_state import WorkerState
+from helm_ext.errors import HelmExtError, count
+from helm_ext.evalset.engines import FAILED_STARTS, BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.worker_state import WorkerState, take_state
 
 __all__ = ["WORKERS_ENV", "ProcessEngine", "find_engine"]
 
@@ -50,9 +51,16 @@ class _Slot:
     """A worker, and what it has to do."""
 
     pool: ProcessPoolExecutor
+    starting: Future[None] | None
+    """The call that makes what does the tasks; None when it is there. A worker gets tasks from then on, so that one
+    that is lost while it starts says nothing of any task."""
     state: WorkerState
     jobs: dict[Future[Any], Job[Any]] = field(default_factory=dict)
     is_lost: bool = False
+
+    def pending(self) -> list[Future[Any]]:
+        """Return what is waited for."""
+        return [*self.jobs, *([self.starting] if self.starting is not None else [])]
 
     def collect(self) -> Iterator[tuple[Job[Any], Any]]:
         """Yield what is done, of a lost worker too, and take note if it is lost. Raises what a task raises."""
@@ -64,12 +72,12 @@ class _Slot:
             else:
                 job = self.jobs.pop(future)
                 self.state.finish(job.task)
-                self.note()
                 yield job, result
 
     def note(self) -> None:
-        """Say what it does now: the first of its jobs."""
-        self.state.begin(next((job.task for job in self.jobs.values()), None))
+        """Say what it does now: it starts, or the first of its jobs."""
+        first = next((job.task for job in self.jobs.values()), None)
+        self.state.begin("starting" if self.starting is not None else first)
 
 
 class ProcessEngine:
@@ -90,38 +98,83 @@ class ProcessEngine:
     ) -> Generator[Result, None, None]:
         """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
-        Raises what a task raises, and BatchLostError for one that ends each process that does it.
+        Raises what a task raises, BatchLostError for one that ends each process that does it, and HelmExtError where
+        no process can be started.
         """
-        packed = pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL)
         jobs: Jobs[Task] = Jobs(tasks, split, following)
-        self.states[:] = [WorkerState(f"worker {number}") for number in range(1, self.workers + 1)]
-        slots = [_Slot(_make_pool(packed), state) for state in self.states]
+        self.states.clear()
+        workers = _Workers(self.workers, pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL), self.states)
         done: list[tuple[tuple[int, ...], Any]] = []  # a heap; no two keys are equal
         try:
             while True:
-                self._give_out(slots, jobs, may_be_new=len(done) < 2 * AHEAD * self.workers)
-                if not any(slot.is_lost for slot in slots):
-                    waiting = [future for slot in slots for future in slot.jobs]
-                    if not waiting:
+                workers.start(jobs)
+                workers.give_out(jobs, may_be_new=len(done) < 2 * AHEAD * self.workers)
+                if not any(slot.is_lost for slot in workers.slots):
+                    pending = [future for slot in workers.slots for future in slot.pending()]
+                    if not pending:
                         return
-                    wait(waiting, return_when=FIRST_COMPLETED)
-                for slot in slots:
+                    wait(pending, return_when=FIRST_COMPLETED)
+                for slot in workers.slots:
                     for job, result in slot.collect():
                         jobs.finish(job)
                         if job.has_result:
                             heapq.heappush(done, (job.key, result))
-                _replace_lost(slots, jobs, packed)
+                workers.take_starts()
+                workers.bury(jobs)
                 while done and jobs.is_next(done[0][0]):
                     yield heapq.heappop(done)[1]
         finally:
-            for slot in slots:  # until they have ended: what they write into may be removed next
-                slot.pool.shutdown(wait=True, cancel_futures=True)
+            workers.end()
 
-    def _give_out(self, slots: Sequence[_Slot], jobs: Jobs[Any], *, may_be_new: bool) -> None:
-        """Give workers their next tasks, first those that have none."""
+
+class _Workers:
+    """The workers of one call of `map`: as many as there is work for."""
+
+    def __init__(self, most: int, packed: bytes, states: list[WorkerState]) -> None:
+        self.slots: list[_Slot] = []
+        self._most = most
+        self._packed = packed
+        self._states = states
+        self._failed_starts = 0
+        """In a row."""
+
+    def start(self, jobs: Jobs[Any]) -> None:
+        """Start workers for what there is to do. Raises HelmExtError where none can be started, several times.
+
+        Those that are there go on where no other can be started.
+        """
+        while len(self.slots) < self._most and self._failed_starts < FAILED_STARTS * self._most:
+            idle = sum(not slot.jobs for slot in self.slots)
+            if jobs.ahead(idle + 1) <= idle:
+                return
+            pool = _make_pool(self._packed)
+            state = take_state(self._states, [slot.state for slot in self.slots], "worker")
+            self.slots.append(_Slot(pool, pool.submit(_make), state))
+        if not self.slots and jobs.ahead(1):
+            raise HelmExtError(
+                f"workers cannot start: {count(self._failed_starts, 'process', 'processes')}, one after another, "
+                f"ended before they could do anything\n  hint: is there memory for them? {WORKERS_ENV}=1 starts none"
+            )
+
+    def take_starts(self) -> None:
+        """Take note of workers that are ready, or lost. Raises what making one raised."""
+        for slot in self.slots:
+            if slot.starting is not None and slot.starting.done():
+                try:
+                    slot.starting.result()
+                except BrokenProcessPool:
+                    self._failed_starts += 1
+                    slot.is_lost = True
+                else:
+                    self._failed_starts = 0
+                    slot.starting = None
+
+    def give_out(self, jobs: Jobs[Any], *, may_be_new: bool) -> None:
+        """Give those that are ready their next tasks, first those that have none."""
         for depth in range(AHEAD):
-            for slot in slots:
-                if slot.is_lost or len(slot.jobs) > depth or any(job.lone for job in slot.jobs.values()):
+            for slot in self.slots:
+                is_ready = slot.starting is None and not slot.is_lost
+                if not is_ready or len(slot.jobs) > depth or any(job.lone for job in slot.jobs.values()):
                     continue
                 job = jobs.take(may_be_lone=not slot.jobs, may_be_new=may_be_new)
                 if job is None:
@@ -131,27 +184,27 @@ class ProcessEngine:
                 except BrokenProcessPool:  # it died while it waited for work, or since
                     jobs.put_back(job)
                     slot.is_lost = True
-        for slot in slots:
+        for slot in self.slots:
             slot.note()
 
+    def bury(self, jobs: Jobs[Any]) -> None:
+        """Let lost workers go, and take back what they had. Raises BatchLostError."""
+        for slot in [slot for slot in self.slots if slot.is_lost]:
+            self.slots.remove(slot)
+            slot.state.restart()
+            slot.pool.shutdown(wait=False, cancel_futures=True)
+            if slot.starting is not None:
+                hwarn("a worker process was lost while it started; no row had been given to it")
+                continue
+            hwarn(f"a worker process was lost; {count(len(slot.jobs), 'batch', 'batches')} are done again")
+            for job in slot.jobs.values():
+                if not jobs.lose(job):
+                    raise BatchLostError(f"{job.task}: this batch ends each process that does it")
 
-def _replace_lost(slots: Sequence[_Slot], jobs: Jobs[Any], packed: bytes) -> None:
-    """Replace the workers that are lost. Raises BatchLostError."""
-    for slot in slots:
-        if slot.is_lost:
-            _replace(slot, jobs, packed)
-
-
-def _replace(slot: _Slot, jobs: Jobs[Any], packed: bytes) -> None:
-    """Start another process, and take back what the lost one had. Raises BatchLostError."""
-    lost, slot.jobs, slot.is_lost = list(slot.jobs.values()), {}, False
-    slot.pool.shutdown(wait=False, cancel_futures=True)
-    slot.pool = _make_pool(packed)
-    slot.state.restart()
-    hwarn(f"a worker process was lost, and is started again; {len(lost)} batches are done again")
-    for job in lost:
-        if not jobs.lose(job):
-            raise BatchLostError(f"{job.task}: this batch ends each process that does it")
+    def end(self) -> None:
+        """Return when all have ended: what they write into may be removed next."""
+        for slot in self.slots:
+            slot.pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _make_pool(packed: bytes) -> ProcessPoolExecutor:
@@ -162,8 +215,7 @@ def _make_pool(packed: bytes) -> ProcessPoolExecutor:
 # In a worker process
 
 _worker: dict[str, Any] = {}
-"""`packed`: how to make what does the tasks; `work`: that, once the first task came. Errors in making it are the
-task's."""
+"""`packed`: how to make what does the tasks; `work`: that."""
 
 
 def _begin(packed: bytes) -> None:
@@ -179,10 +231,15 @@ def _begin(packed: bytes) -> None:
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
+def _make() -> None:
+    try:
+        _worker["work"] = pickle.loads(_worker["packed"])()  # noqa: S301 - from our own driver
+    except MemoryError:
+        os._exit(1)
+
+
 def _work(task: Any) -> Any:
     try:
-        if "work" not in _worker:
-            _worker["work"] = pickle.loads(_worker["packed"])()  # noqa: S301 - from our own driver
         return _worker["work"](task)
     except MemoryError:  # a limit (`ulimit -v`), where else the system would end the process: so it is lost, too
         os._exit(1)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["WorkerState", "describe_workers", "format_rate", "format_time"]
+__all__ = ["WorkerState", "describe_workers", "format_rate", "format_time", "take_state"]
 
 MAX_WORKERS = 20
 """So many workers are named; the others are shown together."""
@@ -61,6 +61,15 @@ class WorkerState:
             times = "once" if lost[0] == 1 else f"{lost[0]} times"
             text += f"; lost and started again {times}, {format_time(now - lost[1])} ago"
         return text
+
+
+def take_state(states: list[WorkerState], taken: Sequence[WorkerState], name: str) -> WorkerState:
+    """Return the state of a worker that was lost, or a new one, added to the states. `taken`: those of the others."""
+    for state in states:
+        if state not in taken:
+            return state
+    states.append(WorkerState(f"{name} {len(states) + 1}"))
+    return states[-1]
 
 
 def describe_workers(workers: Sequence[WorkerState], unit: str) -> Iterator[str]:

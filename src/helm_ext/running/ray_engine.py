@@ -25,17 +25,14 @@ from typing import Any, TypeVar
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
-from helm_ext.evalset.engines import FOLLOWING, BatchLostError, Job, Jobs, read_number
-from helm_ext.evalset.worker_state import WorkerState
+from helm_ext.evalset.engines import FAILED_STARTS, FOLLOWING, BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.worker_state import WorkerState, take_state
 from helm_ext.running.ray_actor import Raised, RayActor, versions
 
 __all__ = ["Done", "RayEngine", "RaySettings"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
-FAILED_STARTS = 3
-"""So many actors in a row may be lost before they are ready, times the number of actors."""
 
 RAY_STARTS = 5
 """So often Ray is started, or the cluster joined, by one engine."""
@@ -355,16 +352,8 @@ class RayEngine:
         actor = actor_class.remote()
         packed = zlib.compress(self._packed)
         parts = [packed[start : start + INLINE_BYTES] for start in range(0, len(packed), INLINE_BYTES)]
-        self._slots.append(_Slot(actor, actor.start.remote(versions(), *parts), self._take_state()))
-
-    def _take_state(self) -> WorkerState:
-        """Return the state of an actor that was lost, or a new one."""
-        taken = [slot.state for slot in self._slots]
-        for state in self.states:
-            if state not in taken:
-                return state
-        self.states.append(WorkerState(f"actor {len(self.states) + 1}"))
-        return self.states[-1]
+        state = take_state(self.states, [slot.state for slot in self._slots], "actor")
+        self._slots.append(_Slot(actor, actor.start.remote(versions(), *parts), state))
 
     def _drop_actors(self) -> None:
         for slot in self._slots:
