@@ -104,7 +104,12 @@ def count_rows(stats: Sequence[JSONObject]) -> int:
 
 
 def _find_facts(names: set[str]) -> RunFacts:
-    """Return what the run left out of all its rows, by what its stats do not have."""
+    """Return what the run left out of all its rows, by what its stats do not have.
+
+    Rows that were left out say nothing of it: where there are no others, nothing is missing.
+    """
+    if "num_instances" not in names:
+        return RunFacts()
     unmeasured = {name for name in _BY_NAME if name not in names}
     if names.isdisjoint(("logprob", "max_prob")):
         unmeasured |= LOGPROB_STATS
