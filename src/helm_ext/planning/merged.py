@@ -93,10 +93,11 @@ def join_run_specs(
     return _to_run_spec(merged)
 
 
-def count_shards(run: RunFiles, rows: int) -> list[int]:
-    """Return how many rows each shard has that a run was made of: one, or those of a merged run."""
+def count_shards(run: RunFiles) -> list[int]:
+    """Return how many rows each shard had that a merged run was made of; none for other runs."""
     with run.blaming("run_spec.json"):
-        return [int(shard["rows"]) for shard in _shards_of(run.run_spec, rows)]
+        merged = _find_merged(run.run_spec)
+        return [] if merged is None else [int(shard["rows"]) for shard in merged["runs"] if "rows" in shard]
 
 
 def _shards_of(spec: JSONObject, rows: int) -> list[JSONObject]:

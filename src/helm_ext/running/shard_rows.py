@@ -76,10 +76,16 @@ class ShardRow(NamedTuple):
         for state in self.parsed:
             instance = state["instance"]
             instance["id"] = name
-            extra = {**((instance.get("extra_data") or {}).get(EXTRA_KEY) or {})}
-            extra.setdefault("id", shard_id)
-            extra[_SHARD_ID] = shard_id
-            instance["extra_data"] = {**(instance.get("extra_data") or {}), EXTRA_KEY: extra}
+            data = instance.get("extra_data") or {}
+            extra = {**(data.get(EXTRA_KEY) or {})}
+            if name != shard_id:
+                extra.setdefault("id", shard_id)
+                extra[_SHARD_ID] = shard_id
+            else:  # a merge of fewer shards had changed it
+                del extra[_SHARD_ID]
+                if extra.get("id") == shard_id:
+                    del extra["id"]
+            instance["extra_data"] = {**data, EXTRA_KEY: extra}
         return [b"    " + dumps(state, depth=2) for state in self.parsed]
 
     def make_instance(self, name: str) -> Instance:
@@ -136,7 +142,10 @@ def find_spans(folder: Path, size: int) -> list[Spans]:
     One span where the files are not laid out as HELM writes them, or have their rows in two orders. All states of a row
     that stand together are in one span. Raises OSError.
     """
-    with (folder / "scenario_state.json").open("rb") as states, (folder / "per_instance_stats.json").open("rb") as stats:
+    with (
+        (folder / "scenario_state.json").open("rb") as states,
+        (folder / "per_instance_stats.json").open("rb") as stats,
+    ):
         head = states.read(_WIDTHS[0])
         opening = f'\n  "{_STATES}": ['.encode()
         first = head.find(opening + b"\n    {\n") + len(opening)
@@ -219,13 +228,15 @@ class MeasuredStats(MeasuredRows):
         """Of rows with another id now: the one that they had in their run."""
         self._names: dict[bytes, MetricName] = {}
         self._known: dict[bytes, list[Stat]] = {}
+        self._path: Path | None = None
         self._index: RowStats | None = None
         self._batch: dict[RowKey, list[list[list[Stat]]]] = {}
         """Of the rows of this batch, by their ids in the run: the Stats of each of their elements."""
 
     def open(self, path: Path, span: Span | None = None) -> None:
         """Go on with the rows of another run, whose Stats begin there."""
-        self.close()
+        if path != self._path:
+            self.close()
         self._path = path
         self._following = read_encoded(path, span=span)
         self._batch = {}
@@ -236,6 +247,11 @@ class MeasuredStats(MeasuredRows):
         if self._index is not None:
             self._index.close()
             self._index = None
+
+    def release(self) -> None:
+        """Let go of what was read of the file; what is known of where its rows are is kept."""
+        self._following = iter(())
+        self._batch = {}
 
     def start_batch(self, ids: dict[str, str]) -> None:
         """Forget the rows of the last batch. `ids` as above, of this one."""
@@ -266,6 +282,7 @@ class MeasuredStats(MeasuredRows):
                 self._advance()
             return found
         if self._index is None:
+            assert self._path is not None
             self._index = RowStats(self._path)
         return [self._take_apart(b"  " + dumps(one, depth=1))[1] for one in self._index.find(key)]
 
