@@ -481,15 +481,15 @@ def test_workers_write_what_one_process_writes(folder, name, monkeypatch):
     """Bytes do not depend on who reads the shards, nor on where these are cut."""
     runs = find(folder, name)
     for rows in ("all", "60"):
-        merge(folder, runs, "--rows", rows, "--name", name, into=f"by_one_{rows}")
+        merge(folder, runs, "--rows", rows, "--name", f"of {name}", into=f"by_one_{rows}")
     monkeypatch.setattr(merging, "SPAN_BYTES", 60_000)
     spans = len(find_spans(runs[1], merging.SPAN_BYTES))
     assert spans > 2
     for workers in ("1", "2"):
         monkeypatch.setenv("HELM_EXT_WORKERS", workers)
         for rows in ("all", "60"):
-            merge(folder, runs, "--rows", rows, "--name", name, into=f"by_{workers}_{rows}")
-            one, other = (folder / "benchmark_output" / "runs" / f"by_{who}_{rows}" / name for who in ("one", workers))
+            merge(folder, runs, "--rows", rows, "--name", f"of {name}", into=f"by_{workers}_{rows}")
+            one, other = (folder / "benchmark_output" / "runs" / f"by_{who}_{rows}" / f"of {name}" for who in ("one", workers))
             assert {path.name for path in one.iterdir()} == {path.name for path in other.iterdir()}
             for file in RUN_FILES:
                 assert (one / file).read_bytes() == (other / file).read_bytes(), (file, workers, rows)
