@@ -19,6 +19,7 @@ _SMALL = """
 import importlib.abc, importlib.util, sys
 SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, RANGE_BYTES=9000),
          'helm_ext.formats.ultraeval.log_rows': dict(KEPT_ROWS=20),
+         'helm_ext.formats.innodata.loading': dict(UNREAD=20),
          'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):

@@ -57,6 +57,7 @@ TESTS = {
     "hub/bundle": [
         "unit/hub/test_codes.py",
         "unit/hub/test_innodata_bundle.py",
+        "unit/formats/innodata/test_innodata_recorded.py",
         "unit/formats/innodata/test_innodata_unread.py",
     ],
     "hub/difference": ["unit/hub/test_difference.py"],

@@ -13,6 +13,8 @@ import pytest
 from processes import command, run_folders
 from recorded_runs import WORDS, few_rows, make_row, write
 
+from helm_ext.hub import pack
+
 FILES = ("run_spec.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
 ROWS = 260
@@ -37,6 +39,22 @@ def write_ultraeval(folder, method, draw):
                 "raw_outputs": [] if number % 50 == 3 else outputs,
             }
             file.write(json.dumps(row) + "\n")
+
+
+def write_innodata(folder, name, draw, *, compress):
+    """A bundle, and replies to its records in an order of their own; some have none."""
+    records, replies = folder / f"{name}.records", [*range(ROWS)]
+    lines = [
+        {"id": f"q{n}", "messages": [{"role": "user", "content": f"Which of {draw.choice(WORDS)} {n}?"}],
+         "expected": WORDS[n % 12], "topic": "xyz"[n % 3]}
+        for n in range(ROWS)
+    ]  # fmt: skip
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(name=name, test=records, target=folder, compress=compress)
+    draw.shuffle(replies)
+    said = [{"id": f"q{n}", "reply": None if n % 50 == 3 else f"It is {draw.choice(WORDS[:3] + [WORDS[n % 12]])}.",
+             "request_time": draw.random()} for n in replies if n % 50 != 9]  # fmt: skip
+    (folder / f"{name}.replies.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +96,8 @@ def folder(tmp_path_factory):
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
     for method in ("gen", "ppl"):
         write_ultraeval(folder / f"sums_sums_{method}", method, draw)
+    for name in ("stored", "deflated"):
+        write_innodata(folder, name, draw, compress=name == "deflated")
     return folder
 
 
@@ -95,6 +115,8 @@ ENTRIES = (
     "table:path=table.csv,output=said,model=recorded/m",
     "ultraeval:data=sums_sums_gen/instance.jsonl,missing=skip,model=recorded/m",
     "ultraeval:data=sums_sums_ppl/instance.jsonl,missing=skip,model=recorded/m",
+    "innodata:path=stored.zip,replies=stored.replies.jsonl,missing=skip,model=recorded/m",
+    "innodata:path=deflated.zip,replies=deflated.replies.jsonl,missing=skip,render=text,model=recorded/m",
 )
 
 
@@ -130,9 +152,9 @@ def test_files_are_those_of_helms_runner(folder, whole):
     said_of_one, said_of_two = [], []
     assert parsed(whole) == parsed(run(folder, "helm"))
     assert run(folder, "fold", *OURS, said=said_of_one, HELM_EXT_WORKERS="1") == whole
-    some = [ENTRIES[place] for place in (1, 2, 4, 5, 8, 10)]
+    some = [ENTRIES[place] for place in (1, 2, 4, 5, 8, 10, 13, 14)]
     two = run(folder, "two", *OURS, entries=some, said=said_of_two, HELM_EXT_WORKERS="2")
-    assert len(two) == 6
+    assert len(two) == len(some)
     assert two == {name: whole[name] for name in two}
     assert [line for line in said_of_one if line in said_of_two] == said_of_two
     assert sum("SHA-256" in line for line in said_of_two) == len(some)
@@ -150,8 +172,8 @@ def test_rays_actors_make_the_same_files(folder, whole):
     """Rows are sent to them, and the parts of the files come back: no disk is shared."""
     pytest.importorskip("ray")
     ray = ("--runner-class-name", "helm_ext.running.RayRunner")
-    made = run(folder, "ray", *ray, entries=[ENTRIES[place] for place in (2, 4, 5, 8)], HELM_EXT_RAY_ACTORS="2")
-    assert len(made) == 4
+    made = run(folder, "ray", *ray, entries=[ENTRIES[place] for place in (2, 4, 5, 8, 13)], HELM_EXT_RAY_ACTORS="2")
+    assert len(made) == 5
     assert made == {name: whole[name] for name in made}
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import (
-    DatasetChangedError,
     DatasetError,
     DatasetIntegrityError,
     HelmExtError,
@@ -19,13 +18,14 @@ from helm_ext.errors import (
     raise_for,
     to_problem,
 )
-from helm_ext.evalset import DIGEST_LENGTH
+from helm_ext.files.finding import LineIndex
 from helm_ext.formats.innodata.attributes import AttributeValues
 from helm_ext.formats.innodata.lowering import Content, UnreadRecords, to_evalset
 from helm_ext.formats.innodata.options import Options
+from helm_ext.formats.innodata.record_ids import RecordIds
 from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.hub import open_bundle, open_version, resolve
-from helm_ext.hub.bundle import Bundle, check_records, iter_checked
+from helm_ext.hub.bundle import Bundle, iter_checked
 from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import Meta, Split
 from helm_ext.hub.records import Record
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 __all__ = ["check", "load"]
 
 
-UNREAD = 10_000
+UNREAD = 5_000
 """With more records than so many, what is handed out is read again when it is asked for, and not kept in memory."""
 
 
 def load(**arguments: Any) -> EvalSet:
     """Return the records of one split, ready for HELM. The arguments are those of `Options`.
 
-    All records are parsed and checked; those of a large file (`UNREAD`) are read again when they are asked for, and
-    then raise DatasetChangedError where the file is no longer the same. With `limit` only the first records are parsed
-    and their rules checked; sizes and digests are checked always. With `replies` the EvalSet's digest covers both
-    files, and all records are read, because replies to records beyond the limit are errors.
+    All records and replies are parsed and checked; those of a large file (`UNREAD`) are read again when they are asked
+    for, and then raise DatasetChangedError where a file is no longer the same. With `limit` only the first records are
+    parsed and their rules checked; sizes and digests are checked always. With `replies` the EvalSet's digest covers
+    both files, and all records are read, because replies to records beyond the limit are errors.
 
     Raises DatasetError with all problems, HubError, RunEntryError.
     """
@@ -55,15 +55,16 @@ def load(**arguments: Any) -> EvalSet:
     options.require_sense()
     options.to_scoring()
     content, ids = _read(options)
-    if not ids:
+    if not content.number:
         raise DatasetIntegrityError(f"{options.dataset or options.path}: the {options.split} split is empty")
-    eval_count = len(ids[: options.limit])
     if options.replies is not None:
-        title = _title(options.split, content.meta)
-        content.replies, content.digest = read_replies(Path(options.replies), ids, eval_count, title, content.digest)
-        content.counts["recorded"] = len(content.replies)
-        content.counts["not_run"] = eval_count - len(content.replies)
-    content.counts["eval"] = eval_count
+        title, keeps = _title(options.split, content.meta), not isinstance(content.records, UnreadRecords)
+        content.replies, content.digest = read_replies(
+            Path(options.replies), ids, content.number, title, content.digest, keeps=keeps
+        )
+        content.counts["recorded"] = content.replies.recorded
+        content.counts["not_run"] = content.number - content.replies.recorded
+    content.counts["eval"] = content.number
     return to_evalset(content, options)
 
 
@@ -72,14 +73,30 @@ class _Survey:
 
     def __init__(self, options: Options, count: int) -> None:
         """`count`: how many records will be evaluated, as far as is known before they are read."""
-        self.ids: list[str] = []
-        """Of all records that were read, those beyond the limit included."""
-        self.kept: list[Record] | None = [] if count <= UNREAD or options.replies is not None else None
+        self.limit = options.limit
+        self.number = 0
+        """Of records that are evaluated."""
+        # Replies that come through a pipe are gone when they were read.
+        keeps = count <= UNREAD or (options.replies is not None and not Path(options.replies).is_file())
+        self.kept: list[Record] | None = [] if keeps else None
+        self.index = None if keeps else LineIndex()
+        self.names: list[str] | None = [] if not keeps and options.replies is None else None
+        """Ids of records that a model may be asked about; None where they are known otherwise."""
+        self.ids = RecordIds()
+        """With `replies`: of all records, those beyond the limit included."""
+        self._is_recorded = options.replies is not None
         self.attributes = AttributeValues()
         self.refusals = _Refusals() if "refusal_match" in (*(options.metrics or ()), options.main_metric) else None
 
     def add(self, record: Record) -> None:
+        if self._is_recorded:
+            self.ids.add(record.id)
+        if self.number == self.limit:
+            return
+        self.number += 1
         self.attributes.add(record)
+        if self.names is not None:
+            self.names.append(record.id)
         if self.kept is not None:
             self.kept.append(record)
         if self.refusals is not None:
@@ -121,61 +138,58 @@ class _Refusals:
             yield Problem(message, where, hint, "warning", BundleCode.NO_REFUSALS)
 
 
-def _read(options: Options) -> tuple[Content, list[str]]:
+def _read(options: Options) -> tuple[Content, RecordIds]:
     """Read the records: of the hub, which has checked the bundle when it was uploaded, or of a file, checked now.
 
-    Also returns the ids of all records, with `replies` also of those beyond the limit.
+    With `replies` also returns the ids of all records, also of those beyond the limit.
     """
-    limit = options.limit if options.replies is None else None
+    limit, split = options.limit if options.replies is None else None, options.split
     problems = Problems()
     version, warnings = None, []
-    with ExitStack() as stack:
-        if options.dataset is not None:
-            resolved = resolve(options.dataset, options.version, options.hub)
-            version = resolved.version
-            reopen = partial(open_version, resolved, options.hub)
-            bundle = stack.enter_context(reopen())
-            records = bundle.records(options.split, limit)
-            if resolved.notice:
-                where = Location(f"{options.dataset}@{resolved.version}")
-                warnings.append(Problem(resolved.notice, where, severity="warning", code=BundleCode.NEWER_VERSION))
-        else:
-            assert options.path is not None  # `require_sense`
-            reopen = partial(open_bundle, options.path)
-            bundle = stack.enter_context(reopen())
-            records = iter_checked(bundle, problems, {}, keep=options.split, limit=limit)
-            warnings.extend(bundle.warnings)
-        count = bundle.meta.sizes[options.split]  # which is how many there are: that is checked
+    reopen: Callable[[], AbstractContextManager[Bundle]]
+    if options.dataset is not None:
+        resolved = resolve(options.dataset, options.version, options.hub)
+        version = resolved.version
+        reopen = partial(open_version, resolved, options.hub)
+        if resolved.notice:
+            where = Location(f"{options.dataset}@{resolved.version}")
+            warnings.append(Problem(resolved.notice, where, severity="warning", code=BundleCode.NEWER_VERSION))
+    else:
+        assert options.path is not None  # `require_sense`
+        reopen = partial(open_bundle, options.path)
+    with reopen() as bundle:
+        count = bundle.meta.sizes[split]  # which is how many there are: that is checked
         survey = _Survey(options, count if options.limit is None else min(count, options.limit))
+        if options.dataset is not None:
+            records = bundle.records(split, limit, survey.index)
+        else:
+            records = iter_checked(bundle, problems, {}, keep=split, limit=limit, index=survey.index)
+            warnings.extend(bundle.warnings)
         for record in records:
-            survey.ids.append(record.id)
-            if options.limit is None or len(survey.ids) <= options.limit:
-                survey.add(record)
+            survey.add(record)
         raise_for(problems.finish())
-    if survey.refusals is not None and survey.ids:
+        lines = None if survey.index is None else bundle.find_split(split)
+    if survey.refusals is not None and survey.number:
         warnings.extend(survey.refusals.warn(str(options.dataset or options.path)))
     kept: Sequence[Record] | UnreadRecords
-    if survey.kept is not None:
-        kept = survey.kept
+    if survey.index is None:
+        kept = survey.kept or ()
     else:
-        kept = UnreadRecords(survey.ids, partial(_pick, reopen, bundle.digest, options.split))
+        from helm_ext.formats.innodata.rereading import Source
+
+        kept = UnreadRecords(Source(reopen, bundle.digest, split, lines), survey.index, survey.names)
     content = Content(
-        bundle.meta, version, bundle.digest, bundle.digest, kept, survey.attributes, {"rows": count}, warnings
+        meta=bundle.meta,
+        version=version,
+        bundle_digest=bundle.digest,
+        digest=bundle.digest,
+        records=kept,
+        number=survey.number,
+        attributes=survey.attributes,
+        counts={"rows": count},
+        warnings=warnings,
     )
     return content, survey.ids
-
-
-def _pick(
-    reopen: Callable[[], AbstractContextManager[Bundle]], digest: str, split: Split, places: Sequence[int]
-) -> Iterator[Record]:
-    """Yield the records at these places of a bundle that was read before."""
-    with reopen() as bundle:
-        if bundle.digest != digest:
-            raise DatasetChangedError(
-                f"{bundle.path}: the file changed while it was in use: SHA-256 {bundle.digest[:DIGEST_LENGTH]}, it was "
-                f"{digest[:DIGEST_LENGTH]}\n  hint: start again; a run's name carries the digest of its data"
-            )
-        yield from bundle.pick(split, places)
 
 
 def check(
@@ -184,21 +198,22 @@ def check(
     """Check every rule of a bundle; return all problems and what was counted (`test`, `train`, `rows`).
 
     The other arguments are those of `Options`. A file of `replies` is checked too (`recorded`, `not_run`).
-    Memory is constant but for eight bytes a record, with `replies` the records of the split. Raises nothing for bad
-    data, nor for bad arguments.
+    Memory is constant but for eight bytes a record, with `replies` some tens. Raises nothing for bad data, nor for bad
+    arguments.
     """
     options = Options(path=path, **arguments)
     split, limit, replies = options.split, options.limit, options.replies
     found = _argument_problems(path, options.require_sense) + _argument_problems(path, options.to_scoring)
     counts: dict[str, int] = {}
     problems = Problems()
-    records: list[Record] = []
+    ids = RecordIds()
     of = f"the {split} split"
     try:
         with open_bundle(path, expected_name=expected_name, limits=limits) as bundle:
             problems.extend(bundle.warnings)
             of = _title(split, bundle.meta)
-            records = check_records(bundle, problems, counts, keep=None if replies is None else split)
+            for record in iter_checked(bundle, problems, counts, keep=None if replies is None else split):
+                ids.add(record.id)
     except DatasetError as error:
         message = error.message.removeprefix(f"{path}: ")
         found += error.problems or [Problem(message, Location(str(path)), code=BundleCode.UNREADABLE, kind=type(error))]
@@ -208,10 +223,9 @@ def check(
                          kind=DatasetIntegrityError, hint="split=test is evaluated by default")  # fmt: skip
         found += problems.finish()
     if replies is not None:
-        damaged = not records or problems.errors > 0
-        ids = None if damaged else [record.id for record in records]
-        count = len(records) if limit is None else min(max(limit, 0), len(records))
-        wrong, recorded = check_replies(Path(replies), ids, count, of)
+        damaged = not len(ids) or problems.errors > 0
+        count = len(ids) if limit is None else min(max(limit, 0), len(ids))
+        wrong, recorded = check_replies(Path(replies), None if damaged else ids, count, of)
         found += wrong
         if not damaged:
             counts |= {"recorded": recorded, "not_run": count - recorded}

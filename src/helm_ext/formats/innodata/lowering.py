@@ -6,8 +6,9 @@ text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.evalset.unread import UnreadRows
+    from helm_ext.files.finding import LineIndex
     from helm_ext.formats.innodata.options import Options
+    from helm_ext.formats.innodata.replies import Replies
+    from helm_ext.formats.innodata.rereading import Source
     from helm_ext.hub.meta import Meta
 
 __all__ = ["Content", "UnreadRecords", "render_text", "to_evalset"]
@@ -37,9 +40,10 @@ _ROLE_TITLES = {"system": "System", "user": "User", "assistant": "Assistant"}
 class UnreadRecords:
     """The records of a large file, which are read when they are asked for."""
 
-    ids: Sequence[str]
-    pick: Callable[[Sequence[int]], Iterable[Record]]
-    """Yields the records at these places, which ascend. Raises DatasetError, HubError."""
+    source: Source
+    index: LineIndex
+    ids: Sequence[str] | None
+    """Where models may be asked about them: HELM wants to know ids before rows are read."""
 
 
 @dataclass
@@ -53,12 +57,13 @@ class Content:
     digest: str
     """Of the bundle, with `replies` of both files."""
     records: Sequence[Record] | UnreadRecords
+    number: int
+    """How many they are."""
     attributes: AttributeValues
     """Of these records."""
     counts: dict[str, int]
     warnings: list[Problem] = field(default_factory=list)
-    replies: Mapping[str, Recorded] | None = None
-    """By id."""
+    replies: Replies | None = None
 
 
 def to_evalset(content: Content, options: Options) -> EvalSet:
@@ -76,19 +81,13 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
         own_attributes = {key: own_attributes[key] for key in attributes if key in own_attributes}
 
-    def to_instances(records: Iterable[Record]) -> Iterator[Instance]:
-        for record in records:
-            yield _to_instance(record, own_attributes, attributes, options.render, content.replies)
-
-    number = len(content.records.ids if isinstance(content.records, UnreadRecords) else content.records)
+    make = partial(_to_instance, own_attributes, attributes, options.render)
     return EvalSet(
         name=meta.name,
         format="innodata",
         digest=content.digest,
         question_digest=content.bundle_digest,  # whoever's replies: one column
-        instances=_read_later(content.records, to_instances)
-        if isinstance(content.records, UnreadRecords)
-        else list(to_instances(content.records)),
+        instances=_to_instances(content, make),
         adapter_spec=_to_adapter_spec(options),
         scoring=options.to_scoring(),
         display_name=(f"{shown} v{version}" if version else shown) if isinstance(shown, str) else label,
@@ -97,35 +96,18 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         warnings=tuple(warnings),
         counts=content.counts,
         # A record stands on each line: a blank one before the last is an error.
-        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", range(1, number + 1)),
+        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", range(1, content.number + 1)),
         attributes=attributes,
     )
 
 
-def _read_later(records: UnreadRecords, to_instances: Callable[[Iterable[Record]], Iterator[Instance]]) -> UnreadRows:
-    import numpy as np
-    from helm.benchmark.scenarios.scenario import TEST_SPLIT
+def _to_instances(content: Content, make: Callable[[Record, Recorded | None], Instance]) -> Sequence[Instance]:
+    records, replies = content.records, content.replies
+    if isinstance(records, UnreadRecords):
+        from helm_ext.formats.innodata.rereading import open_instances
 
-    from helm_ext.evalset.columns import RowColumns
-    from helm_ext.evalset.unread import UnreadRows
-
-    same = np.zeros(len(records.ids), np.uint8)
-    columns = RowColumns(splits=(TEST_SPLIT,), split=same, only=same)
-    return UnreadRows(_RecordReader(records, to_instances), lambda places: places.tolist(), columns, records.ids)
-
-
-class _RecordReader:
-    """Reads records by their places."""
-
-    finds_rows = False
-
-    def __init__(self, records: UnreadRecords, to_instances: Callable[[Iterable[Record]], Iterator[Instance]]) -> None:
-        self._records = records
-        self._to_instances = to_instances
-
-    def read(self, task: Sequence[int]) -> Iterator[Instance]:
-        """Yield the instances of these places."""
-        return self._to_instances(self._records.pick(task))
+        return open_instances(records.source, records.index, content.number, replies, records.ids, make)
+    return [make(record, None if replies is None else replies.get(place)) for place, record in enumerate(records)]
 
 
 def _to_adapter_spec(options: Options) -> AdapterSpec:
@@ -148,11 +130,11 @@ def _to_adapter_spec(options: Options) -> AdapterSpec:
 
 
 def _to_instance(
-    record: Record,
     own_attributes: Mapping[str, str],
     attributes: Mapping[str, Sequence[str]],
     render: str,
-    replies: Mapping[str, Recorded] | None,
+    record: Record,
+    recorded: Recorded | None,
 ) -> Instance:
     from helm.benchmark.scenarios.scenario import CORRECT_TAG, TEST_SPLIT, Input, Instance, Output, Reference
 
@@ -163,9 +145,9 @@ def _to_instance(
     mine |= short_attributes({key: value for key, value in record.extra.items() if key in attributes})
     if mine:
         extra["attributes"] = {key: mine[key] for key in attributes if key in mine}
-    if replies is not None:
+    if recorded is not None:
         extra["only"] = "recorded"  # who names replies wants them scored: another model is refused, not asked
-        extra["recorded"] = replies.get(record.id, {"status": "not_run", "states": []})
+        extra["recorded"] = recorded
     if render == "chat":
         shown = Input(messages=[{"role": m["role"], "content": m["content"]} for m in record.messages])
     else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,74 +21,103 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Recorded
+from helm_ext.files.finding import Identity, LineFile, LineIndex
+from helm_ext.formats.innodata.record_ids import RecordIds, hash_id
 from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import parse_object, read_rows
 
-__all__ = ["check_replies", "read_replies"]
+__all__ = ["Replies", "check_replies", "read_replies", "to_recorded"]
+
+
+@dataclass
+class Replies:
+    """What is known of a file of replies: of each record to be scored, which line has its reply."""
+
+    lines: array[int]
+    """By the record's place, from 1; 0 where there is no reply."""
+    kept: dict[int, Recorded] | None
+    """The replies by the record's place; None where they are read again (`file`, `index`)."""
+    index: LineIndex
+    file: LineFile | None = None
+    """None where there is no reading it."""
+    recorded: int = 0
+    """How many records have one."""
+
+    def get(self, place: int) -> Recorded:
+        """Return what was kept of a record."""
+        assert self.kept is not None
+        return self.kept.get(place) or to_recorded(None)
 
 
 def read_replies(
-    path: Path, ids: Sequence[str], count: int, split: str, bundle_digest: str
-) -> tuple[dict[str, Recorded], str]:
-    """Read `{id, reply}` lines; return those of the first `count` ids, and a digest of both files.
+    path: Path, ids: RecordIds, count: int, split: str, bundle_digest: str, *, keeps: bool
+) -> tuple[Replies, str]:
+    """Read `{id, reply}` lines; return those of the first `count` records, and a digest of both files.
 
-    `ids` are those of all records of `split`, as it is called in messages. Raises DatasetError with all problems, also
-    where no record has a reply.
+    `ids` are those of all records of `split`, as it is called in messages. `keeps`: whether replies stay in memory.
+    Raises DatasetError with all problems, also where no record has a reply.
     """
     problems = Problems()
-    hashes = hashlib.sha256()
-    replies = _collect(path, ids, count, split, problems, hashes)
+    replies = _collect(path, ids, count, split, problems, keeps=keeps)
     raise_for(problems.finish())
-    digest = hashlib.sha256(f"{bundle_digest}\n{hashes.hexdigest()}\n".encode()).hexdigest()
+    digest = hashlib.sha256(f"{bundle_digest}\n{replies.index.hexdigest()}\n".encode()).hexdigest()
     return replies, digest
 
 
-def check_replies(path: Path, ids: Sequence[str] | None, count: int, split: str) -> tuple[list[Problem], int]:
-    """Return all problems of a file of replies, and how many of the first `count` ids have one.
+def check_replies(path: Path, ids: RecordIds | None, count: int, split: str) -> tuple[list[Problem], int]:
+    """Return all problems of a file of replies, and how many of the first `count` records have one.
 
     Ids of None are not compared: where records are damaged nobody knows which there are.
     """
     problems = Problems()
     try:
-        replies = _collect(path, ids, count, split, problems, hashlib.sha256())
+        replies = _collect(path, ids, count, split, problems, keeps=False)
     except DatasetError as error:
         message = error.message.removeprefix(f"{path}: ")
         return [Problem(message, Location(str(path)), code=BundleCode.UNREADABLE, kind=type(error))], 0
-    return problems.finish(), len(replies)
+    return problems.finish(), replies.recorded
 
 
-def _collect(
-    path: Path, ids: Sequence[str] | None, count: int, split: str, problems: Problems, hashes: Any
-) -> dict[str, Recorded]:
-    known, wanted = set(ids or ()), set((ids or ())[:count])
-    replies: dict[str, Recorded] = {}
-    lines: dict[str, int] = {}
-    for location, value in _read_objects(path, hashes, problems):
-        record_id = _check_reply(value, location, problems)
+def _collect(path: Path, ids: RecordIds | None, count: int, split: str, problems: Problems, *, keeps: bool) -> Replies:
+    known = ids if ids is not None else RecordIds()
+    replies = Replies(array("I", bytes(4 * count)), {} if keeps else None, LineIndex())
+    seen = array("I", bytes(4 * len(known)))  # the line of each record's reply, null or not
+    others: dict[bytes, int] = {}  # and of ids that no record has
+    for location, line, value in _read_objects(path, replies, problems):
+        record_id, number = _check_reply(value, location, problems), location.line or 0
         if record_id is None:
             continue
-        if record_id in lines:
+        hashed = hash_id(record_id)
+        place = known.find(hashed)
+        before = others.get(hashed) if place is None else seen[place]
+        if before:
             problems.add(
-                Location(location.path, location.line, "id"),
-                f"{show(record_id)} occurs already in line {lines[record_id]}",
+                Location(location.path, number, "id"),
+                f"{show(record_id)} occurs already in line {before}",
                 code=BundleCode.DUPLICATE_ID,
                 kind=DatasetIntegrityError,
             )
-            continue
-        lines[record_id] = location.line or 0
-        if record_id in wanted:
-            if value["reply"] is not None:
-                replies[record_id] = _to_recorded(value)
-        elif ids is not None and record_id not in known:
-            problems.add(
-                Location(location.path, location.line, "id"),
-                f"{show(record_id)} is no record of {split}",
-                code=BundleCode.UNKNOWN_ID,
-                kind=DatasetIntegrityError,
-                hint="replies belong to one split of one dataset",
-            )
-    if ids is not None and not replies and not problems.errors:
-        nulls = len(wanted & lines.keys())
+        elif place is not None:
+            seen[place] = number
+            if place < count and value["reply"] is not None:
+                replies.lines[place] = number
+                replies.recorded += 1
+                if replies.kept is not None:
+                    replies.kept[place] = to_recorded(value)
+                else:
+                    replies.index.note(number, line)
+        else:
+            others[hashed] = number
+            if ids is not None:
+                problems.add(
+                    Location(location.path, number, "id"),
+                    f"{show(record_id)} is no record of {split}",
+                    code=BundleCode.UNKNOWN_ID,
+                    kind=DatasetIntegrityError,
+                    hint="replies belong to one split of one dataset",
+                )
+    if ids is not None and not replies.recorded and not problems.errors:
+        nulls = sum(map(bool, seen[:count]))
         problems.add(
             Location(str(path)),
             f"holds no reply to any of the {count} records of {split}" + (f", {nulls} are null" * (nulls > 0)),
@@ -97,10 +128,11 @@ def _collect(
     return replies
 
 
-def _read_objects(path: Path, hashes: Any, problems: Problems) -> Iterator[tuple[Location, dict[str, Any]]]:
+def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[tuple[Location, bytes, dict[str, Any]]]:
     try:
         with path.open("rb") as file:
-            for number, line in read_rows(file, str(path), problems, hashes):
+            replies.file = LineFile(str(path), Identity.of(file.fileno()))
+            for number, line in read_rows(file, str(path), problems, replies.index):
                 location = Location(str(path), number)
                 if number == 1 and line is not None and line.lstrip().startswith(b"["):
                     # Else every line of a long array would be a problem of its own.
@@ -113,8 +145,8 @@ def _read_objects(path: Path, hashes: Any, problems: Problems) -> Iterator[tuple
                     )
                     return
                 value = None if line is None else parse_object(line, location, problems)
-                if value is not None:
-                    yield location, value
+                if line is not None and value is not None:
+                    yield location, line, value
     except OSError as error:
         raise DatasetNotFoundError(f"{path}: replies cannot be read: {error.strerror}") from error
 
@@ -148,7 +180,10 @@ def _check_reply(value: Mapping[str, Any], location: Location, problems: Problem
     return value["id"] if problems.errors == before else None
 
 
-def _to_recorded(value: Mapping[str, Any]) -> Recorded:
+def to_recorded(value: Mapping[str, Any] | None) -> Recorded:
+    """Return a reply as HELM has it; None: the record has none."""
+    if value is None:
+        return {"status": "not_run", "states": []}
     result: dict[str, Any] = {"success": True, "completions": [{"text": value["reply"]}]}
     for key in ("request_time", "request_datetime"):
         if value.get(key) is not None:

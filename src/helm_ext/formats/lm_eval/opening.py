@@ -161,7 +161,9 @@ def _notes(report: Report, found: Survey) -> Sequence[str]:
         notes.append(f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give')
     if found.kept:
         notes.append(f"no means of rows, and not averaged: {', '.join(found.kept)}")
-    lines = Counter(name for entry in found.entries.values() for name in entry.filters)
+    lines: Counter[str] = Counter()
+    for names, number in found.count_filters().items():
+        lines.update(dict.fromkeys(names, number))
     incomplete = [name for name, number in lines.items() if number < rows]
     if incomplete:
         notes.append(f"not all rows have a line of filter {', '.join(sorted(incomplete))}")

@@ -44,10 +44,9 @@ class RowMaker:
 
     def rows(self) -> Iterator[Row]:
         """Yield one row a question, in the order of the file. Raises DatasetError."""
-        waiting = dict(self.found.entries)
         for number, sample in read_again(self.path, self.found.digest):
-            entry = waiting.pop(sample["doc_id"], None)
-            if entry is None:
+            entry = self.found.entries.get(sample["doc_id"])
+            if entry is None or entry.line != number:
                 continue
             try:
                 row = self._make(sample, number, entry)

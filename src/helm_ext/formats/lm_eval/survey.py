@@ -43,15 +43,22 @@ class Options:
 
 @dataclass(slots=True)
 class Entry:
-    """What is known of one question, from all its lines."""
+    """What is known of one question, from all its lines. There is one a question: what they share is one object."""
 
-    key: tuple[Any, ...]
-    """Equal in all lines of one question."""
-    scores: dict[str, float | None]
-    """The harness's own, by `metric,filter`."""
-    filters: list[str]
+    line: int
+    """The number of its first line."""
+    key: int
+    """Equal in all lines of one question: a hash."""
+    names: tuple[str, ...] = ()
+    values: tuple[float | None, ...] = ()
+    filters: tuple[str, ...] = ()
     filtered: Any = None
     """What the chosen filter made of the answers."""
+
+    @property
+    def scores(self) -> dict[str, float | None]:
+        """The harness's own scores, by `metric,filter`."""
+        return dict(zip(self.names, self.values, strict=True))
 
 
 @dataclass
@@ -83,11 +90,20 @@ class Survey:
     """Its scores that are no numbers, or whose report is no mean."""
     means: dict[str, float] = field(default_factory=dict)
     """Mean over the questions, by name."""
+    _shared: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+
+    def share(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the first of equal ones."""
+        return self._shared.setdefault(names, names)
 
     @property
     def filters(self) -> list[str]:
         """The names of the filters, in the order of the file."""
-        return list(dict.fromkeys(name for entry in self.entries.values() for name in entry.filters))
+        return list(dict.fromkeys(name for found in self.count_filters() for name in found))
+
+    def count_filters(self) -> Counter[tuple[str, ...]]:
+        """Return how many questions have lines of which filters, in the order of the file."""
+        return Counter(entry.filters for entry in self.entries.values())
 
 
 def survey(path: Path, report: Report, options: Options) -> Survey:
@@ -123,24 +139,26 @@ def _join(found: Survey, sample: dict[str, Any], options: Options, number: int, 
     """Add a line to its question; return whether it is the first of it."""
     doc_id, chosen = sample["doc_id"], sample["filter"]
     resps = files.canonical_json(sample["resps"])
-    key = sample["doc_hash"], sample["prompt_hash"], sample["target_hash"], hash(resps)
+    key = hash((sample["doc_hash"], sample["prompt_hash"], sample["target_hash"], resps))
     scores = {name: to_score(sample[metric]) for metric, name in metric_names(sample)}
     entry = found.entries.get(doc_id)
     if entry is None:
-        found.entries[doc_id] = entry = Entry(key, {}, [])
+        found.entries[doc_id] = entry = Entry(number, key)
     elif entry.key != key:
         raise _refuse(
             path, number, f"another answer to doc_id {show(doc_id)} than before: two runs were appended to one file",
             "lm-eval opens its files for append; split the file, or run it again into an empty folder",
         )  # fmt: skip
     if chosen in entry.filters:
-        if {name: entry.scores.get(name) for name in scores} != scores and not any(map(_is_nan, scores.values())):
+        known = entry.scores
+        if {name: known.get(name) for name in scores} != scores and not any(map(_is_nan, scores.values())):
             raise _refuse(path, number, f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently")
         found.duplicates += 1
         return False
     is_first = not entry.filters
-    entry.filters.append(chosen)
-    entry.scores |= scores
+    entry.filters = found.share((*entry.filters, chosen))
+    scores = entry.scores | scores
+    entry.names, entry.values = found.share(tuple(scores)), tuple(scores.values())
     filtered = sample["filtered_resps"][0] if sample["filtered_resps"] else None
     if is_invalid(filtered):
         found.invalid[chosen] += 1
@@ -276,9 +294,9 @@ def _settle_scores(found: Survey, report: Report, path: Path) -> None:
         found.score_names.append(name)
         found.means[name] = mean
     dropped = set(found.kept)
-    for entry in found.entries.values():
-        if dropped:
-            entry.scores = {name: value for name, value in entry.scores.items() if name not in dropped}
+    for entry in found.entries.values() if dropped else ():
+        scores = {name: value for name, value in entry.scores.items() if name not in dropped}
+        entry.names, entry.values = found.share(tuple(scores)), tuple(scores.values())
 
 
 def label_options(texts: Sequence[str], doc: Any, *, has_contexts: bool = False) -> dict[str, str]:

@@ -27,7 +27,7 @@ from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.rows import Row
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.rereading import Identity
+    from helm_ext.files.finding import Identity
     from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
@@ -158,7 +158,7 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         options = replace(options, output_format=None)
     identity = None
     if kept is not None:
-        from helm_ext.formats.request_states.rereading import Identity
+        from helm_ext.files.finding import Identity
 
         identity = Identity.find(str(path))
     reader = open_(problems)

@@ -30,8 +30,9 @@ from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
     from helm_ext.evalset.engines import Engine
+    from helm_ext.files.finding import Identity
     from helm_ext.formats.request_states.columns import Columns
-    from helm_ext.formats.request_states.rereading import Identity, Spans
+    from helm_ext.formats.request_states.rereading import Spans
 
 __all__ = ["Part", "RangeWork", "Reading", "read_ranges"]
 

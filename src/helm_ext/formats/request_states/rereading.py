@@ -7,17 +7,17 @@ What else there is (compressed files, files of other tools) is gone through from
 from __future__ import annotations
 
 import copy
-import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from helm_ext.errors import DatasetChangedError, Problems
+from helm_ext.errors import Problems
 from helm_ext.evalset.columns import LIVE, RECORDED
+from helm_ext.files.finding import Identity, changed, iterate
 from helm_ext.formats.request_states.reading import Place, Reader, parse_again
 from helm_ext.formats.request_states.rows import Row, RowReader
 
@@ -29,51 +29,9 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.header import Context
     from helm_ext.formats.request_states.instances import Builder
 
-__all__ = ["Identity", "LineReader", "Maker", "Rereader", "RowsTask", "Spans", "open_instances"]
+__all__ = ["LineReader", "Maker", "Rereader", "RowsTask", "Spans", "open_instances"]
 
 _ONLY = {LIVE: "live", RECORDED: "recorded"}
-
-
-class Identity(NamedTuple):
-    """What tells whether a file is the one that was read before, without reading it."""
-
-    device: int
-    inode: int
-    size: int
-    changed: int
-    """Nanoseconds."""
-
-    @classmethod
-    def of(cls, file: int | str) -> Identity:
-        """Return that of an open file or a path. Raises OSError."""
-        status = os.stat(file)  # noqa: PTH116 - of a descriptor too
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-
-    @classmethod
-    def find(cls, path: str) -> Identity | None:
-        """Return that of a path, None where there is none."""
-        try:
-            return cls.of(path)
-        except OSError:
-            return None
-
-    def open(self, path: str) -> BinaryIO:
-        """Open the file. Raises DatasetChangedError if it is another one by now."""
-        try:
-            file = open(path, "rb")  # noqa: PTH123, SIM115 - the caller closes it
-        except OSError as error:
-            raise _changed(path) from error
-        self.require(file.fileno(), path)
-        return file
-
-    def require(self, file: int | str, path: str) -> None:
-        """Raise DatasetChangedError unless it is the same file with the same content."""
-        try:
-            is_same = Identity.of(file) == self
-        except OSError:
-            is_same = False
-        if not is_same:
-            raise _changed(path)
 
 
 class RowsTask(NamedTuple):
@@ -111,7 +69,7 @@ class Maker:
     def make(self, rows: Iterable[Row], task: RowsTask) -> Iterator[Instance]:
         """Yield the instances of a task; `rows` are those of its ordinals."""
         renamed, splits, builder = self.renamed, self.splits, self.builder
-        parts = map(_iterate, (task.places, task.ordinals, task.split, task.only))
+        parts = map(iterate, (task.places, task.ordinals, task.split, task.only))
         for row, place, ordinal, split, only in zip(rows, *parts, strict=True):
             given = row.instance.get("id")
             name = renamed.get(ordinal) if renamed else None
@@ -172,7 +130,7 @@ class LineReader:
         problems = Problems(self.path)
         rows = RowReader(self.context, problems)
         with self.identity.open(self.path) as file:
-            for ordinal, (start, size, is_known) in zip(task.ordinals.tolist(), task.spans.tolist(), strict=True):
+            for ordinal, (start, size, is_known) in zip(*map(iterate, (task.ordinals, task.spans)), strict=True):
                 file.seek(start)
                 place = Place(problems, ordinal, None, ())
                 state = parse_again(file.read(size), place, self.path, is_known=bool(is_known))
@@ -193,7 +151,7 @@ class Rereader:
     def read(self, task: RowsTask) -> Iterator[Instance]:
         """Yield the instances of a task; places are in ascending order."""
         assert self.maker is not None
-        return self.maker.make(self.read_rows(_iterate(task.ordinals)), task)
+        return self.maker.make(self.read_rows(iterate(task.ordinals)), task)
 
     def read_rows(self, ordinals: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of these ordinals, which are in ascending order; one that is named twice comes twice."""
@@ -211,7 +169,7 @@ class Rereader:
                     next_one = next(wanted, None)
                 if next_one is None:
                     return
-        raise _changed(self.path)
+        raise changed(self.path)
 
 
 def open_instances(
@@ -247,20 +205,8 @@ def make_task(chosen: Chosen, spans: Spans | None, places: NDArray[Any]) -> Rows
     return RowsTask(places, ordinals, columns.split[places], columns.only[places], found)
 
 
-def _iterate(values: NDArray[Any], size: int = 4096) -> Iterator[int]:
-    """Yield the numbers of an array as Python's, some of them made at a time."""
-    for start in range(0, len(values), size):
-        yield from values[start : start + size].tolist()
-
-
 def _require(row: Row | None, path: str) -> Row:
     """Return a row that could be read before."""
     if row is None:
-        raise _changed(path)
+        raise changed(path)
     return row
-
-
-def _changed(path: str) -> DatasetChangedError:
-    return DatasetChangedError(
-        f"{path}: the file was changed while it was read\n  hint: start again when nobody writes to it"
-    )

@@ -16,6 +16,7 @@ from helm_ext.evalset import row_extra
 from helm_ext.evalset.columns import STATUSES, Lacks, Recordings, RowColumns, find_lacks
 from helm_ext.evalset.unread import UnreadRows
 from helm_ext.files import LineSource, canonical_json, iter_rows, parse_json
+from helm_ext.files.finding import changed, iterate
 from helm_ext.formats.ultraeval.rows import iter_objects, no_rows
 from helm_ext.formats.ultraeval.run_log import KEYS, Method, to_recorded_instance
 
@@ -117,7 +118,7 @@ class LogReader:
 
     def read(self, places: NDArray[Any]) -> Iterator[Instance]:
         """Yield the rows of these places, in ascending order. Raises DatasetChangedError if the file is another."""
-        wanted = iter(places.tolist())
+        wanted = iterate(places)
         place = next(wanted, None)
         with LineSource(self.path) as source:
             for index, (line, text) in enumerate(iter_rows(source, str(self.path), [])):
@@ -143,6 +144,4 @@ class LogReader:
         raise self._changed()
 
     def _changed(self) -> DatasetChangedError:
-        return DatasetChangedError(
-            f"{self.path}: the file was changed while it was read\n  hint: start again when nobody writes to it"
-        )
+        return changed(str(self.path))

@@ -24,7 +24,7 @@ from helm_ext import hub
 from helm_ext.errors import DatasetChangedError, DatasetError, DatasetIntegrityError, DatasetNotFoundError
 from helm_ext.evalset.unread import UnreadRows, read_unread
 from helm_ext.formats import planned
-from helm_ext.formats.innodata import load, loading, pack
+from helm_ext.formats.innodata import load, loading, pack, rereading
 from helm_ext.formats.innodata.scenario import InnodataScenario
 from helm_ext.hub import bundle as bundle_module
 from helm_ext.planning.run_specs import get_run_spec
@@ -82,7 +82,8 @@ def parsed(monkeypatch):
         lines.append(location.line)
         return parse(data, location, problems)
 
-    monkeypatch.setattr(bundle_module, "parse_record", note)
+    for module in (bundle_module, rereading):  # read from the beginning, and by their places
+        monkeypatch.setattr(module, "parse_record", note)
     return lines
 
 
@@ -126,7 +127,7 @@ def test_rows_as_a_sequence(bundle, large):
         rows[COUNT]
 
 
-def test_few_records_are_kept_and_so_are_those_with_replies(bundle, tmp_path, monkeypatch):
+def test_few_records_are_kept(bundle, tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "UNREAD", COUNT)
     assert isinstance(load(path=bundle).instances, list)
     monkeypatch.setattr(loading, "UNREAD", COUNT - 1)
@@ -134,7 +135,8 @@ def test_few_records_are_kept_and_so_are_those_with_replies(bundle, tmp_path, mo
     assert isinstance(load(path=bundle, limit=COUNT - 1).instances, list)
     replies = tmp_path / "replies.jsonl"
     replies.write_text("".join(json.dumps({"id": f"r{number}", "reply": "1"}) + "\n" for number in range(COUNT)))
-    assert isinstance(load(path=bundle, replies=replies).instances, list)
+    assert isinstance(load(path=bundle, replies=replies).instances, UnreadRows)
+    assert isinstance(load(path=bundle, replies=replies, limit=COUNT - 1).instances, list)
 
 
 def test_all_records_are_checked_before_anything_runs(tmp_path, large):

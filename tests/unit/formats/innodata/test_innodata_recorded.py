@@ -1,0 +1,359 @@
+"""Large bundles with replies: both files are checked once, and a row is read again when it is scored."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import pickle
+import random
+import threading
+import tracemalloc
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+
+from helm_ext import hub
+from helm_ext.errors import DatasetChangedError, DatasetError, DatasetNotFoundError
+from helm_ext.evalset import row_extra
+from helm_ext.evalset.columns import RECORDED, Lacks
+from helm_ext.evalset.unread import UnreadRows
+from helm_ext.files.finding import LineFile
+from helm_ext.formats.innodata import check, load, loading, pack, rereading
+from helm_ext.formats.innodata import replies as replies_module
+from helm_ext.hub import bundle as bundle_module
+
+COUNT = 40
+NULL, ABSENT = (4, 13, 22), (7, 30)
+"""Records whose reply is null, and that are not mentioned."""
+
+
+def noise(number, size):
+    """Text that no compression makes small."""
+    return random.Random(number).randbytes(size // 2).hex()
+
+
+def make_record(number, size=0):
+    turns = [{"role": "user", "content": f"What is {number} + 1?" + noise(number, size)}]
+    if number % 3 == 0:
+        turns = [{"role": "user", "content": "Grüß dich\u2028"}, {"role": "assistant", "content": "…"}, *turns]
+    return {
+        "id": f"ид {number}",
+        "messages": turns,
+        "expected": str(number + 1),
+        "topic": "odd" if number % 2 else "even",
+    }
+
+
+def make_reply(number, size=0):
+    reply = {
+        "id": f"ид {number}",
+        "reply": None if number in NULL else ("", "It is ", "\n")[number % 3] + str(number) + noise(number, size),
+    }
+    return reply | ({"request_time": number / 7} if number % 2 else {"request_datetime": number})
+
+
+def write(folder, *, compress=False, end="\n", last="\n", order="shuffled", size=0):
+    """Write a bundle and its replies; return their paths."""
+    folder.mkdir(exist_ok=True)
+    test, train = folder / "test.jsonl", folder / "train.jsonl"
+    test.write_bytes((end.join(json.dumps(make_record(number, size)) for number in range(COUNT)) + last).encode())
+    train.write_bytes((json.dumps(make_record(COUNT)) + "\n").encode())
+    path = pack(name="sums", test=test, train=train, target=folder, compress=compress, replace=True).path
+    numbers = [number for number in range(COUNT) if number not in ABSENT]
+    if order == "shuffled":
+        random.Random(3).shuffle(numbers)
+    elif order == "reversed":
+        numbers.reverse()
+    replies = folder / "replies.jsonl"
+    replies.write_bytes((end.join(json.dumps(make_reply(number, size)) for number in numbers) + last).encode())
+    return path, replies
+
+
+@pytest.fixture
+def large(monkeypatch):
+    monkeypatch.setattr(loading, "UNREAD", 3)
+
+
+def all_of(evalset):
+    return {**vars(evalset), "instances": list(map(repr, evalset.instances))}
+
+
+@pytest.mark.parametrize("order", ["as records", "reversed", "shuffled"])
+@pytest.mark.parametrize("compress", [False, True], ids=["stored", "deflated"])
+@pytest.mark.parametrize(("end", "last"), [("\n", "\n"), ("\n", ""), ("\r\n", "\r\n"), ("\n", "\n\n \n")])
+@pytest.mark.parametrize("arguments", [{}, {"limit": 20, "render": "text", "metrics": ["refusal_match"]}])
+def test_rows_that_are_read_again_are_those_that_were_kept(
+    tmp_path, monkeypatch, order, compress, end, last, arguments
+):
+    path, replies = write(tmp_path, compress=compress, end=end, last=last, order=order)
+    kept = load(path=path, replies=replies, **arguments)
+    assert isinstance(kept.instances, list)
+    monkeypatch.setattr(loading, "UNREAD", 3)
+    again = load(path=path, replies=replies, **arguments)
+    assert isinstance(again.instances, UnreadRows)
+    assert all_of(again) == all_of(kept)
+    count = arguments.get("limit", COUNT)
+    left_out = {*NULL, *ABSENT} & {*range(count)}
+    assert again.counts == {"rows": COUNT, "recorded": count - len(left_out), "not_run": len(left_out), "eval": count}
+    rows = again.instances
+    assert len(rows) == count
+    places = [0, 4, 7, 8, count - 1]
+    assert list(map(repr, rows.read(places))) == [repr(kept.instances[place]) for place in places]
+    assert rows.reader.finds_rows == (not compress)
+    if not compress:
+        assert [row.id for row in rows.read([9, 2, 9])] == ["ид 9", "ид 2", "ид 9"]
+
+
+def test_the_columns_say_what_the_rows_say(tmp_path, large):
+    path, replies = write(tmp_path)
+    rows = load(path=path, replies=replies).instances
+    columns = rows.columns
+    said = [row_extra(row)["recorded"]["status"] for row in rows]
+    assert [("ok", "not_run")[code] for code in columns.recordings.status.tolist()] == said
+    assert said.count("not_run") == len({*NULL, *ABSENT})
+    assert set(columns.only.tolist()) == {RECORDED}
+    assert columns.find_splits() == {"test"}
+    lacks = Lacks.TOKENS | Lacks.LOGPROBS | Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
+    assert columns.recordings.find_lacks(np.arange(COUNT)) == lacks
+    assert not rows.can_wait  # no model is asked, so no row is handed out before it is read
+
+
+# What is read when, and what is held
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The ids of the records and of the replies that were parsed, since these lists were last cleared."""
+    records, replies = [], []
+    parse_record, parse_object = rereading.parse_record, rereading.parse_object
+
+    def note_record(*arguments):
+        record = parse_record(*arguments)
+        records.append(record.id)
+        return record
+
+    def note_reply(*arguments):
+        value = parse_object(*arguments)
+        replies.append(value["id"])
+        return value
+
+    for module in (bundle_module, rereading):
+        monkeypatch.setattr(module, "parse_record", note_record)
+    for module in (replies_module, rereading):
+        monkeypatch.setattr(module, "parse_object", note_reply)
+    return records, replies
+
+
+@pytest.mark.parametrize("compress", [False, True], ids=["stored", "deflated"])
+def test_a_row_is_read_when_it_is_asked_for(tmp_path, large, parsed, compress):
+    path, replies = write(tmp_path, compress=compress)
+    records, answers = parsed
+    records.clear()
+    rows = load(path=path, replies=replies).instances
+    assert len(records) == COUNT + 1  # the train split is checked too
+    assert len(answers) == COUNT - len(ABSENT)
+    records.clear()
+    answers.clear()
+    reading = rows.read([2, 4, 7, 9, 31])
+    assert (records, answers) == ([], [])
+    assert [next(reading).id, next(reading).id] == ["ид 2", "ид 4"]
+    assert (records, answers) == (["ид 2", "ид 4"], ["ид 2"])  # the reply of 4 is null
+    assert [row.id for row in reading] == ["ид 7", "ид 9", "ид 31"]
+    assert (records, answers) == (["ид 2", "ид 4", "ид 7", "ид 9", "ид 31"], ["ид 2", "ид 9", "ид 31"])
+
+
+@pytest.mark.parametrize("compress", [False, True], ids=["stored", "deflated"])
+def test_memory_does_not_hold_the_rows(tmp_path, large, compress):
+    text = 100_000
+    rows_bytes = 2 * text * COUNT
+    path, replies = write(tmp_path, compress=compress, size=text)
+    load(path=path, replies=replies, limit=5)  # imports and caches
+    gc.collect()
+    tracemalloc.start()
+    try:
+        rows = load(path=path, replies=replies).instances
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        number = sum(1 for _ in rows)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert number == COUNT
+    assert held < 0.05 * rows_bytes
+    assert peak < 0.4 * rows_bytes  # a row; and a MiB at a time is hashed
+
+
+def test_tasks_are_read_by_another_process(tmp_path, large):
+    """What is sent are numbers; the reader opens the files by itself."""
+    path, replies = write(tmp_path)
+    rows = load(path=path, replies=replies).instances
+    reader, task = pickle.loads(pickle.dumps((rows.reader, rows.make_task(np.arange(COUNT)))))
+    assert task.number == COUNT
+    assert list(map(repr, reader.read(task))) == list(map(repr, rows))
+    part = task.pick(slice(10, 13))
+    assert part.number == 3
+    assert [row.id for row in reader.read(part)] == ["ид 10", "ид 11", "ид 12"]
+
+
+def test_a_version_of_the_hub(tmp_path, large):
+    root = tmp_path / "hub"
+    path, replies = write(tmp_path / "data")
+    hub.upload(path, hub=root)
+    path.unlink()
+    rows = load(dataset="sums", hub=str(root), replies=replies).instances
+    assert isinstance(rows, UnreadRows)
+    assert [row_extra(row)["recorded"]["status"] for row in rows].count("ok") == COUNT - len({*NULL, *ABSENT})
+
+
+@pytest.mark.parametrize("compress", [False, True], ids=["stored", "deflated"])
+def test_a_bundle_that_another_tool_wrote(tmp_path, large, compress):
+    """Members in another order, and with fields beside their names, so that records begin later."""
+    path, replies = write(tmp_path)
+    expected = list(map(repr, load(path=path, replies=replies).instances))
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in ("meta.json", "train.jsonl", "test.jsonl")}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            member = zipfile.ZipInfo(name)
+            member.compress_type, member.extra = archive.compression, b"\x99\x99\x04\x00abcd"
+            archive.writestr(member, data)
+    rows = load(path=path, replies=replies).instances
+    assert rows.reader.finds_rows == (not compress)
+    assert list(map(repr, rows)) == expected
+
+
+def test_replies_from_a_pipe_are_kept(tmp_path, large):
+    path, replies = write(tmp_path)
+    expected = list(map(repr, load(path=path, replies=replies).instances))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(replies.read_bytes()))
+    writer.start()
+    evalset = load(path=path, replies=pipe)
+    writer.join()
+    assert isinstance(evalset.instances, list)
+    assert list(map(repr, evalset.instances)) == expected
+
+
+# Files that change meanwhile
+
+
+def rewrite(path, data):
+    """Write other bytes as if nobody had: the file has its old time, and its old size if they are as many."""
+    status = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_replies_that_change_meanwhile_are_refused(tmp_path, large):
+    path, replies = write(tmp_path)
+    rows = load(path=path, replies=replies).instances
+    data = replies.read_bytes()
+    lines = data.splitlines(keepends=True)
+    for other in (data + b"\n", data[:-1], data.replace(b"39", b"38"), b"".join(lines[::-1]), data.replace(b"{", b"[")):
+        rewrite(replies, other)
+        with pytest.raises(DatasetChangedError, match="replies.jsonl: the file was changed while it was read"):
+            list(rows)
+    rewrite(replies, data)
+    assert len(list(rows)) == COUNT
+    replies.unlink()
+    with pytest.raises(DatasetChangedError):
+        list(rows.read([0]))
+
+
+@pytest.mark.parametrize("compress", [False, True], ids=["stored", "deflated"])
+def test_a_bundle_that_changes_meanwhile_is_refused(tmp_path, large, compress):
+    path, replies = write(tmp_path / "one", compress=compress)
+    rows = load(path=path, replies=replies).instances
+    data = path.read_bytes()
+    (tmp_path / "two").mkdir()
+    test = tmp_path / "two" / "test.jsonl"
+    test.write_bytes((tmp_path / "one" / "test.jsonl").read_bytes().replace(b'"20"', b'"21"'))
+    other = pack(name="sums", test=test, train=tmp_path / "one/train.jsonl", target=test.parent, compress=compress)
+    path.write_bytes(other.path.read_bytes())
+    changed = "the file changed while it was in use: SHA-256 [0-9a-f]{12}, it was [0-9a-f]{12}"
+    with pytest.raises(DatasetChangedError, match=changed):
+        list(rows)
+    path.unlink()
+    with pytest.raises(DatasetNotFoundError, match="no such file"):
+        list(rows)
+    path.write_bytes(data)  # a copy of what was read
+    assert len(list(rows)) == len(list(rows)) == COUNT
+    damaged = data.replace(b"What is 20 + 1?", b"What is 21 + 1?") if not compress else data[:90] + b"?" + data[91:]
+    rewrite(path, damaged)
+    with pytest.raises(DatasetError):
+        list(rows)
+
+
+def test_a_reply_is_its_records_or_refused(tmp_path, large, monkeypatch):
+    """Also where nothing else tells that a file is another."""
+    path, replies = write(tmp_path)
+    monkeypatch.setattr(zlib, "crc32", lambda _: 7)
+    rows = load(path=path, replies=replies).instances
+    assert len(list(rows)) == COUNT
+    rewrite(replies, replies.read_bytes().replace(json.dumps("ид 11").encode(), json.dumps("ид 12").encode()))
+    assert len(list(rows.read([10, 12]))) == 2
+    with pytest.raises(DatasetChangedError):
+        list(rows.read([11]))
+
+
+# Checks
+
+
+WRONG = {
+    "twice": [{"id": "ид 1", "reply": "2"}, {"id": "ид 2", "reply": None}, {"id": "ид 2", "reply": "3"}],
+    "unknown": [{"id": "ид 99", "reply": "2"}, {"id": "ид 40", "reply": "2"}, {"id": "ид 99", "reply": "2"}],
+    "malformed": [{"id": 1}, [], {"id": "ид 1", "reply": 4, "x": 0}, {"id": "ид 1", "reply": "", "request_time": -1}],
+    "nothing": [{"id": "ид 1", "reply": None}],
+}
+
+
+@pytest.mark.parametrize("rows", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("limit", [None, 30])
+def test_what_is_wrong_is_said_alike_of_files_of_any_size(tmp_path, monkeypatch, rows, limit):
+    path, replies = write(tmp_path)
+    good = replies.read_bytes() if len(rows) > 1 else b""
+    replies.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows) + good)
+    said = []
+    for size in (COUNT, 3):
+        monkeypatch.setattr(loading, "UNREAD", size)
+        with pytest.raises(DatasetError) as error:
+            load(path=path, replies=replies, limit=limit)
+        said.append([(str(problem), problem.code, problem.kind) for problem in error.value.problems])
+    assert said[0] == said[1]
+    errors = [problem for problem in check(path, replies=replies, limit=limit)[0] if problem.severity == "error"]
+    assert [str(problem) for problem in errors] == [text for text, _, _ in said[0]]
+
+
+def test_where_an_id_was_first_is_said_also_of_unknown_ones(tmp_path, large):
+    path, replies = write(tmp_path)
+    replies.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in WRONG["unknown"]))
+    with pytest.raises(DatasetError) as error:
+        load(path=path, replies=replies)
+    unknown = "is no record of the test split of sums\n  hint: replies belong to one split of one dataset"
+    assert [str(problem) for problem in error.value.problems] == [
+        f'{replies}:1: id: "ид 99" {unknown}',
+        f'{replies}:2: id: "ид 40" {unknown}',
+        f'{replies}:3: id: "ид 99" occurs already in line 1',
+    ]
+
+
+def test_only_records_that_are_scored_count_where_there_is_no_reply(tmp_path, large):
+    path, replies = write(tmp_path)
+    replies.write_bytes(b"".join(json.dumps({"id": f"ид {n}", "reply": None}).encode() + b"\n" for n in (1, 25, 3)))
+    with pytest.raises(DatasetError, match="holds no reply to any of the 20 records of .*, 2 are null"):
+        load(path=path, replies=replies, limit=20)
+
+
+def test_the_digest_covers_both_files(tmp_path, large):
+    path, replies = write(tmp_path)
+    evalset = load(path=path, replies=replies)
+    both = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in (path, replies))
+    assert evalset.digest == hashlib.sha256(both.encode()).hexdigest()
+    assert evalset.question_digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert isinstance(evalset.instances.reader.replies, LineFile)
