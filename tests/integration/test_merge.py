@@ -489,7 +489,9 @@ def test_workers_write_what_one_process_writes(folder, name, monkeypatch):
         monkeypatch.setenv("HELM_EXT_WORKERS", workers)
         for rows in ("all", "60"):
             merge(folder, runs, "--rows", rows, "--name", f"of {name}", into=f"by_{workers}_{rows}")
-            one, other = (folder / "benchmark_output" / "runs" / f"by_{who}_{rows}" / f"of {name}" for who in ("one", workers))
+            one, other = (
+                folder / "benchmark_output" / "runs" / f"by_{who}_{rows}" / f"of {name}" for who in ("one", workers)
+            )
             assert {path.name for path in one.iterdir()} == {path.name for path in other.iterdir()}
             for file in RUN_FILES:
                 assert (one / file).read_bytes() == (other / file).read_bytes(), (file, workers, rows)
