@@ -17,8 +17,11 @@ import pytest
 from processes import BIN, OFFLINE, command, load, run_folders, without_times
 from typer.testing import CliRunner
 
+from helm_ext.analysis.run_files import RUN_FILES
 from helm_ext.cli import app
 from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.running import merging
+from helm_ext.running.shard_rows import find_spans
 
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
 WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
@@ -301,7 +304,7 @@ def test_a_sample_of_rows_is_no_run_of_rows(folder):
         assert refused.returncode in (1, 2), arguments
         assert "of 300 rows, its files keep a sample of about 60" in refused.stderr + refused.stdout
     again = merge(folder, [run, *find(folder, "groups")[:1]], check=False)
-    assert "is a merged run already" in again.stderr
+    assert "keep a sample of about 60 of its 300 rows" in again.stderr
 
 
 def test_what_was_merged_is_not_merged_again_when_asked_not_to(folder):
@@ -426,7 +429,17 @@ def test_tables_are_refused_for_what_they_are(folder):
     assert "its file is a table file: what its columns and golds mean is told by all of its rows" in done.stderr
 
 
-@pytest.mark.parametrize("options", [("--rows", "0"), ("--rows", "few"), ("--name", "x" * 300)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--rows", "0"),
+        ("--rows", "few"),
+        *(
+            ("--name", name)
+            for name in ("x" * 256, "\u00e4" * 128, ".hidden", "a/b", "..", "a?b", "50%", "", "groups", "a\n", "\udc80")
+        ),
+    ],
+)
 def test_options_that_make_no_sense(folder, options):
     done = merge(folder, find(folder, "groups"), *options, into="refused", check=False)
     assert done.returncode == 2
@@ -461,3 +474,88 @@ def test_one_row_without_log_probabilities_takes_them_from_all(folder):
     assert "logprob" not in names
     assert "ece_10_bin" not in names
     assert math.isfinite(next(s["mean"] for s in load(run / "stats.json") if s["name"]["name"] == "f1_score"))
+
+
+@pytest.mark.parametrize("name", ["groups", "nameless", "likelihoods", "trials"])
+def test_workers_write_what_one_process_writes(folder, name, monkeypatch):
+    """Bytes do not depend on who reads the shards, nor on where these are cut."""
+    runs = find(folder, name)
+    for rows in ("all", "60"):
+        merge(folder, runs, "--rows", rows, "--name", f"of {name}", into=f"by_one_{rows}")
+    monkeypatch.setattr(merging, "SPAN_BYTES", 60_000)
+    spans = len(find_spans(runs[1], merging.SPAN_BYTES))
+    assert spans > 2
+    for workers in ("1", "2"):
+        monkeypatch.setenv("HELM_EXT_WORKERS", workers)
+        for rows in ("all", "60"):
+            merge(folder, runs, "--rows", rows, "--name", f"of {name}", into=f"by_{workers}_{rows}")
+            one, other = (
+                folder / "benchmark_output" / "runs" / f"by_{who}_{rows}" / f"of {name}" for who in ("one", workers)
+            )
+            assert {path.name for path in one.iterdir()} == {path.name for path in other.iterdir()}
+            for file in RUN_FILES:
+                assert (one / file).read_bytes() == (other / file).read_bytes(), (file, workers, rows)
+
+
+def test_what_a_worker_finds_is_said_as_by_one_process(folder, monkeypatch):
+    cut = copy_of(folder, find(folder, "groups"), "cut_for_workers")
+    data = (cut[1] / "scenario_state.json").read_bytes()
+    (cut[1] / "scenario_state.json").write_bytes(data[: len(data) // 2])
+    monkeypatch.setattr(merging, "SPAN_BYTES", 60_000)
+    said = []
+    for workers in ("1", "2"):
+        monkeypatch.setenv("HELM_EXT_WORKERS", workers)
+        said.append(merge(folder, cut, into="bad3", check=False).stderr)
+        (left,) = (folder / "benchmark_output" / "runs" / "bad3").iterdir()
+        assert [path.name for path in left.iterdir()] == [".commit.lock"]
+    assert said[0] == said[1]
+    assert "scenario_state.json" in said[0]
+
+
+@pytest.mark.parametrize("name", ["groups", "nameless"])
+def test_merged_runs_are_merged_again(folder, name):
+    """In the order of the shards: as if all had been merged at once, to the last byte."""
+    runs = find(folder, name)
+    merge(folder, runs, into="at_once")
+    merge(folder, runs[:2], into="first_two")
+    merge(folder, runs[1:], into="last_two")
+    (expected,) = find(folder, name, "at_once")
+    first, last = (run_folders(folder, suite) for suite in ("first_two", "last_two"))
+    (first_two,) = (path for run, path in first.items() if name in run)
+    (last_two,) = (path for run, path in last.items() if name in run)
+    for number, these in enumerate(([first_two, runs[2]], [runs[0], last_two])):
+        merge(folder, these, into=f"again{number}")
+        (again,) = find(folder, name, f"again{number}")
+        for file in RUN_FILES:
+            assert (again / file).read_bytes() == (expected / file).read_bytes(), (file, number)
+    done = merge(folder, [first_two, last_two], into="refused", check=False)
+    assert "its rows would count twice" in done.stderr
+
+
+def test_a_shard_of_another_split(folder):
+    """A file of "valid" rows alone is shown by that split, and one with a row of another by "test"."""
+    draw = random.Random(11)
+    rows = [[make_row(draw, n, split="valid" if n >= 20 else "test")] for n in range(60)]
+    write(folder / "splits.jsonl", {}, rows)
+    for number in range(3):
+        write(folder / f"splits-{number}.jsonl", {}, rows[20 * number : 20 * number + 20])
+    helm_run(folder, "splits", *(f"adapter_spec:path=splits-{n}.jsonl,model=recorded/m" for n in range(3)))
+    helm_run(folder, "whole_splits", "adapter_spec:path=splits.jsonl,model=recorded/m")
+    runs = sorted(run_folders(folder, "splits").values())
+    (whole,) = run_folders(folder, "whole_splits").values()
+    for these, expected in ((runs, None), (runs[1:], "valid")):
+        merge(folder, these, "--name", str(len(these)), into="merged_splits")
+        merged = folder / "benchmark_output" / "runs" / "merged_splits" / str(len(these))
+        assert load(merged / "run_spec.json")["scenario_spec"]["args"].get("main_split") == expected
+    three = folder / "benchmark_output" / "runs" / "merged_splits" / "3"
+    assert (three / "stats.json").read_bytes() == (whole / "stats.json").read_bytes()
+
+
+def test_a_shard_that_did_not_run_is_missed_in_a_folder(folder):
+    """A run that failed leaves an empty folder, or none of HELM's files in it."""
+    runs = copy_of(folder, find(folder, "choices"), "failed")
+    for path in runs[1].iterdir():
+        path.unlink()
+    done = merge(folder, [runs[0].parent], into="refused", check=False)
+    assert done.returncode == 2
+    assert f"{runs[1]}: the run is not finished" in done.stderr

@@ -17,6 +17,8 @@ ALL = "all"
 MOST_ROWS = 1_000_000
 """Rows of a run that helm-summarize and helm-server still read."""
 SAMPLE = 10_000
+NOT_RUNS = ("eval_cache", "groups")
+"""Folders of a suite that HELM makes beside its runs."""
 
 
 def merge(
@@ -51,11 +53,13 @@ def merge(
     """
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.run_files import RUN_FILES
+    from helm_ext.evalset.process_engine import find_engine
     from helm_ext.evalset.progress import Progress
-    from helm_ext.planning.merged import join_run_specs, read_run_spec
+    from helm_ext.planning.merged import count_shards, join_run_specs, read_run_spec
     from helm_ext.running.merging import merge_runs, open_shard
 
     most = _read_rows(rows)
+    engine = find_engine()
     if not into or into in (".", "..") or "/" in into or "\\" in into:
         raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
     resolved = [path.resolve() for path in runs]
@@ -63,6 +67,7 @@ def merge(
         if resolved.index(resolved[number]) < number:
             raise RunEntryError(f"{path}: is named twice: its rows would count twice")
     found, unfinished = find_runs(runs)
+    unfinished += _find_empty(runs, [run.folder for run in found])
     if unfinished:
         raise RunEntryError(
             f"{unfinished[0]}: the run is not finished, so the whole would lack its rows\n"
@@ -72,7 +77,7 @@ def merge(
         raise RunEntryError(f"{found[0].folder}: is one run: there is nothing to merge it with")
     with without_output():
         specs = [read_run_spec(run) for run in found]
-        shards = [open_shard(run, spec) for run, spec in zip(found, specs, strict=True)]
+        shards = [open_shard(run, spec, count_shards(run)) for run, spec in zip(found, specs, strict=True)]
         total = sum(shard.rows for shard in shards)
         if most is None:
             most = total if total <= MOST_ROWS else SAMPLE
@@ -96,8 +101,9 @@ def merge(
             err=True,
         )
     try:
-        with Progress(total, title="merge") as progress, without_output():
-            merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample)
+        workers = () if engine is None else engine.states
+        with Progress(total, title="merge", workers=workers) as progress, without_output():
+            merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample, engine=engine)
     except OSError as error:
         raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error
     typer.echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
@@ -106,6 +112,19 @@ def merge(
             f"the pages show {kept:,} of the rows, drawn by their ids; stats.json is of all {merged:,}\n"
             "  hint: --rows all keeps all, for helm-ext compare and report too"
         )
+
+
+def _find_empty(paths: list[Path], found: list[Path]) -> list[Path]:
+    """Return the folders beside runs, in the folders that were named, in which there is no run: it failed."""
+    named = {path.resolve() for path in paths}
+    own = {run.resolve() for run in found}
+    suites = {run.parent for run in found if run.resolve() not in named}
+    return [
+        path
+        for suite in sorted(suites)
+        for path in sorted(suite.iterdir())
+        if path.is_dir() and path.name not in NOT_RUNS and path.name[0] != "." and path.resolve() not in own
+    ]
 
 
 def _read_rows(given: str | None) -> int | None:

@@ -28,12 +28,14 @@ from helm_ext.scoring.breakdown import SUB_SPLIT
 if TYPE_CHECKING:
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["join_run_specs", "read_run_spec"]
+__all__ = ["count_shards", "join_run_specs", "read_run_spec"]
 
 JSONObject = dict[str, Any]
 
-_OF_SHARDS = frozenset({"digest", "questions", "live_rows"})
+_OF_SHARDS = frozenset({"digest", "questions", "live_rows", "main_split"})
 """Arguments of scenarios that are of each file, those aside that name the data."""
+_NOT_SHOWN = ("eval_cache", "groups")
+"""Folders of a suite that helm-summarize takes for no runs (helm/benchmark/presentation/summarize.py)."""
 _DIGITS = "0123456789"
 
 
@@ -57,7 +59,8 @@ def join_run_specs(
             _require_mergeable(run, spec, number)
     first = _comparable(specs[0])
     seen: dict[str, RunFiles] = {}
-    for run, spec in zip(runs, specs, strict=True):
+    shards: list[JSONObject] = []
+    for run, spec, number in zip(runs, specs, rows, strict=True):
         difference = next(_differences(first, _comparable(spec)), None)
         if difference is not None:
             raise RunEntryError(
@@ -65,25 +68,46 @@ def join_run_specs(
                 "  hint: name the runs of one model and of the same arguments (of a folder: FOLDER/*MODEL); only the "
                 "file may differ"
             )
-        digest = _arguments(spec)["digest"]
-        if digest in seen:
-            raise RunEntryError(
-                f"{seen[digest].folder} and {run.folder} are runs of the same data (digest {digest}): its rows would "
-                "count twice\n  hint: name each shard once"
-            )
-        seen[digest] = run
+        for shard in _shards_of(spec, number):
+            digest = shard["arguments"]["digest"]
+            if digest in seen:
+                raise RunEntryError(
+                    f"{seen[digest].folder} and {run.folder} are runs of the same data (digest {digest}): its rows "
+                    "would count twice\n  hint: name each shard once"
+                )
+            seen[digest] = run
+            shards.append(shard)
     merged = copy.deepcopy(specs[0])
-    merged["name"] = _check_name(name or _join_names([spec["name"] for spec in specs]))
+    joined = _join_names([shard["run"] for shard in shards]) if name is None else name
+    merged["name"] = _check_name(joined, is_given=name is not None)
     merged["adapter_spec"].pop("max_eval_instances", None)  # no run of so many rows made it
-    arguments = _join_arguments(specs)
+    arguments = _join_arguments(_arguments(specs[0]), shards, _names_data(specs[0]))
     scenario_class = get_class_by_name(merged["scenario_spec"]["class_name"])
     fitted = fit_arguments(scenario_class, arguments)
     merged["scenario_spec"]["args"] = fitted
     merged["groups"][0] = scenario_class(**fitted).name
     merged["metric_specs"] = _join_metrics(specs)
-    told = {"runs": [spec["name"] for spec in specs], "rows": sum(rows), "sample": sample}
-    merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": {MERGED: told}})
+    told = {"runs": shards, "rows": sum(rows), "sample": sample}
+    full = arguments if fitted != arguments else {}
+    merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": {**full, MERGED: told}})
     return _to_run_spec(merged)
+
+
+def count_shards(run: RunFiles) -> list[int]:
+    """Return how many rows each shard had that a merged run was made of; none for other runs."""
+    with run.blaming("run_spec.json"):
+        merged = _find_merged(run.run_spec)
+        return [] if merged is None else [int(shard["rows"]) for shard in merged["runs"] if "rows" in shard]
+
+
+def _shards_of(spec: JSONObject, rows: int) -> list[JSONObject]:
+    """Return what is told of the shards that a run was made of: their runs, rows, and arguments of their own."""
+    merged = _find_merged(spec)
+    if merged is not None:
+        return list(merged["runs"])
+    own = _OF_SHARDS | _names_data(spec)
+    arguments = {key: value for key, value in _arguments(spec).items() if key in own}
+    return [{"run": spec["name"], "rows": rows, "arguments": arguments}]
 
 
 def _to_run_spec(spec: JSONObject) -> RunSpec:
@@ -127,12 +151,24 @@ def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
             f"{run.folder}: its file is a {source.get('tool')} file: what its columns and golds mean is told by all of "
             "its rows, and may be told otherwise of other ones\n  hint: one run of all rows"
         )
-    if _is_merged(spec):
-        raise RunEntryError(f"{run.folder}: is a merged run already\n  hint: name the runs that it was made of")
+    merged = _find_merged(spec)
+    if merged is not None and merged.get("sample") is not None:
+        raise RunEntryError(
+            f"{run.folder}: is a merged run, whose files keep a sample of about {merged['sample']} of its "
+            f"{merged['rows']} rows: its stats cannot be added up from them\n"
+            "  hint: name the runs that it was made of; or merge them with --rows all first"
+        )
+    if merged is not None and not all(isinstance(one, dict) and "arguments" in one for one in merged["runs"]):
+        raise RunEntryError(
+            f"{run.folder}: is a merged run of an earlier version, which did not say what its shards were\n"
+            "  hint: name the runs that it was made of"
+        )
 
 
-def _is_merged(spec: JSONObject) -> bool:
-    return any(MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"])
+def _find_merged(spec: JSONObject) -> JSONObject | None:
+    """Return what a merged run says of itself; None for other runs."""
+    arguments = (metric.get("args") or {} for metric in spec["metric_specs"])
+    return next((one[MERGED] for one in arguments if MERGED in one), None)
 
 
 def _arguments(spec: JSONObject) -> JSONObject:
@@ -140,7 +176,8 @@ def _arguments(spec: JSONObject) -> JSONObject:
     arguments: JSONObject = spec["scenario_spec"]["args"]
     if "arguments" not in arguments:
         return arguments
-    return next(dict(one["args"]) for one in spec["metric_specs"] if one["class_name"] == RUN_ARGUMENTS)
+    full = next(dict(one["args"]) for one in spec["metric_specs"] if one["class_name"] == RUN_ARGUMENTS)
+    return {key: value for key, value in full.items() if key != MERGED}
 
 
 def _names_data(spec: JSONObject) -> frozenset[str]:
@@ -174,19 +211,22 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
         yield f"{path} is {show(one)} and {show(other)}"
 
 
-def _join_arguments(specs: Sequence[JSONObject]) -> JSONObject:
+def _join_arguments(arguments: JSONObject, shards: Sequence[JSONObject], names_data: frozenset[str]) -> JSONObject:
     """Return the arguments of the scenario: digests of all digests, and what the files' names share."""
-    every = [_arguments(spec) for spec in specs]
-    joined = {key: value for key, value in every[0].items() if key != "live_rows"}
-    for name in _names_data(specs[0]) & joined.keys():
-        values = [arguments.get(name) for arguments in every]
+    every = [shard["arguments"] for shard in shards]
+    joined = {key: value for key, value in arguments.items() if key not in ("live_rows", "main_split")}
+    for name in names_data & joined.keys():
+        values = [one.get(name) for one in every]
+        joined[name] = values[0]
         if any(value != values[0] for value in values):
             joined[name] = share([str(value) for value in values])
-    digests = [str(arguments["digest"]) for arguments in every]
+    digests = [str(one["digest"]) for one in every]
     joined["digest"] = _digest_of(digests)
-    if any("questions" in arguments for arguments in every):
-        asked = zip(every, digests, strict=True)
-        joined["questions"] = _digest_of([str(arguments.get("questions", digest)) for arguments, digest in asked])
+    joined.pop("questions", None)
+    if any("questions" in one for one in every):
+        joined["questions"] = _digest_of([str(one.get("questions", one["digest"])) for one in every])
+    if all(one.get("main_split") == "valid" for one in every):  # as of one file: one row of another split is enough
+        joined["main_split"] = "valid"
     return joined
 
 
@@ -237,10 +277,22 @@ def _join_names(names: Sequence[str]) -> str:
     return f"{entries.pop()}:" + ",".join(f"{key}={value}" if value else key for key, value in joined.items())
 
 
-def _check_name(name: str) -> str:
-    """Return a name as HELM makes a folder of it."""
-    if len(name.encode(errors="surrogatepass")) > MAX_FILE_NAME or name in ("", ".", "..") or "\0" in name:
-        raise RunEntryError(
-            f"{show(name)}: no name of a folder can be so\n  hint: --name NAME, {MAX_FILE_NAME} bytes at most"
-        )
+def _check_name(name: str, *, is_given: bool) -> str:
+    """Return a name as HELM makes a folder of it. Raises RunEntryError for one that its pages cannot show."""
+    hint = f"  hint: --name NAME: {MAX_FILE_NAME} bytes of UTF-8 at most"
+    try:
+        length = len(name.encode())
+    except UnicodeEncodeError:
+        raise RunEntryError(f"{show(name)}: no name of a folder can be so: it is no UTF-8\n{hint}") from None
+    if length > MAX_FILE_NAME:
+        raise RunEntryError(f"{show(name)}: no name of a folder can be so: it has {length} bytes\n{hint}")
+    if is_given:
+        wrong = next((letter for letter in name if letter in "/\\?#%" or not letter.isprintable()), None)
+        if wrong is not None:
+            raise RunEntryError(f"--name {show(name)}: {show(wrong)} cannot be in the name of a run: it is a folder's")
+        if not name or name[0] == "." or name in _NOT_SHOWN or name != name.strip():
+            raise RunEntryError(
+                f"--name {show(name)}: helm-summarize and helm-server do not show such a folder\n"
+                "  hint: a name that begins with a letter"
+            )
     return name.replace(os.path.sep, "_")

@@ -11,9 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,27 +24,27 @@ from helm.benchmark.runner import remove_stats_nans
 from helm.benchmark.scenarios.scenario import create_scenario
 
 from helm_ext.adaptation.recorded import name_unmeasured
-from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError
+from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import to_plain
 from helm_ext.files.staged import staged
-from helm_ext.running.fold import BATCH_ROWS, BatchWork, RunFiles, RunTotals
-from helm_ext.running.shard_rows import MeasuredStats, iter_rows
+from helm_ext.running.fold import RunFiles
+from helm_ext.running.shard_rows import SPAN_BYTES, Spans, find_spans
+from helm_ext.running.shard_work import ShardWork, SpanResult, SpanTask, writing_to
 from helm_ext.scoring.completeness import LOGPROB_STATS
 
 if TYPE_CHECKING:
-    from helm.benchmark.adaptation.request_state import RequestState
-    from helm.benchmark.metrics.metric import PerInstanceStats
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.run_spec import RunSpec
-    from helm.benchmark.scenarios.scenario import Instance
     from numpy.typing import NDArray
 
     from helm_ext.analysis.run_files import RunFiles as FinishedFiles
+    from helm_ext.evalset.engines import Engine
     from helm_ext.evalset.progress import Progress
+    from helm_ext.running.fold import PartMove
 
 __all__ = ["Shard", "count_rows", "merge_runs", "open_shard"]
 
@@ -66,10 +67,15 @@ class Shard:
     facts: RunFacts
     rows: int
     """Those that were evaluated, the ones that were left out included."""
+    parts: Sequence[int]
+    """How many rows each of the shards had that it was made of; one number, where it is no merged run."""
 
 
-def open_shard(files: FinishedFiles, run_spec: RunSpec) -> Shard:
-    """Return a run as a shard. Raises RunEntryError where its stats cannot be added up from its rows' stats."""
+def open_shard(files: FinishedFiles, run_spec: RunSpec, parts: Sequence[int] = ()) -> Shard:
+    """Return a run as a shard. `parts`: how many rows each shard had that it was made of, if it was.
+
+    Raises RunEntryError where its stats cannot be added up from its rows' stats.
+    """
     for spec in run_spec.metric_specs:
         try:
             metric = create_metric(spec)
@@ -90,7 +96,8 @@ def open_shard(files: FinishedFiles, run_spec: RunSpec) -> Shard:
                 f"{files.folder}: its rows are perturbed: worst cases want all rows at once, and cannot be merged\n"
                 "  hint: one run of all rows"
             )
-        return Shard(files, _find_facts({name["name"] for name in names}), count_rows(files.stats))
+        rows = count_rows(files.stats)
+        return Shard(files, _find_facts({name["name"] for name in names}), rows, parts or [rows])
 
 
 def count_rows(stats: Sequence[JSONObject]) -> int:
@@ -104,7 +111,12 @@ def count_rows(stats: Sequence[JSONObject]) -> int:
 
 
 def _find_facts(names: set[str]) -> RunFacts:
-    """Return what the run left out of all its rows, by what its stats do not have."""
+    """Return what the run left out of all its rows, by what its stats do not have.
+
+    Rows that were left out say nothing of it: where there are no others, nothing is missing.
+    """
+    if "num_instances" not in names:
+        return RunFacts()
     unmeasured = {name for name in _BY_NAME if name not in names}
     if names.isdisjoint(("logprob", "max_prob")):
         unmeasured |= LOGPROB_STATS
@@ -112,12 +124,19 @@ def _find_facts(names: set[str]) -> RunFacts:
 
 
 def merge_runs(
-    shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progress: Progress, *, sample: int | None = None
+    shards: Sequence[Shard],
+    run_spec: RunSpec,
+    folder: Path,
+    progress: Progress,
+    *,
+    sample: int | None = None,
+    engine: Engine | None = None,
 ) -> tuple[int, int]:
     """Write the run of all rows of the shards, in their order, to `folder`; return its rows and those that it keeps.
 
     `sample`: about so many rows are kept in the files of rows, the same ones whatever model answered; None: all. Stats
-    are those of all rows. Memory: that of a batch, and some 40 bytes a row.
+    are those of all rows. `engine`: who reads the shards; None: this process. Memory: that of some spans of rows, and
+    some 40 bytes a row.
 
     Raises DatasetIntegrityError for a shard that is not what its stats say, or a row that two shards have, and then
     writes nothing; OSError.
@@ -130,104 +149,116 @@ def merge_runs(
     folder.mkdir(parents=True, exist_ok=True)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
         merge = _Merge(run_spec, shards, folder, written, limit)
-        for shard in shards:
-            with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
-                merge.add(shard, progress)
+        merge.run(engine, progress)
         progress.step = "adding up"
-        written.finish(merge.totals.to_stats())
+        with writing_to(folder):
+            written.finish(merge.totals.to_stats())
     return merge.rows, merge.kept
 
 
 class _Merge:
-    """Adds shards to a run."""
+    """Adds shards to a run: workers read spans of their rows, which are named, added up and written in order."""
 
     def __init__(
         self, run_spec: RunSpec, shards: Sequence[Shard], folder: Path, files: RunFiles, limit: int | None
     ) -> None:
-        self.run_spec = run_spec
-        self.facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
         self.rows = self.kept = 0
+        self._run_spec = run_spec
+        self._shards = shards
         self._folder = folder
         self._files = files
-        self._limit = limit
-        self._stats = MeasuredStats()
-        self._ids = _Ids([shard.files.folder for shard in shards])
-        self._metrics = [one for one in map(create_metric, run_spec.metric_specs) if isinstance(one, FoldingMetric)]
-        self._work, self.totals = self._begin(self.facts)
+        facts = [shard.facts for shard in shards]
+        merged = RunFacts(unmeasured=frozenset().union(*(one.unmeasured for one in facts)))
+        self._work = ShardWork(run_spec, facts, merged, folder, limit)
+        self.totals = self._work.make_totals(merged)
+        self._ids = _Ids([shard.files.folder for shard in shards for _ in shard.parts])
+        self._at = -1
+        """The shard whose rows come now."""
+        self._own = self.totals
+        self._parts: deque[float] = deque()
+        """How many rows its parts have that are to come: a merged run has several."""
+        self._room = 0.0
+        """How many rows are to come of this part."""
+        self._renames = False
+        """Whether the last rows got other ids: then the next ones will too, mostly."""
 
-    def _begin(self, facts: RunFacts) -> tuple[BatchWork, RunTotals]:
-        every = [facts] * len(self._metrics)
-        work = BatchWork(self.run_spec, self._metrics, self._stats, every)
-        return work, RunTotals(self.run_spec, self._metrics, every)
+    def run(self, engine: Engine | None, progress: Progress) -> None:
+        """Add all shards. Raises DatasetIntegrityError, HelmExtError."""
+        here = self._work.begin()
+        moves: deque[PartMove] = deque()
+        with ExitStack() as stack:
+            results: Iterator[SpanResult]
+            if engine is None:
+                results = map(here, self._iter_tasks())
+            else:
+                folder = self._files.folder if self._work.limit is None else None  # of a sample little comes back
+                work = replace(self._work, parts_folder=folder)
+                results = engine.map(work.begin, self._iter_tasks(), following=moves)
+                stack.enter_context(closing(results))
+            for result in results:
+                self._reach(result.task.shard)
+                names = self._choose(result)
+                self._renames = names != result.ids
+                right = result if names == result.names else here(result.task._replace(names=names))
+                self._add(right, moves)
+                progress.done(len(names))
+                if result is not right:
+                    _remove(result.parts)
+            self._reach(len(self._shards))
 
-    def add(self, shard: Shard, progress: Progress) -> None:
-        """Add the rows of a shard. Raises DatasetIntegrityError."""
-        own_work, own_totals = self._begin(shard.facts)
-        self._stats.open(shard.files.folder / "per_instance_stats.json")
-        self._ids.start()
-        try:
-            for states, former in self._read(shard):
-                self._stats.start_batch(former)
-                own = own_work.measure(states)
-                merged = own if shard.facts == self.facts else self._work.measure(states)
-                own_totals.add(own.summaries)
-                self.totals.add(merged.summaries)
-                self._write(merged.segments)
-                progress.done(len({id(state.instance) for state in states}))
-        finally:
-            self._stats.close()
-        _require_same(shard, own_totals.to_stats())
+    def _iter_tasks(self) -> Iterator[SpanTask]:
+        """Yield the tasks, each when there is somebody to do it."""
+        numbers = itertools.count()
+        is_whole = self._work.run_spec.adapter_spec.num_train_trials > 1
+        before = 0
+        for place, shard in enumerate(self._shards):
+            folder = shard.files.folder
+            with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
+                spans = [Spans(None, None)] if is_whole else find_spans(folder, SPAN_BYTES)
+            for one in spans:
+                suffix = before + 1 if self._renames and before and len(shard.parts) == 1 else None
+                yield SpanTask(next(numbers), place, folder, one, suffix)
+            before += len(shard.parts)
 
-    def _read(self, shard: Shard) -> Iterator[tuple[list[RequestState], dict[str, str]]]:
-        """Write the request states of a shard, and yield them by batches; and by their new ids, those that rows had.
+    def _reach(self, place: int) -> None:
+        """Go on with a shard, and with those before it, which are complete. Raises DatasetIntegrityError."""
+        while self._at < place:
+            if self._at >= 0:
+                _require_same(self._shards[self._at], self._own.to_stats())
+            self._at += 1
+            if self._at < len(self._shards):
+                shard = self._shards[self._at]
+                self._own = self._work.make_totals(shard.facts)
+                self._parts, self._room = deque([*shard.parts[:-1], math.inf]), 0
 
-        Where there are several trials, the states of a row may stand anywhere: then there is one batch.
-        """
-        waits = self.run_spec.adapter_spec.num_train_trials > 1
-        rows = iter_rows(shard.files.folder / "scenario_state.json")
-        states: list[RequestState] = []
-        former: dict[str, str] = {}
-        instances: dict[str, Instance] = {}
-        while batch := list(itertools.islice(rows, BATCH_ROWS)):
-            new = [row for row in batch if row.instance_id not in instances]
-            self.rows += len(new)
-            names = self._ids.choose([row.instance_id for row in new], [row.content for row in new])
-            for row, name in zip(new, names, strict=True):
-                instances[row.instance_id] = row.make_instance(name)
-                if name != row.instance_id:
-                    former[name] = row.instance_id
-                self.kept += self._is_kept(name)
-            encoded: list[bytes] = []
-            for row in batch:
-                instance = instances[row.instance_id]
-                states += row.make_states(instance)
-                if self._is_kept(str(instance.id)):
-                    encoded += row.encode_as(str(instance.id))
-            if encoded:
-                with self._writing():
-                    self._files.rows.states.add_encoded(b",\n".join(encoded))
-            if not waits:
-                yield states, former
-                states, former, instances = [], {}, {}
-        if states:
-            yield states, former
+    def _choose(self, result: SpanResult) -> list[str]:
+        """Return the ids that the rows get."""
+        names: list[str] = []
+        while len(names) < len(result.ids):
+            while not self._room:
+                self._ids.start()
+                self._room = self._parts.popleft()
+            some = slice(len(names), int(min(len(names) + self._room, len(result.ids))))
+            names += self._ids.choose(result.ids[some], result.numbers[some], result.contents[some])
+            self._room -= some.stop - some.start
+        return names
 
-    def _is_kept(self, instance_id: str) -> bool:
-        return self._limit is None or sampling_number(instance_id) < self._limit
+    def _add(self, result: SpanResult, moves: deque[PartMove]) -> None:
+        for own, merged in result.summaries:
+            self._own.add(own)
+            self.totals.add(merged)
+        self.rows += len(result.ids)
+        self.kept += result.kept
+        if result.ids:
+            with writing_to(self._folder):
+                moves += self._files.join(result.parts)
 
-    def _write(self, segments: Sequence[Sequence[PerInstanceStats]]) -> None:
-        if self._limit is not None:
-            segments = [[row for row in segment if self._is_kept(row.instance_id)] for segment in segments]
-        with self._writing():
-            self._files.rows.write([], segments)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Raise HelmExtError for what cannot be written: no file of a shard is to be blamed for it."""
-        try:
-            yield
-        except OSError as error:
-            raise HelmExtError(f"{self._folder}: cannot be written: {error.strerror}") from error
+def _remove(parts: Sequence[Path | bytes]) -> None:
+    """Remove parts that are not needed."""
+    for part in parts:
+        if isinstance(part, Path):
+            part.unlink(missing_ok=True)
 
 
 def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
@@ -269,29 +300,32 @@ class _Ids:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
+        """Of the shards' runs."""
         self._shard = 0
-        self._names = np.empty(0, np.int64)
-        self._rows = np.empty(0, np.int64)
+        self._names = np.empty(0, np.uint64)
+        self._rows = np.empty(0, np.uint64)
         self._shards = np.empty(0, np.uint32)
-        self._new_names = array("q")
-        self._new_rows = array("q")
-        self._made: set[int] = set()
-        """Of this shard's ids, those that were made."""
+        self._new_names = array("Q")
+        self._new_rows = array("Q")
+        self._taken: set[int] | None = None
+        """Hashes of this shard's ids, once one had to be made."""
 
     def start(self) -> None:
         """Go on with the next shard."""
-        self._names = np.sort(np.concatenate([self._names, np.frombuffer(self._new_names, np.int64)]), kind="stable")
-        rows = np.concatenate([self._rows, np.frombuffer(self._new_rows, np.int64)])
+        self._names = np.sort(np.concatenate([self._names, np.frombuffer(self._new_names, np.uint64)]), kind="stable")
+        rows = np.concatenate([self._rows, np.frombuffer(self._new_rows, np.uint64)])
         shards = np.concatenate([self._shards, np.full(len(self._new_rows), self._shard, np.uint32)])
         order = np.argsort(rows, kind="stable")
         self._rows, self._shards = rows[order], shards[order]
-        self._new_names, self._new_rows, self._made = array("q"), array("q"), set()
+        self._new_names, self._new_rows, self._taken = array("Q"), array("Q"), None
         self._shard += 1
 
-    def choose(self, ids: Sequence[str], contents: Sequence[bytes]) -> list[str]:
-        """Return the ids of the next rows. Raises DatasetIntegrityError for a row that an earlier shard has."""
-        rows = array("q", map(hash, zip(ids, contents, strict=True)))
-        places, found = _find(self._rows, rows)
+    def choose(self, ids: Sequence[str], numbers: array[int], contents: array[int]) -> list[str]:
+        """Return the ids of the next rows; `numbers` and `contents` are hashes of their own ids, and of the rows.
+
+        Raises DatasetIntegrityError for a row that an earlier shard has.
+        """
+        places, found = _find(self._rows, contents)
         for number in np.flatnonzero(found).tolist():
             earlier = self._folders[self._shards[places[number]] - 1]
             raise DatasetIntegrityError(
@@ -299,31 +333,34 @@ class _Ids:
                 "question and references\n  hint: shards must not overlap; rows that are meant to count twice need "
                 "ids of their own"
             )
-        hashed = array("q", map(hash, ids))
-        _, is_taken = _find(self._names, hashed)
+        self._new_rows.extend(contents)
+        _, is_taken = _find(self._names, numbers)
         names = list(ids)
-        for number, taken in enumerate(is_taken.tolist()):
-            if taken or hashed[number] in self._made:
-                names[number] = self._make(ids[number])
-                hashed[number] = hash(names[number])
-        self._new_names.extend(hashed)
-        self._new_rows.extend(rows)
+        if self._taken is None and not is_taken.any():
+            self._new_names.extend(numbers)
+            return names
+        taken = self._taken = set(self._new_names) if self._taken is None else self._taken
+        for number, (hashed, is_other) in enumerate(zip(numbers, is_taken.tolist(), strict=True)):
+            if is_other or hashed in taken:
+                names[number] = self._make(ids[number], taken)
+                hashed = sampling_number(names[number])  # noqa: PLW2901 - that of the new one
+            taken.add(hashed)
+            self._new_names.append(hashed)
         return names
 
-    def _make(self, base: str) -> str:
+    def _make(self, base: str, taken: set[int]) -> str:
         """Return an id that no row has: with the number of the shard behind it."""
         for number in itertools.count(self._shard):
             name = f"{base}-{number}"
-            hashed = hash(name)
-            if hashed not in self._made and not _find(self._names, array("q", [hashed]))[1][0]:
-                self._made.add(hashed)
+            hashed = sampling_number(name)
+            if hashed not in taken and not _find(self._names, array("Q", [hashed]))[1][0]:
                 return name
         raise AssertionError
 
 
-def _find(known: NDArray[np.int64], wanted: array[int]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _find(known: NDArray[np.uint64], wanted: array[int]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return where values stand in a sorted array, and whether they are there."""
-    values = np.frombuffer(wanted, np.int64)
+    values = np.frombuffer(wanted, np.uint64)
     if not len(known):
         return np.zeros(len(values), np.intp), np.zeros(len(values), np.bool_)
     places = np.minimum(np.searchsorted(known, values), len(known) - 1)

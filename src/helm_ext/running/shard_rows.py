@@ -9,10 +9,12 @@ What the model was asked and said is not looked at again: nothing is scored, no 
 
 from __future__ import annotations
 
-from itertools import groupby
+import hashlib
+import os
+from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric_name import MetricName
@@ -24,17 +26,25 @@ from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.evalset.copying import copy_with, make_template
 from helm_ext.evalset.folding import MeasuredRows
-from helm_ext.fast.json_arrays import parse, read_encoded
+from helm_ext.fast.json_arrays import Span, parse, read_encoded
 from helm_ext.fast.serialise import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["MeasuredStats", "ShardRow", "iter_rows"]
+__all__ = ["SPAN_BYTES", "MeasuredStats", "ShardRow", "Spans", "find_spans", "iter_rows"]
 
 JSONObject = dict[str, Any]
 
 _STATES = "request_states"
+_SHARD_ID = "shard_id"
+"""The key of `RowExtra` that a merge adds to rows whose ids it changes."""
+
+SPAN_BYTES = 8 << 20
+"""Of `per_instance_stats.json`, in a span: some 1,500 rows, enough for what comes back of them to be little."""
+_LOOK_AT = 64 << 10
+_WIDTHS = (512 << 10, 8 << 20, 64 << 20)
+"""How far around the place where a row must about be it is looked for."""
 
 
 class ShardRow(NamedTuple):
@@ -47,21 +57,35 @@ class ShardRow(NamedTuple):
     parsed: list[JSONObject]
 
     @property
-    def content(self) -> bytes:
-        """What is asked and what is right."""
+    def shard_id(self) -> str:
+        """The id that the run of its shard gave it: another one where a merge has changed it."""
+        extra = (self.parsed[0]["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
+        return str(extra.get(_SHARD_ID, self.instance_id))
+
+    def hash_content(self) -> int:
+        """Return what tells the row among those of all shards: its id there, what is asked and what is right."""
         instance = self.parsed[0]["instance"]
-        return dumps([instance["input"], instance.get("references")])
+        content = dumps([self.shard_id, instance["input"], instance.get("references")])
+        return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
 
     def encode_as(self, name: str) -> list[bytes]:
         """Return the states encoded, with this id; the first one that the row had is kept, as readers of files do."""
         if name == self.instance_id:
             return self.encoded
+        shard_id = self.shard_id
         for state in self.parsed:
             instance = state["instance"]
             instance["id"] = name
-            extra = (instance.get("extra_data") or {}).get(EXTRA_KEY)
-            if extra is not None:
-                extra.setdefault("id", self.instance_id)
+            data = instance.get("extra_data") or {}
+            extra = {**(data.get(EXTRA_KEY) or {})}
+            if name != shard_id:
+                extra.setdefault("id", shard_id)
+                extra[_SHARD_ID] = shard_id
+            else:  # a merge of fewer shards had changed it
+                del extra[_SHARD_ID]
+                if extra.get("id") == shard_id:
+                    del extra["id"]
+            instance["extra_data"] = {**data, EXTRA_KEY: extra}
         return [b"    " + dumps(state, depth=2) for state in self.parsed]
 
     def make_instance(self, name: str) -> Instance:
@@ -104,9 +128,80 @@ _STATE = make_template(
 )
 
 
-def iter_rows(path: Path) -> Iterator[ShardRow]:
+class Spans(NamedTuple):
+    """Where some rows of a run stand in its files; None: all of them, from the beginning of the array to its end."""
+
+    states: Span | None
+    stats: Span | None
+    """Where the Stats of the first of them are, and about those of the others."""
+
+
+def find_spans(folder: Path, size: int) -> list[Spans]:
+    """Return the rows of a run in spans of about so many bytes of stats, without reading all of its files.
+
+    One span where the files are not laid out as HELM writes them, or have their rows in two orders. All states of a row
+    that stand together are in one span. Raises OSError.
+    """
+    with (
+        (folder / "scenario_state.json").open("rb") as states,
+        (folder / "per_instance_stats.json").open("rb") as stats,
+    ):
+        head = states.read(_WIDTHS[0])
+        opening = f'\n  "{_STATES}": ['.encode()
+        first = head.find(opening + b"\n    {\n") + len(opening)
+        if not head.startswith(b"{\n") or first < len(opening) or stats.read(5) != b"[\n  {":
+            return [Spans(None, None)]
+        ends = _size_of(states), _size_of(stats)
+        cuts = [(first, 1)]
+        for target in range(size, ends[1], size):
+            cut = _find_cut(states, stats, target, cuts[-1], ends)
+            if cut is not None and cut[0] > cuts[-1][0] and cut[1] > cuts[-1][1]:
+                cuts.append(cut)
+    cuts.append(ends)
+    return [Spans((one[0], other[0]), (one[1], other[1])) for one, other in pairwise(cuts)]
+
+
+def _size_of(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+_STATS_ID = b'\n  },\n  {\n    "instance_id": '
+_STATE_ID = b'\n        "id": '
+_STATE_BEGIN = b"\n    {\n"
+
+
+def _find_cut(
+    states: BinaryIO, stats: BinaryIO, target: int, last: tuple[int, int], ends: tuple[int, int]
+) -> tuple[int, int] | None:
+    """Return where a row begins in both files, behind `target` in that of the stats; None if that cannot be seen."""
+    window = os.pread(stats.fileno(), _LOOK_AT, target)
+    found = window.find(_STATS_ID)
+    begin = found + len(_STATS_ID)
+    end = window.find(b"\n", begin)
+    if found < 0 or end < 0:
+        return None
+    wanted = _STATE_ID + window[begin:end].rstrip(b",")
+    place = target + found + len(b"\n  },")
+    guess = last[0] + (place - last[1]) * (ends[0] - last[0]) // (ends[1] - last[1])
+    for width in _WIDTHS:
+        low = max(last[0], guess - width)
+        data = os.pread(states.fileno(), 2 * width, low)
+        at = data.find(wanted)
+        while at >= 0 and data[at + len(wanted) : at + len(wanted) + 1] not in (b",", b"\n"):
+            at = data.find(wanted, at + 1)
+        start = data.rfind(_STATE_BEGIN, 0, at) if at >= 0 else -1
+        before = data.rfind(_STATE_ID, 0, start) if start >= 0 else -1
+        if before < 0 or data[start - 7 : start] != b"\n    },":
+            continue  # it is not here, or there is no seeing whether the state before is of the same row
+        if data[before : before + len(wanted) + 1].rstrip(b",\n") == wanted:
+            return None
+        return low + start, place
+    return None
+
+
+def iter_rows(path: Path, span: Span | None = None) -> Iterator[ShardRow]:
     """Yield the rows of a `scenario_state.json`. Raises ValueError, KeyError or OSError for broken files."""
-    states = ((encoded, parse(encoded)) for encoded in read_encoded(path, _STATES))
+    states = ((encoded, parse(encoded)) for encoded in read_encoded(path, _STATES, span))
     for instance_id, found in groupby(states, key=lambda state: str(state[1]["instance"]["id"])):
         group = list(found)
         yield ShardRow(instance_id, list(map(itemgetter(0), group)), list(map(itemgetter(1), group)))
@@ -133,14 +228,17 @@ class MeasuredStats(MeasuredRows):
         """Of rows with another id now: the one that they had in their run."""
         self._names: dict[bytes, MetricName] = {}
         self._known: dict[bytes, list[Stat]] = {}
+        self._path: Path | None = None
+        self._index: RowStats | None = None
         self._batch: dict[RowKey, list[list[list[Stat]]]] = {}
         """Of the rows of this batch, by their ids in the run: the Stats of each of their elements."""
 
-    def open(self, path: Path) -> None:
-        """Go on with the rows of another run."""
+    def open(self, path: Path, span: Span | None = None) -> None:
+        """Go on with the rows of another run, whose Stats begin there."""
+        if path != self._path:
+            self.close()
         self._path = path
-        self._index: RowStats | None = None
-        self._following = read_encoded(path)
+        self._following = read_encoded(path, span=span)
         self._batch = {}
         self._advance()
 
@@ -148,6 +246,12 @@ class MeasuredStats(MeasuredRows):
         """Close the run's file."""
         if self._index is not None:
             self._index.close()
+            self._index = None
+
+    def release(self) -> None:
+        """Let go of what was read of the file; what is known of where its rows are is kept."""
+        self._following = iter(())
+        self._batch = {}
 
     def start_batch(self, ids: dict[str, str]) -> None:
         """Forget the rows of the last batch. `ids` as above, of this one."""
@@ -178,6 +282,7 @@ class MeasuredStats(MeasuredRows):
                 self._advance()
             return found
         if self._index is None:
+            assert self._path is not None
             self._index = RowStats(self._path)
         return [self._take_apart(b"  " + dumps(one, depth=1))[1] for one in self._index.find(key)]
 
