@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from helm_ext.analysis.lint.texts import make_key, split_parts, split_words
 from helm_ext.errors import Location, Path, format_path, show
 from helm_ext.evalset import EvalSet, Places, row_extra
-from helm_ext.evalset.unread import UnreadRows
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
+
+    from helm_ext.evalset.unread import UnreadRows
 
 __all__ = ["Row", "Rows", "pick"]
 
@@ -182,7 +183,8 @@ class _Source:
 
     @property
     def finds_rows(self) -> bool:
-        return not isinstance(self._instances, UnreadRows) or self._instances.reader.finds_rows
+        unread = _as_unread(self._instances)
+        return unread is None or unread.reader.finds_rows
 
     def __iter__(self) -> Iterator[Row]:
         seen: set[int] = set()
@@ -210,14 +212,23 @@ class _Source:
     def take(self, numbers: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of these numbers, those of other sources aside."""
         places = [number - self._start for number in numbers if 0 <= number - self._start < len(self)]
-        some = self._instances
-        found = some.read(places) if isinstance(some, UnreadRows) else (some[place] for place in places)
+        some, unread = self._instances, _as_unread(self._instances)
+        found = (some[place] for place in places) if unread is None else unread.read(places)
         for place, instance in zip(places, found, strict=True):
             yield self._to_row(instance, place, _texts(instance))
 
     def _to_row(self, instance: Instance, number: int, texts: tuple[str, ...]) -> Row:
         place = Location(self._path) if self._places is None else _place(self._places, number)
         return _to_row(instance, self._start + number, place, self._split or instance.split or "test", texts)
+
+
+def _as_unread(instances: Sequence[Instance]) -> UnreadRows | None:
+    """Return instances that are read when they are looked at; None for those in memory, which need no numpy."""
+    if isinstance(instances, list | tuple):
+        return None
+    from helm_ext.evalset.unread import UnreadRows
+
+    return instances if isinstance(instances, UnreadRows) else None
 
 
 def _place(places: Places, number: int) -> Location | Path:
