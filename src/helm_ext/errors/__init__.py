@@ -23,7 +23,7 @@ Whoever reads a file collects its problems in `Problems` and raises them all at 
 
 from __future__ import annotations
 
-from helm_ext.errors.collector import Problems
+from helm_ext.errors.collector import KEPT_PROBLEMS, Problems
 from helm_ext.errors.model import (
     Code,
     DatasetChangedError,
@@ -47,6 +47,7 @@ from helm_ext.errors.model import (
 from helm_ext.errors.wording import SHOWN_VALUE_LENGTH, Path, count, did_you_mean, format_path, near_words, show
 
 __all__ = [
+    "KEPT_PROBLEMS",
     "SHOWN_VALUE_LENGTH",
     "Code",
     "DatasetChangedError",

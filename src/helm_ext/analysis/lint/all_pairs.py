@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations, pairwise
+from operator import itemgetter
 from zlib import crc32
 
 from helm_ext.analysis.lint.texts import split_words
@@ -34,10 +35,10 @@ class AllPairs:
     def find(
         self,
         classes: Sequence[int],
-        rare: Sequence[bool],
+        rare: Sequence[int],
         again: object,  # noqa: ARG002 - all are kept
     ) -> list[tuple[int, int]]:
-        """Return the pairs of one class that are alike, of each row the nearest ones."""
+        """Return the pairs of one class that are alike, of each row the nearest ones, in order of the second."""
         by_class: defaultdict[int, list[int]] = defaultdict(list)
         for place, of in enumerate(classes):
             by_class[of].append(place)
@@ -49,7 +50,7 @@ class AllPairs:
                     one, two = (shingles[place] for place in pair)
                     common = len(one & two)
                     share = common / (len(one) + len(two) - common)
-                    if share >= LEAST_ALIKE[rare[pair[0]]]:
+                    if share >= LEAST_ALIKE[bool(rare[pair[0]])]:
                         shares[pair] = max(share, shares.get(pair, 0))
         kept = set()
         nearest_first = sorted(shares, key=lambda pair: (-shares[pair], pair))
@@ -59,7 +60,7 @@ class AllPairs:
                 often[pair[side]] += 1
                 if often[pair[side]] <= NEAREST:
                     kept.add(pair)
-        return list(kept)
+        return sorted(kept, key=itemgetter(1, 0))
 
 
 def to_shingles(text: str) -> set[int]:

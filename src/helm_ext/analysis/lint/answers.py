@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from helm_ext.analysis.lint.codes import LintCode
 from helm_ext.analysis.lint.hashes import find_frequent
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.analysis.lint.texts import fold, make_key, split_sentences, split_words
-from helm_ext.errors import Problems, show
+from helm_ext.errors import KEPT_PROBLEMS, Problems, show
 
 __all__ = ["AnswersInPrompts"]
 
@@ -53,7 +53,7 @@ class AnswersInPrompts:
         self._free = 0
         """Rows of free text."""
         self._golds = array("q")
-        self._common: frozenset[int] = frozenset()
+        self._common: Collection[int] = frozenset()
         self._found = {"cue": array("q"), "alone": array("q"), "elsewhere": array("q")}
 
     def see(self, row: Row) -> None:
@@ -70,7 +70,7 @@ class AnswersInPrompts:
     def see_again(self, row: Row) -> None:
         """Look at a row once more."""
         if row.golds and not row.options:
-            kind = _find(row, is_class=not self._common.isdisjoint(map(hash, row.gold_keys)))
+            kind = _find(row, is_class=any(hash(gold) in self._common for gold in row.gold_keys))
             if kind:
                 self._found[kind].append(row.number)
 
@@ -80,13 +80,15 @@ class AnswersInPrompts:
         kept = found["cue"]
         kept += found["alone"] if len(found["alone"]) <= max(1, MOST_ALONE * self._free) else array("q")
         kept += found["elsewhere"] if len(found["elsewhere"]) <= MOST_ELSEWHERE * self._free else array("q")
-        for row in rows.take(kept).values():
+        numbers = sorted(set(kept))
+        for row in rows.take(numbers[:KEPT_PROBLEMS]).values():
             problems.warn(
                 row.place,
                 f"id {show(row.id)}: the prompt holds the answer, {show(row.golds[0])}",
                 "take it out of the prompt; a model that repeats what it reads is right",
                 code=LintCode.ANSWER_IN_PROMPT,
             )
+        problems.count_more(LintCode.ANSWER_IN_PROMPT, len(numbers) - KEPT_PROBLEMS)
 
 
 def _find(row: Row, *, is_class: bool) -> str:

@@ -31,7 +31,7 @@ class Candidates:
     part of a row, what remains is compared; where they are the smaller one, all is; and both where it is neither.
     """
 
-    def __init__(self, rare: Sequence[bool], context: Collection[int]) -> None:
+    def __init__(self, rare: Sequence[int], context: Collection[int]) -> None:
         """`rare` says of each row whether the gold means something. `context`: sentences that many rows share."""
         self._rare = rare
         self._context = context
@@ -42,17 +42,16 @@ class Candidates:
         else:
             from helm_ext.analysis.lint.minhash import MinHashPairs
 
-            self._proposer = MinHashPairs(len(rare))
+            self._proposer = MinHashPairs()
 
     def see(self, row: Row, gold: int) -> None:
         """Look at a row; `gold` is a number for what is right."""
         self._classes.append(hash((gold, find_figures("\n".join(row.parts)))))
         self._proposer.see(_views(row, self._context))
 
-    def find(self, again: Callable[[], Iterable[Row]]) -> list[tuple[int, int]]:
+    def find(self, again: Callable[[], Iterable[Row]]) -> Sequence[tuple[int, int]]:
         """Return pairs of numbers, the lower first, in order of the second. `again` reads the rows once more."""
-        pairs = self._proposer.find(self._classes, self._rare, lambda: (_views(row, self._context) for row in again()))
-        return [(low, high) for high, low in sorted((high, low) for low, high in pairs)]
+        return self._proposer.find(self._classes, self._rare, lambda: (_views(row, self._context) for row in again()))
 
 
 class Proposer(Protocol):
@@ -62,9 +61,12 @@ class Proposer(Protocol):
         """Look at a row."""
 
     def find(
-        self, classes: array[int], rare: Sequence[bool], again: Callable[[], Iterable[Views]]
-    ) -> list[tuple[int, int]]:
-        """Return the pairs of one class that are alike, of each row the nearest ones. `again` goes through them."""
+        self, classes: array[int], rare: Sequence[int], again: Callable[[], Iterable[Views]]
+    ) -> Sequence[tuple[int, int]]:
+        """Return the pairs of one class that are alike, of each row the nearest ones, in order of the second row.
+
+        `again` goes through the rows.
+        """
 
 
 def _views(row: Row, context: Collection[int]) -> Views:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from helm_ext.analysis.lint.alike import compare
-from helm_ext.analysis.lint.equal import say_duplicate
-from helm_ext.analysis.lint.hashes import find_frequent
+from helm_ext.analysis.lint.equal import Member, say_duplicate
+from helm_ext.analysis.lint.hashes import HashLog, find_frequent
 from helm_ext.analysis.lint.likeness import Candidates
 from helm_ext.analysis.lint.rows import Row, Rows, pick
 from helm_ext.analysis.lint.templates import Pair, drop_templates
@@ -39,8 +39,8 @@ class NearRows:
         self._numbers = array("q")
         self._golds = array("q")
         self._has_golds = bytearray()
-        self._sentences = array("q")
-        self._context: frozenset[int] = frozenset()
+        self._sentences = HashLog()
+        self._context: Collection[int] = frozenset()
         """Hashes of sentences that many rows share."""
         self._again = 0
 
@@ -54,13 +54,15 @@ class NearRows:
 
     def settle(self) -> None:
         """Begin to look at the rows a second time, in the same order."""
-        self._context = find_frequent(self._sentences, CONTEXT)
-        self._sentences = array("q")
+        self._context = self._sentences.find_frequent(CONTEXT)
         common = find_frequent(self._golds, int(max(FEW, RARE_GOLD * len(self._golds))) + 1)
-        self._rare = [
-            not key or bool(has_golds and key not in common)
-            for key, has_golds in zip(self._golds, self._has_golds, strict=True)
-        ]
+        self._rare = array(
+            "b",
+            [
+                not key or bool(has_golds and key not in common)
+                for key, has_golds in zip(self._golds, self._has_golds, strict=True)
+            ],
+        )
         self._candidates = Candidates(self._rare, self._context)
 
     def see_again(self, row: Row) -> None:
@@ -68,27 +70,30 @@ class NearRows:
         self._candidates.see(row, self._golds[self._again])
         self._again += 1
 
-    def report(self, rows: Rows, groups: Mapping[int, Sequence[Row]], problems: Problems) -> None:
-        """Report the rows. `groups`: of several that ask the same, by the number of the first."""
+    def report(self, rows: Rows, group_of: Callable[[int], Sequence[Member]], problems: Problems) -> None:
+        """Report the rows. `group_of` returns those that ask the same as the row of a number, if there are others."""
         nearest: dict[int, Pair] = {}
         for pair in drop_templates(self._find_pairs(rows), rows, self._numbers):
             known = nearest.get(pair.row.number)
             if known is None or pair.likeness.changed < known.likeness.changed:
                 nearest[pair.row.number] = pair
-        for pair in nearest.values():
-            ours, theirs = (groups.get(row.number, [row]) for row in (pair.row, pair.other))
-            _report(ours, theirs, problems)
+        said = [
+            _choose(*(group_of(row.number) or [Member(row.number, row.is_train)] for row in (pair.row, pair.other)))
+            for pair in nearest.values()
+        ]
+        for row, other in rows.take_pairs(said):
+            say_duplicate(row, other, problems, nearly=True)
 
     def _find_pairs(self, rows: Rows) -> list[Pair]:
         """Return the pairs of rows that differ in little. Rows are read again as they are compared."""
         places = self._candidates.find(lambda: pick(rows, self._numbers))
-        numbers = [(self._numbers[one], self._numbers[two]) for one, two in places]
+        numbers = ((self._numbers[one], self._numbers[two]) for one, two in places)
         pairs: list[Pair] = []
         for (place, _), (other, row) in zip(places, rows.take_pairs(numbers), strict=True):
             if _golds_agree(row, other):
-                likeness = compare(row, other, self._context, gold_is_rare=self._rare[place])
+                likeness = compare(row, other, self._context, gold_is_rare=bool(self._rare[place]))
                 if likeness is not None:
-                    pairs.append(Pair(row, other, likeness))
+                    pairs.append(Pair(row.without_texts(), other.without_texts(), likeness))
         return pairs
 
 
@@ -105,12 +110,14 @@ def _golds_agree(row: Row, other: Row) -> bool:
     return len(ours & theirs) >= SAME_WORDS * len(ours | theirs)
 
 
-def _report(group: Sequence[Row], earlier: Sequence[Row], problems: Problems) -> None:
-    """Report one row of a group beside one of an earlier group, as a leak where it is one: the evaluated row."""
+def _choose(group: Sequence[Member], earlier: Sequence[Member]) -> tuple[int, int]:
+    """Return which row of a group is reported beside which of an earlier one.
+
+    As a leak where it is one: the evaluated row.
+    """
     for these, those in ((group, earlier), (earlier, group)):
-        row = next((row for row in these if not row.is_train), None)
-        shown = next((row for row in those if row.is_train), None)
+        row = next((member for member in these if not member.is_train), None)
+        shown = next((member for member in those if member.is_train), None)
         if row is not None and shown is not None:
-            say_duplicate(row, shown, problems, nearly=True)
-            return
-    say_duplicate(group[0], earlier[0], problems, nearly=True)
+            return row.number, shown.number
+    return group[0].number, earlier[0].number

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from helm_ext.analysis.lint.texts import make_key, split_parts, split_words
 from helm_ext.errors import Location, Path, format_path, show
 from helm_ext.evalset import EvalSet, Places, row_extra
-from helm_ext.evalset.unread import UnreadRows
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
+
+    from helm_ext.evalset.unread import UnreadRows
 
 __all__ = ["Row", "Rows", "pick"]
 
@@ -22,10 +23,14 @@ CORRECT = "correct"
 TRAIN = "train"
 KEPT_BYTES = 100_000_000
 """Rows of about so many bytes are kept in memory: it saves a fifth of lint's time."""
+SAMPLED = 1_000
+"""Rows after which a dataset is taken for large where all like these would be twice as large as what is kept."""
 ROW_BYTES = 1_500
 """Of a row without its texts."""
-BLOCK = 10_000
+BLOCK = 4_000
 """Pairs whose rows are in memory together."""
+LARGE_BLOCK = 20_000
+"""The same where each block goes through the file from its beginning."""
 LONG_ANSWER = 8
 """From so many words on an answer is a text of its own, which no second author writes in the same words."""
 
@@ -83,6 +88,10 @@ class Row:
         """Return the options in no order, as they are compared."""
         return frozenset([make_key(option) or option for option in self.options])
 
+    def without_texts(self) -> Row:
+        """Return what is kept of a row that may be reported: all but what is asked."""
+        return replace(self, texts=(), parts=())
+
     def has_long_golds(self) -> bool:
         """Whether an answer is a text of many words."""
         return any(len(gold) > 2 * LONG_ANSWER and len(split_words(gold)) >= LONG_ANSWER for gold in self.golds)
@@ -129,13 +138,13 @@ class Rows:
                 yield row
             return
         kept: dict[int, Row] = {}
-        size = 0
+        size, total = 0, sum(map(len, self._sources))
         for row in chain.from_iterable(self._sources):
             self.seen += 1
             if not self._is_large:
                 kept[row.number] = row
                 size += ROW_BYTES + sum(map(len, row.texts)) + sum(map(len, row.parts))
-                if size > KEPT_BYTES:
+                if size > KEPT_BYTES or (len(kept) == SAMPLED and size * total > 2 * KEPT_BYTES * SAMPLED):
                     self._is_large = True
                     kept = {}
             yield row
@@ -149,13 +158,12 @@ class Rows:
             return {number: self._kept[number] for number in wanted}
         return {row.number: row for source in self._sources for row in source.take(wanted)}
 
-    def take_pairs(self, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[Row, Row]]:
+    def take_pairs(self, pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[Row, Row]]:
         """Yield the rows of pairs of numbers, read some at a time."""
-        size = (
-            BLOCK if all(source.finds_rows for source in self._sources) else max(1, len(pairs))
-        )  # else each block goes through the file
-        for start in range(0, len(pairs), size):
-            block = pairs[start : start + size]
+        finds_rows = self._kept is not None or all(source.finds_rows for source in self._sources)
+        size = BLOCK if finds_rows else LARGE_BLOCK
+        waiting = iter(pairs)
+        while block := list(islice(waiting, size)):
             found = self.take(chain.from_iterable(block))
             yield from ((found[one], found[two]) for one, two in block)
 
@@ -187,7 +195,8 @@ class _Source:
 
     @property
     def finds_rows(self) -> bool:
-        return not isinstance(self._instances, UnreadRows) or self._instances.reader.finds_rows
+        unread = _as_unread(self._instances)
+        return unread is None or unread.reader.finds_rows
 
     def __iter__(self) -> Iterator[Row]:
         seen: set[int] = set()
@@ -215,14 +224,23 @@ class _Source:
     def take(self, numbers: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of these numbers, those of other sources aside."""
         places = [number - self._start for number in numbers if 0 <= number - self._start < len(self)]
-        some = self._instances
-        found = some.read(places) if isinstance(some, UnreadRows) else (some[place] for place in places)
+        some, unread = self._instances, _as_unread(self._instances)
+        found = (some[place] for place in places) if unread is None else unread.read(places)
         for place, instance in zip(places, found, strict=True):
             yield self._to_row(instance, place, _texts(instance))
 
     def _to_row(self, instance: Instance, number: int, texts: tuple[str, ...]) -> Row:
         place = Location(self._path) if self._places is None else _place(self._places, number)
         return _to_row(instance, self._start + number, place, self._split or instance.split or "test", texts)
+
+
+def _as_unread(instances: Sequence[Instance]) -> UnreadRows | None:
+    """Return instances that are read when they are looked at; None for those in memory, which need no numpy."""
+    if isinstance(instances, list | tuple):
+        return None
+    from helm_ext.evalset.unread import UnreadRows
+
+    return instances if isinstance(instances, UnreadRows) else None
 
 
 def _place(places: Places, number: int) -> Location | Path:

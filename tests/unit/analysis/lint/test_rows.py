@@ -19,6 +19,7 @@ from helm_ext import formats
 from helm_ext.analysis.lint import hashes, lint, minhash
 from helm_ext.analysis.lint import rows as rows_module
 from helm_ext.analysis.lint.hashes import find_frequent
+from helm_ext.errors import KEPT_PROBLEMS
 from helm_ext.evalset.unread import UnreadRows
 from helm_ext.formats.request_states import loading
 
@@ -35,7 +36,7 @@ def test_what_is_read_again_is_what_was_kept(kind, tmp_path, monkeypatch):
     assert len(kept) >= 40
     crowds = []
     find = minhash._Index.find_neighbours
-    monkeypatch.setattr(minhash._Index, "find_neighbours", lambda index: crowds.append(index) or find(index))
+    monkeypatch.setattr(minhash._Index, "find_neighbours", lambda *given: crowds.append(given) or find(*given))
     monkeypatch.setattr(loading, "KEPT_ROWS", 50)
     monkeypatch.setattr(rows_module, "KEPT_BYTES", 10_000)
     monkeypatch.setattr(rows_module, "BLOCK", 7)
@@ -59,3 +60,52 @@ def test_what_is_frequent(least, counted, monkeypatch):
     assert find_frequent(array("q"), least) == frozenset()
     assert find_frequent(array("q", [5] * (least - 1)), least) == frozenset()
     assert find_frequent(array("q", [5] * least), least) == {5}
+
+
+def test_what_is_written_and_read_in_parts_is_what_was_in_memory(tmp_path, monkeypatch):
+    rows, _ = lint_sets.plant("multiple choice", lint_sets.make_clean("multiple choice", 500, 5), 6, 5)
+    path = tmp_path / "rows.jsonl"
+    lint_sets.write(path, [*rows, *rows[:300:3], *rows[:300:7]])
+    expected = list(map(str, lint(formats.load(path), "rows")))
+    assert len(expected) >= 140
+    written = []
+    write = hashes.HashLog._write
+    monkeypatch.setattr(hashes.HashLog, "_write", lambda log: written.append(log) or write(log))
+    for module, name, value in (
+        (hashes, "COUNTED", 10),
+        (hashes, "RECENT", 50),
+        (hashes, "LOGGED", 500),
+        (minhash, "BLOCK", 64),
+        (minhash, "SPOOLED", 1_000),
+        (minhash, "MERGED", 100),
+        (minhash, "COMPARED", 50),
+        (rows_module, "BLOCK", 7),
+    ):
+        monkeypatch.setattr(module, name, value)
+    assert list(map(str, lint(formats.load(path), "rows"))) == expected
+    assert len(written) > 1
+
+
+def test_of_many_that_are_alike_the_first_are_listed_and_all_are_counted(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    lint_sets.write(path, lint_sets.make_clean("capitals", 150, 5) * 10)
+    problems = [problem for problem in lint(formats.load(path), "rows") if problem.code == "duplicate"]
+    assert sum(problem.number for problem in problems) == 9 * 150
+    assert len(problems) == KEPT_PROBLEMS + 1
+
+
+@pytest.mark.parametrize("values", [range(-40, 40), [5, 5, 5, -(2**63), 2**63 - 1, -1, 0, -1]])
+def test_what_came_before_and_what_comes_often_in_parts(values, monkeypatch):
+    monkeypatch.setattr(hashes, "RECENT", 3)
+    monkeypatch.setattr(hashes, "LOGGED", 4)
+    monkeypatch.setattr(hashes, "COUNTED", 1)
+    seen, before = hashes.Seen(), set()
+    for value in values:
+        assert seen.add(value) == (value not in before)
+        before.add(value)
+    for least in (1, 2, 3):
+        log = hashes.HashLog()
+        for value in values:
+            log.extend([value])
+        often = Counter(values)
+        assert log.find_frequent(least) == {value for value in often if often[value] >= least}
