@@ -4,8 +4,10 @@
     python tools/faults.py actor=50 worker=50           # some kinds of faults, at so many moments
 
 The first table is of live runs on Ray, the second of recorded runs in two processes, of small tasks; each line is one
-kind of fault. "Lost" and "twice" are rows of the output that are missing or repeated, "equal" says whether HELM's five
-files have the bytes of a run without Ray, or in one process, and without a fault.
+kind of fault. A third is of live runs that ask a server without Ray, a fourth of commands that make files of finished
+runs. What has been counted so far is printed after each run. "Lost" and "twice" are rows of the output that are missing
+or repeated, "equal" says whether HELM's five files have the bytes of a run without Ray, or in one process, and without
+a fault.
 
 Live: "asked again" are requests that a model answered more than once. A killed driver is started again; "kept rows
 asked again" are those whose answers had been kept by then.
