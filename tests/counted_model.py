@@ -3,6 +3,7 @@
 COUNTED_ROWS     rows of the scenario
 COUNTED_LOG      a file; each call appends a line "PID PROMPT", in one write
 COUNTED_SECONDS  how long an answer takes
+COUNTED_GATE     a file; no answer comes before it is there
 COUNTED_DEADLY   a prompt that ends the process
 COUNTED_GREEDY   a prompt that takes memory, without end
 COUNTED_FAILING  a prompt that is answered by a failure
@@ -65,6 +66,9 @@ class CountedClient(Client):
         log = os.open(os.environ["COUNTED_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         os.write(log, line)
         os.close(log)
+        gate = os.environ.get("COUNTED_GATE")
+        while gate and not os.path.exists(gate):  # noqa: PTH110
+            time.sleep(0.01)
         time.sleep(float(os.environ.get("COUNTED_SECONDS", "0")))
         if prompt == os.environ.get("COUNTED_DEADLY"):
             os.kill(os.getpid(), signal.SIGKILL)

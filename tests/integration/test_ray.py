@@ -287,12 +287,14 @@ def test_a_server_is_asked_as_without_ray(tmp_path, cluster):
 
 def test_an_actor_is_killed_and_then_a_node_removed(tmp_path, cluster, joined, expected):
     node = cluster.add_node(num_cpus=1)
-    with running(tmp_path, **{**joined, "HELM_EXT_RAY_ACTORS": 3, "COUNTED_SECONDS": 0.1}) as process:
+    gate = tmp_path / "gate"  # else two actors may have done all before the third one is there
+    with running(tmp_path, **{**joined, "HELM_EXT_RAY_ACTORS": 3, "COUNTED_GATE": gate}) as process:
         # The third actor can only be there.
         wait_until(lambda: len(ray_runs.actors_of(tmp_path)) == 3, process)
         os.kill(random.Random(3).choice(sorted(ray_runs.actors_of(tmp_path))), signal.SIGKILL)
         # What takes its place may be put on any node.
         wait_until(lambda: len(ray_runs.actors_of(tmp_path)) == 4, process)
+        gate.touch()
         cluster.remove_node(node, allow_graceful=False)
         begun = calls(tmp_path).keys()
         assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
