@@ -8,6 +8,7 @@ up in the order of the rows. The files are those of `helm.benchmark.runner.Runne
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +24,7 @@ from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFa
 from helm_ext.fast.serialise import ArrayWriter, around_field, consume, dumps, write_array
 from helm_ext.fast.serialise_stats import StatRenderer
 from helm_ext.files.limits import COPY_BYTES
-from helm_ext.files.writing import append_file
+from helm_ext.files.writing import PART, append_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,7 +39,17 @@ if TYPE_CHECKING:
 
     from helm_ext.files.staged import StagedFiles
 
-__all__ = ["BATCH_ROWS", "BatchWork", "PartMove", "RowWriter", "RunFiles", "RunTotals", "WholeMetric", "split_states"]
+__all__ = [
+    "BATCH_ROWS",
+    "BatchWork",
+    "PartFiles",
+    "PartMove",
+    "RowWriter",
+    "RunFiles",
+    "RunTotals",
+    "WholeMetric",
+    "split_states",
+]
 
 BATCH_ROWS = 200
 """Rows of a batch: what is made of them stays in the processor's cache. 100 to 250 cost the same, 2,000 a quarter more
@@ -162,6 +173,42 @@ class RowWriter:
             writer.close()
 
 
+class PartFiles:
+    """What one task adds to the run's files: in files of a folder, or in memory. A context manager; `rows` writes."""
+
+    def __init__(self, folder: Path | None, name: str) -> None:
+        """`name`: of the task, different from that of all others."""
+        self._folder = folder
+        self._name = name
+        self._stack = ExitStack()
+        self._parts: list[Any] = []
+        self.rows = RowWriter(ArrayWriter(self._open(), depth=1, is_part=True), self._open_segment)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.__exit__(*exception)  # type: ignore[arg-type]
+
+    def _open(self) -> Any:
+        if self._folder is None:
+            self._parts.append(io.BytesIO())
+        else:
+            path = self._folder / f"{self._name}.{len(self._parts)}{PART}"
+            self._parts.append(self._stack.enter_context(path.open("wb", buffering=COPY_BYTES)))
+        return self._parts[-1]
+
+    def _open_segment(self, _number: int) -> ArrayWriter:
+        return ArrayWriter(self._open(), is_part=True)
+
+    def finish(self) -> list[Path | bytes]:
+        """Write what is left; return the parts, for `RunFiles.join`."""
+        self.rows.close()
+        made = [part.getvalue() if self._folder is None else Path(part.name) for part in self._parts]
+        self._stack.close()
+        return made
+
+
 class PartMove(NamedTuple):
     """A part of a file, and the room in the file that it goes to. Can be pickled, and done twice."""
 
@@ -177,7 +224,7 @@ class PartMove(NamedTuple):
 
     def __call__(self) -> None:
         """Copy the part to its place, and remove it. Raises OSError."""
-        with self.target.open("r+b", buffering=0) as file:
+        with self.target.open("r+b") as file:
             file.seek(self.start)
             try:
                 with self.source.open("rb") as part:

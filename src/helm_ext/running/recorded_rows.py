@@ -8,10 +8,8 @@ tests/integration/test_fold.py compares the files.
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -30,10 +28,7 @@ from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import LIVE, RECORDED, Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
-from helm_ext.fast.serialise import ArrayWriter
-from helm_ext.files.limits import COPY_BYTES
-from helm_ext.files.writing import PART
-from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartMove, RowWriter
+from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartFiles, PartMove
 from helm_ext.scoring.completeness import LOGPROB_STATS
 
 if TYPE_CHECKING:
@@ -189,7 +184,7 @@ class RecordedWorker:
         # Nothing is asked of it: recorded deployments have no tokenizer.
         service = MetricService(None)
         self._reader = work.reader
-        self._folder = work.folder
+        self._folder = None if work.folder is None else Path(work.folder)
         self._work = BatchWork(run_spec, metrics, service, [work.facts] * len(metrics))
         self._states = RecordedStates(run_spec.adapter_spec)
         self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]
@@ -217,28 +212,13 @@ class RecordedWorker:
             assert self._reader is not None
             reading = self._reader.read(task.rows)
         rows, summaries = 0, []
-        with garbage.paused(), ExitStack() as stack:
-            parts = [self._open_part(stack, task.name, 0)]
-
-            def open_segment(number: int) -> ArrayWriter:
-                parts.append(self._open_part(stack, task.name, number + 1))
-                return ArrayWriter(parts[-1], is_part=True)
-
-            writer = RowWriter(ArrayWriter(parts[0], depth=1, is_part=True), open_segment)
+        with garbage.paused(), PartFiles(self._folder, task.name) as parts:
             while instances := list(itertools.islice(reading, BATCH_ROWS)):
                 rows += len(instances)
                 states, batch = self.score(instances)
                 summaries.append(batch.summaries)
-                writer.write(states, batch.segments)
-            writer.close()
-            kept = [Path(part.name) if self._folder is not None else part.getvalue() for part in parts]
-        return PartResult(rows, summaries, kept)
-
-    def _open_part(self, stack: ExitStack, task: str, number: int) -> Any:
-        if self._folder is None:
-            return io.BytesIO()
-        path = Path(self._folder) / f"{task}.{number}{PART}"
-        return stack.enter_context(path.open("wb", buffering=COPY_BYTES))
+                parts.rows.write(states, batch.segments)
+            return PartResult(rows, summaries, parts.finish())
 
 
 def iter_tasks(rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True) -> Iterator[RowsTask]:

@@ -8,14 +8,13 @@ is done again with the right ids where it was guessed wrong. Nothing else that a
 
 from __future__ import annotations
 
-import io
 import itertools
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from helm.benchmark.metrics.metric import create_metric
 
@@ -24,10 +23,7 @@ from helm_ext.errors import HelmExtError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.fast.sampling import sampling_number
-from helm_ext.fast.serialise import ArrayWriter
-from helm_ext.files.limits import COPY_BYTES
-from helm_ext.files.writing import PART
-from helm_ext.running.fold import BatchWork, PartMove, RowWriter, RunTotals
+from helm_ext.running.fold import BatchWork, PartFiles, PartMove, RunTotals
 from helm_ext.running.shard_rows import MeasuredStats, ShardRow, Spans, iter_rows
 
 if TYPE_CHECKING:
@@ -151,13 +147,8 @@ class ShardWorker:
         result = SpanResult(task, named.ids, named.names, named.numbers, named.contents, 0, [], [])
         kept, limit = 0, self._work.limit
         with ExitStack() as stack:
-            parts = [self._open_part(stack, task, 0)]
-
-            def open_segment(number: int) -> ArrayWriter:
-                parts.append(self._open_part(stack, task, number + 1))
-                return ArrayWriter(parts[-1], is_part=True)
-
-            writer = RowWriter(ArrayWriter(parts[0], depth=1, is_part=True), open_segment)
+            with writing_to(self._work.folder):
+                parts = stack.enter_context(PartFiles(self._work.parts_folder, str(task.number)))
             for batch in self._read(task, named):
                 self._stats.start_batch(batch.former)
                 own = own_work.measure(batch.states)
@@ -171,13 +162,10 @@ class ShardWorker:
                     segments = [[row for row in segment if row.instance_id in keeps] for segment in segments]
                 with writing_to(self._work.folder):
                     if encoded:
-                        writer.states.add_encoded(b",\n".join(encoded))
-                    writer.write([], segments)
+                        parts.rows.states.add_encoded(b",\n".join(encoded))
+                    parts.rows.write([], segments)
             with writing_to(self._work.folder):
-                writer.close()
-                done = [Path(part.name) if self._work.parts_folder is not None else part.getvalue() for part in parts]
-                stack.close()
-        return result._replace(kept=kept, parts=done)
+                return result._replace(kept=kept, parts=parts.finish())
 
     def _read(self, task: SpanTask, named: _Named) -> Iterator[_Batch]:
         """Yield the rows by batches.
@@ -204,14 +192,6 @@ class ShardWorker:
                 batch = _Batch()
         if batch.rows:
             yield batch
-
-    def _open_part(self, stack: ExitStack, task: SpanTask, number: int) -> Any:
-        folder = self._work.parts_folder
-        if folder is None:
-            return io.BytesIO()
-        with writing_to(self._work.folder):
-            file: IO[bytes] = (folder / f"{task.number}.{number}{PART}").open("wb", buffering=COPY_BYTES)
-        return stack.enter_context(file)
 
 
 class _Batch:
