@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError
+from helm_ext.files.interrupts import held_back
 from helm_ext.files.limits import COPY_BYTES
 
 __all__ = ["LineRange", "LineRanges", "cut_lines"]
@@ -78,7 +79,9 @@ class LineRanges:
     def _cut(self) -> Iterator[LineRange | str]:
         command = [sys.executable, "-c", COMMAND, *self._arguments]
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, text=True) as process:
+        with held_back():
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, text=True)
+        with process:
             assert process.stdout is not None
             try:
                 for line in process.stdout:
