@@ -23,8 +23,8 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
 from helm_ext.evalset.engines import FAILED_STARTS, BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.interrupts import held_back
 from helm_ext.evalset.worker_state import WorkerState, take_state
-from helm_ext.files.interrupts import held_back
 
 __all__ = ["WORKERS_ENV", "ProcessEngine", "find_engine"]
 

@@ -17,8 +17,8 @@ from typing import BinaryIO, NamedTuple
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError
+from helm_ext.evalset.interrupts import held_back
 from helm_ext.files.finding import Identity, changed
-from helm_ext.files.interrupts import held_back
 from helm_ext.files.limits import COPY_BYTES
 
 __all__ = ["LineRange", "LineRanges", "cut_lines"]
