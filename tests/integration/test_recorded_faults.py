@@ -67,6 +67,23 @@ def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(made, folder):
     assert read_files(folder) == read_files(made)
 
 
+@pytest.mark.parametrize("moment", ["first process", "scoring"])
+def test_ctrl_c_ends_all_processes_and_says_so_once(folder, moment):
+    """A terminal interrupts them all: the one that cuts the file, and workers, also while they import."""
+
+    def has_come():
+        return is_writing(folder, process) if moment == "scoring" else bool(children(process.pid, ""))
+
+    with running(folder, before=("setsid",)) as process:
+        wait_until(has_come, process, pause=0.005)
+        started = children(process.pid, "")
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) != 0
+        wait_for_end(started)
+    assert said(folder).count("Traceback") == 1, said(folder)[-3000:]  # HELM's own
+    assert read_files(folder) == {}
+
+
 DEAD = """
 import os
 if any("spawn_main" in argument for argument in sys.orig_argv):

@@ -23,6 +23,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, count
 from helm_ext.evalset.engines import FAILED_STARTS, BatchLostError, Job, Jobs, read_number
+from helm_ext.evalset.interrupts import held_back
 from helm_ext.evalset.worker_state import WorkerState, take_state
 
 __all__ = ["WORKERS_ENV", "ProcessEngine", "find_engine"]
@@ -149,7 +150,9 @@ class _Workers:
                 return
             pool = _make_pool(self._packed)
             state = take_state(self._states, [slot.state for slot in self.slots], "worker")
-            self.slots.append(_Slot(pool, pool.submit(_make), state))
+            with held_back():  # the process is started here
+                starting = pool.submit(_make)
+            self.slots.append(_Slot(pool, starting, state))
         if not self.slots and jobs.ahead(1):
             raise HelmExtError(
                 f"workers cannot start: {count(self._failed_starts, 'process', 'processes')}, one after another, "

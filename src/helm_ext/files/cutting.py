@@ -17,6 +17,8 @@ from typing import BinaryIO, NamedTuple
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError
+from helm_ext.evalset.interrupts import held_back
+from helm_ext.files.finding import Identity, changed
 from helm_ext.files.limits import COPY_BYTES
 
 __all__ = ["LineRange", "LineRanges", "cut_lines"]
@@ -61,9 +63,11 @@ class LineRanges:
     def __init__(self, path: str, above: int, size: int) -> None:
         """`above`, `size`: see `cut_lines`."""
         self._path = path
+        self._identity = Identity.find(path)
         self._arguments = [path, str(above), str(size)]
 
     def __iter__(self) -> Iterator[LineRange]:
+        """Yield the ranges. Raises DatasetChangedError for another file, HelmExtError where none can be cut."""
         given = 0
         for _ in range(TRIES):
             for found in itertools.islice(self._cut(), given, None):  # the same ones each time
@@ -72,13 +76,17 @@ class LineRanges:
                     return
                 yield found
                 given += 1
+            if Identity.find(self._path) != self._identity:  # it found no file, perhaps: no other would
+                raise changed(self._path)
             hwarn(f"{self._path}: the process that cuts the file into ranges was lost")
         raise HelmExtError(f"{self._path}: the process that cuts the file into ranges was lost {TRIES} times")
 
     def _cut(self) -> Iterator[LineRange | str]:
         command = [sys.executable, "-c", COMMAND, *self._arguments]
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, text=True) as process:
+        with held_back():
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, text=True)
+        with process:
             assert process.stdout is not None
             try:
                 for line in process.stdout:

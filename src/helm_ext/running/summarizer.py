@@ -23,7 +23,8 @@ from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import HelmExtError, show
-from helm_ext.evalset.progress import Measured, Progress
+from helm_ext.errors.console import say_plainly
+from helm_ext.evalset.progress import Measured, Progress, read_mode
 from helm_ext.fast.display import find_bytes_to_read, write_display_files
 from helm_ext.fast.json_arrays import BytesRead
 from helm_ext.formats.scenario import tell_apart
@@ -77,7 +78,9 @@ class StreamingSummarizer(Summarizer):
     """HELM's Summarizer: same arguments, same files, less time and memory."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
+        say_plainly()  # helm-summarize loads no plugins
         self.display_rows = read_display_rows()
+        read_mode()
         super().__init__(*arguments, **options)
 
     def group_runs(self) -> None:

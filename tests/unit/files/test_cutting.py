@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helm_ext.errors import HelmExtError
+from helm_ext.errors import DatasetChangedError, HelmExtError
 from helm_ext.files.cutting import LineRanges, cut_lines
 
 
@@ -102,3 +102,10 @@ def test_a_file_that_is_gone_ends_with_an_error(tmp_path, capfd):
     said = capfd.readouterr().err
     assert "none: No such file or directory" in said
     assert "Traceback" not in said
+
+
+def test_a_file_that_goes_away_is_said_to_be_changed(file):
+    ranges = LineRanges(str(file), 1, 50)
+    file.unlink()
+    with pytest.raises(DatasetChangedError, match="the file was changed while it was read"):
+        list(ranges)
