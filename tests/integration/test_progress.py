@@ -61,7 +61,9 @@ def test_what_is_short_says_nothing(folder):
 def test_validate_shows_its_turns(folder):
     done = run(folder, "helm-ext", "validate", "--lint", "--format", "json", "many.jsonl")
     assert json.loads(done.stdout)[0]["linted"]
-    assert re.search(r"^linting many\.jsonl: [\d,]+ of [\d,]+ rows, [\d,.]+/s, in \d+ s$", done.stderr, re.MULTILINE)
+    assert re.search(
+        r"^linting many\.jsonl, all rows twice: [\d,]+ of [\d,]+ rows, [\d,.]+/s, in \d+ s$", done.stderr, re.MULTILINE
+    )
     assert run(folder, "helm-ext", "validate", "many.jsonl", HELM_EXT_PROGRESS="off").stderr == ""
 
 

@@ -65,10 +65,20 @@ def find_runs(paths: Iterable[str | Path]) -> tuple[list[FinishedRun], list[Path
         found = [Path(folder) for folder, _, files in os.walk(path) if not {*RUN_FILES}.isdisjoint(files)]
         finished = [folder for folder in sorted(found) if all((folder / name).is_file() for name in RUN_FILES)]
         if not finished:
-            raise DatasetNotFoundError(
-                f"{path}: no finished run is in this folder\n  hint: benchmark_output/runs/SUITE"
-            )
+            raise _find_none(path, found)
         unfinished.update(dict.fromkeys(folder for folder in found if folder not in finished))
         for folder in finished:
             runs.setdefault(folder.resolve(), FinishedRun(folder))
     return list(runs.values()), list(unfinished)
+
+
+def _find_none(path: Path, found: list[Path]) -> DatasetNotFoundError:
+    """Return the error for a folder without a finished run. `found`: those with some of its files."""
+    from helm_ext.files.staged import COMMIT_LOCK
+
+    begun = sorted([*found, *(lock.parent for lock in path.rglob(COMMIT_LOCK))])
+    if begun:
+        hint = f"{begun[0].name} was begun and did not finish: start the same helm-run again"
+    else:
+        hint = "benchmark_output/runs/SUITE"
+    return DatasetNotFoundError(f"{path}: no finished run is in this folder\n  hint: {hint}")

@@ -199,7 +199,8 @@ class _Workers:
             if slot.starting is not None:
                 hwarn("a worker process was lost while it started; no row had been given to it")
                 continue
-            hwarn(f"a worker process was lost; {count(len(slot.jobs), 'batch', 'batches')} are done again")
+            again = ", ".join(str(job.task) for job in slot.jobs.values())
+            hwarn(f"a worker process was lost{again and f'; done again: {again}'}")
             for job in slot.jobs.values():
                 if not jobs.lose(job):
                     raise BatchLostError(f"{job.task}: this batch ends each process that does it")

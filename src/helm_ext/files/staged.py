@@ -30,7 +30,7 @@ from helm_ext.files.writing import PART
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["StagedFiles", "staged"]
+__all__ = ["COMMIT_LOCK", "StagedFiles", "staged"]
 
 STAGING = ".staged-"
 COMMIT_LOCK = ".commit.lock"

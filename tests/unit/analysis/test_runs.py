@@ -46,7 +46,13 @@ def test_what_is_no_run_is_refused(tmp_path):
         helm_ext.read_run(tmp_path / "nowhere")
     with pytest.raises(DatasetNotFoundError, match=r"no run: none of HELM's files is in it"):
         helm_ext.read_run(tmp_path)
-    with pytest.raises(DatasetNotFoundError, match=r"no finished run is in this folder"):
+    with pytest.raises(DatasetNotFoundError, match=r"no finished run is in this folder\n  hint: benchmark_output"):
+        find_runs([tmp_path])
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / ".commit.lock").touch()
+    with pytest.raises(
+        DatasetNotFoundError, match=r"killed was begun and did not finish: start the same helm-run again"
+    ):
         find_runs([tmp_path])
 
 

@@ -44,7 +44,7 @@ def lint(evalset: EvalSet, path: str, *, demonstrations: EvalSet | None = None) 
     equal, near, positions, answers = EqualRows(), NearRows(), Positions(), AnswersInPrompts()
     with Progress(
         None,
-        title=f"linting {FilePath(path).name}",
+        title=f"linting {FilePath(path).name}, all rows twice",
         measure=lambda: Measured(rows.seen, max(TURNS, rows.turns) * len(rows)),
     ):
         for row in rows:
