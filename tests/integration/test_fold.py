@@ -125,7 +125,7 @@ def run(folder, suite, *options, entries=ENTRIES, most=100_000, said=None, **env
     few = few_rows(folder) if env else {}
     done = command(
         folder, "helm-run", "--suite", suite, "--disable-cache", "--exit-on-error", "-m", str(most), *options,
-        "--run-entries", *entries, env={**env, **few},
+        "--run-entries", *entries, env={**env, **few, "HELM_EXT_PROGRESS": "off"},
     )  # fmt: skip
     if said is not None:
         log = [re.sub(r"^[-\d]+ [:,\d]+ ", "", line) for line in (done.stdout + done.stderr).splitlines()]

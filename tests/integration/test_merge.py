@@ -502,6 +502,7 @@ def test_what_a_worker_finds_is_said_as_by_one_process(folder, monkeypatch):
     data = (cut[1] / "scenario_state.json").read_bytes()
     (cut[1] / "scenario_state.json").write_bytes(data[: len(data) // 2])
     monkeypatch.setattr(merging, "SPAN_BYTES", 60_000)
+    monkeypatch.setenv("HELM_EXT_PROGRESS", "off")  # which a slow machine would show
     said = []
     for workers in ("1", "2"):
         monkeypatch.setenv("HELM_EXT_WORKERS", workers)
