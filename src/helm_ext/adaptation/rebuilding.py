@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
@@ -12,7 +13,6 @@ from helm_ext.adaptation import recorded
 from helm_ext.adaptation.selection import OURS_ALONE, leave_out, select, without_recording
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import LeftOut, garbage, row_extra
-from helm_ext.evalset.copying import copy_with, make_template
 
 __all__ = ["RecordedStates", "rebuild_recorded"]
 
@@ -45,18 +45,16 @@ class RecordedStates:
             max_tokens=adapter_spec.max_tokens,
             stop_sequences=adapter_spec.stop_sequences,
         )
-        self._template = make_template(
-            RequestState(
-                instance=Instance(Input(), []),
-                reference_index=None,
-                request_mode=None,
-                train_trial_index=0,
-                output_mapping=None,
-                request=make_template(request),
-                result=None,
-                num_train_instances=0,
-                prompt_truncated=False,
-            )
+        self._template = RequestState(
+            instance=Instance(Input(), []),
+            reference_index=None,
+            request_mode=None,
+            train_trial_index=0,
+            output_mapping=None,
+            request=request,
+            result=None,
+            num_train_instances=0,
+            prompt_truncated=False,
         )
 
     def rebuild(self, rows: Sequence[Instance]) -> list[RequestState]:
@@ -76,9 +74,9 @@ def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestStat
     found = extra.get("recorded")
     if found is None or found["status"] != "ok":
         reason: LeftOut = "not_run" if found is None else found["status"]  # type: ignore[assignment] # not "ok"
-        return [leave_out(copy_with(template, **{**row, "instance": without_recording(instance)}), reason)]
+        return [leave_out(replace(template, **{**row, "instance": without_recording(instance)}), reason)]
     return [
-        copy_with(
+        replace(
             template,
             request=recorded.rebuild_request(template.request, state),
             **{**row, **recorded.to_state_fields(state)},

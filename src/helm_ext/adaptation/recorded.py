@@ -10,7 +10,7 @@ request itself, so there is no lookup table, and no second copy of it in HELM's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,11 @@ from helm.benchmark.model_deployment_registry import (
     model_deployment_generator,
 )
 from helm.clients.client import Client
-from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
+from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
 
 from helm_ext.errors import RecordedError
-from helm_ext.evalset import RecordedState, quick
+from helm_ext.evalset import RecordedState
 from helm_ext.evalset.columns import Lacks, find_lacks
-from helm_ext.evalset.copying import copy_with
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -88,12 +87,9 @@ def make_recorded_request(request: Request, result: RequestResult) -> RecordedRe
 
 def rebuild_request(request: RecordedRequest, state: RecordedState) -> RecordedRequest:
     """Return `request` as it was sent according to a recorded state, with the result that came back."""
-    return copy_with(
-        request,
-        **to_request_fields(state),
-        result=to_request_result(state["result"]),
-        unmeasured=unmeasured_stats(state),
-    )
+    made = replace(request, **to_request_fields(state))
+    made.__dict__.update(result=to_request_result(state["result"]), unmeasured=unmeasured_stats(state))
+    return made
 
 
 class RecordedClient(Client):
@@ -207,10 +203,10 @@ def name_unmeasured(lacks: int) -> frozenset[str]:
 
 def _to_generated_output(completion: Mapping[str, Any]) -> GeneratedOutput:
     thinking = completion.get("thinking")
-    return quick.GeneratedOutput(
+    return GeneratedOutput(
         text=completion["text"],
         logprob=_number(completion.get("logprob")),
-        tokens=[quick.Token(token["text"], _number(token.get("logprob"))) for token in completion.get("tokens") or ()],
+        tokens=[Token(token["text"], _number(token.get("logprob"))) for token in completion.get("tokens") or ()],
         finish_reason=completion.get("finish_reason"),
         thinking=Thinking(text=thinking.get("text")) if isinstance(thinking, Mapping) else None,
     )

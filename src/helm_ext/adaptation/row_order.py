@@ -11,13 +11,13 @@ rows. A test runs HELM's own function.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.evalset.columns import RECORDED, RowColumns
-from helm_ext.evalset.copying import copy_with
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -83,4 +83,4 @@ def in_file_order(instances: Sequence[Instance]) -> list[Instance]:
 
 def _with_position(instance: Instance, position: int) -> Instance:
     extra = {**row_extra(instance), "position": position}
-    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -14,7 +15,6 @@ from helm_ext.adaptation import recorded
 from helm_ext.adaptation.row_order import in_file_order
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, row_extra
-from helm_ext.evalset.copying import copy_with
 
 __all__ = ["OURS_ALONE", "check_selection", "leave_out", "select", "without_recording"]
 
@@ -66,11 +66,11 @@ def check_selection(adapter_spec: AdapterSpec, kind: str, *, rows: int, offered:
 
 def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
     """Send the request to no model and mark the row, so that metrics leave it out of the score and count it."""
-    request = recorded.make_recorded_request(state.request, recorded.empty_request_result())
-    return copy_with(
+    unsent = replace(state.request, model_deployment=recorded.LEFT_OUT_DEPLOYMENT)
+    return replace(
         state,
         instance=_with_extra(state.instance, {**row_extra(state.instance), "left_out": reason}),
-        request=copy_with(request, model_deployment=recorded.LEFT_OUT_DEPLOYMENT),
+        request=recorded.make_recorded_request(unsent, recorded.empty_request_result()),
     )
 
 
@@ -83,4 +83,4 @@ def without_recording(instance: Instance) -> Instance:
 
 
 def _with_extra(instance: Instance, extra: RowExtra) -> Instance:
-    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})
+    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})

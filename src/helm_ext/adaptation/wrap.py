@@ -14,6 +14,7 @@ Instances without our key in `extra_data` are not changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -30,7 +31,6 @@ from helm_ext.adaptation.rebuilding import rebuild_recorded
 from helm_ext.adaptation.selection import leave_out, select, without_recording
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra
-from helm_ext.evalset.copying import copy_with
 from helm_ext.evalset.unread import read_unread
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: Windo
     if instance.perturbation is not None:  # data_augmentation= changes the question and knows nothing of our parts
         parts = [*parts[:-1], instance.input.text]
     text, kept, fits = fit_prompt(parts, instance, adapter_spec, window_service)
-    prepared = copy_with(original, input=copy_with(original.input, text=text))
+    prepared = replace(original, input=replace(original.input, text=text))
     return Prepared(prepared, original, kept, too_long=not fits)
 
 
@@ -192,20 +192,20 @@ def fit_prompt(
 def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -> RequestState:
     """Give a request state of HELM's what its row needs and AdapterSpec cannot say."""
     extra = row_extra(prepared.original)
-    state = copy_with(state, instance=prepared.original)
+    state = replace(state, instance=prepared.original)
     if prepared.demonstrations is not None:
         if state.prompt_truncated or prepared.too_long:
             return leave_out(state, "too_long")
-        state = copy_with(state, num_train_instances=prepared.demonstrations)
+        state = replace(state, num_train_instances=prepared.demonstrations)
     changes: dict[str, Any] = {}
     if not state.request.echo_prompt:  # nothing is sampled where a given text is scored
         changes.update(extra.get("decoding", {}))
         if adapter_spec.stop_sequences and not state.request.stop_sequences:
             changes["stop_sequences"] = adapter_spec.stop_sequences  # HELM's joint adapter drops them
     if changes:
-        state = copy_with(state, request=copy_with(state.request, **changes))
+        state = replace(state, request=replace(state.request, **changes))
     if "labels" in extra and state.reference_index is None:
-        state = copy_with(state, output_mapping=dict(extra["labels"]))
+        state = replace(state, output_mapping=dict(extra["labels"]))
     return state
 
 

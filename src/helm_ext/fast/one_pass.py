@@ -28,7 +28,6 @@ from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
 from helm_ext.evalset.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
-from helm_ext.evalset.quick_stats import PerInstanceStats as QuickStats
 from helm_ext.fast.tally import Column, Tally, Totals
 
 if TYPE_CHECKING:
@@ -250,7 +249,7 @@ class OnePassMetric(FoldingMetric):
             stats = [stat for part in parts for stat in part]
             if stats:
                 tally.add(parts)
-                rows.append(QuickStats(str(instance.id), instance.perturbation, index, stats))
+                rows.append(PerInstanceStats(str(instance.id), instance.perturbation, index, stats))
                 if kept is not None:
                     kept.add(context.metric_context, stats)
             if facts.has_perturbations:

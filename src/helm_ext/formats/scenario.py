@@ -28,7 +28,6 @@ from helm_ext import adaptation
 from helm_ext.adaptation.row_order import order_for_sampling
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
-from helm_ext.evalset.copying import copy_with
 from helm_ext.evalset.unread import UnreadRows
 from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.format import Format
@@ -215,4 +214,4 @@ def skip_missing(instance: Instance) -> Instance:
     if found is None or found["status"] == "ok":
         return instance
     skipped = {**extra, "recorded": {**found, "skip": True}}
-    return copy_with(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: skipped})
+    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: skipped})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from helm.common.hierarchical_logger import hwarn
@@ -12,7 +13,6 @@ from helm.common.request import GeneratedOutput, RequestResult
 
 from helm_ext.clients.asking import is_refused, notes_of
 from helm_ext.errors import DeploymentError
-from helm_ext.evalset.copying import copy_with
 from helm_ext.running.failed_rows import Asked
 from helm_ext.running.progress import LimitReached, LiveProgress
 
@@ -83,7 +83,7 @@ class Asking:
         """Take an answer."""
         tokens_in, tokens_out, kept = (0, 0, 0) if result.cached else _count_tokens(result)
         with self._lock:
-            self.states[place] = copy_with(self.states[place], result=result)
+            self.states[place] = replace(self.states[place], result=result)
             self._count(
                 place,
                 cached=int(result.cached),

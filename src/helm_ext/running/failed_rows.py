@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from helm.benchmark.executor import ExecutorError
@@ -16,7 +16,6 @@ from helm.common.object_spec import get_class_by_name
 from helm_ext.adaptation.selection import leave_out
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.evalset.copying import copy_with
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -85,7 +84,7 @@ def settle(asked: Asked, *, skips_failed: bool) -> list[RequestState]:
 
 def _leave_out(state: RequestState) -> RequestState:
     left_out = leave_out(state, "failed")
-    return copy_with(left_out, result=left_out.request.result)
+    return replace(left_out, result=left_out.request.result)
 
 
 def _row_of(state: RequestState) -> object:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -24,7 +25,6 @@ from helm.common.request import Request
 
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.evalset.copying import copy_with, make_template
 from helm_ext.evalset.folding import MeasuredRows
 from helm_ext.fast.json_arrays import Span, parse, read_encoded
 from helm_ext.fast.serialise import dumps
@@ -91,7 +91,7 @@ class ShardRow(NamedTuple):
     def make_instance(self, name: str) -> Instance:
         """Return what metrics must know of the instance, with this id."""
         found = self.parsed[0]["instance"]
-        return copy_with(
+        return replace(
             _INSTANCE,
             references=found.get("references") or [],
             split=found.get("split"),
@@ -103,7 +103,7 @@ class ShardRow(NamedTuple):
     def make_states(self, instance: Instance) -> Iterator[RequestState]:
         """Yield what metrics must know of the request states: not what was asked and said."""
         for state in self.parsed:
-            yield copy_with(
+            yield replace(
                 _STATE,
                 instance=instance,
                 reference_index=state.get("reference_index"),
@@ -112,19 +112,17 @@ class ShardRow(NamedTuple):
             )
 
 
-_INSTANCE = make_template(Instance(Input(), []))
-_STATE = make_template(
-    RequestState(
-        instance=_INSTANCE,
-        reference_index=None,
-        request_mode=None,
-        train_trial_index=0,
-        output_mapping=None,
-        request=Request(model="", model_deployment=""),
-        result=None,
-        num_train_instances=0,
-        prompt_truncated=False,
-    )
+_INSTANCE = Instance(Input(), [])
+_STATE = RequestState(
+    instance=_INSTANCE,
+    reference_index=None,
+    request_mode=None,
+    train_trial_index=0,
+    output_mapping=None,
+    request=Request(model="", model_deployment=""),
+    result=None,
+    num_train_instances=0,
+    prompt_truncated=False,
 )
 
 

@@ -22,7 +22,6 @@ from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.evalset.copying import copy_with
 from helm_ext.fast.tally import Column, Tally, Totals
 
 __all__ = [
@@ -52,8 +51,8 @@ def without_sub_splits(scenario_state: ScenarioState) -> ScenarioState:
     for state in scenario_state.request_states:
         key = id(state.instance)
         if key not in plain:
-            plain[key] = copy_with(state.instance, sub_split=None)
-        states.append(copy_with(state, instance=plain[key]))
+            plain[key] = replace(state.instance, sub_split=None)
+        states.append(replace(state, instance=plain[key]))
     return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=states)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from helm.benchmark.adaptation.adapter_spec import ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED, AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.request import Token
 
 from helm_ext.errors import RecordedError, show
-from helm_ext.evalset.copying import copy_with
 from helm_ext.scoring.likelihood_rules import count_reference_tokens
 
 __all__ = ["collapse_reference", "lacks_tokenizer"]
@@ -37,8 +38,8 @@ def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> Reques
     logprob = sum(token.logprob for token in completion.tokens[len(completion.tokens) - count :])
     if adapter_spec.method != ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED:
         logprob /= count
-    collapsed = copy_with(completion, tokens=[Token(text=reference, logprob=logprob)])
-    return copy_with(state, result=copy_with(state.result, completions=[collapsed]))
+    collapsed = replace(completion, tokens=[Token(text=reference, logprob=logprob)])
+    return replace(state, result=replace(state.result, completions=[collapsed]))
 
 
 def lacks_tokenizer(model_deployment: str) -> bool:

@@ -19,7 +19,6 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.evalset.quick_stats import PerInstanceStats as QuickStats
 from helm_ext.scoring.stat_names import DIFFERS
 
 __all__ = ["SourceMeasure", "SourceSummary", "SourceTotal", "describe_source_scores", "find_left_out"]
@@ -39,7 +38,7 @@ def find_left_out(instances: Iterable[Instance]) -> list[PerInstanceStats]:
                 add_context(Stat(MetricName(name)).add(value), context)
                 for name, value in extra["source_scores"].items()
             ]
-            found.append(QuickStats(str(instance.id), instance.perturbation, 0, stats))
+            found.append(PerInstanceStats(str(instance.id), instance.perturbation, 0, stats))
     return found
 
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.evalset import EXTRA_KEY, quick
+from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
+
+from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.recorded import combine
@@ -17,7 +19,6 @@ from helm_ext.formats.request_states.rows import CORRECT, Row
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-    from helm.benchmark.scenarios.scenario import Input, Instance, Reference
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
 
@@ -59,10 +60,7 @@ class Builder:
             labels = {label: labels[label] for label in self.sequence[: len(labels)]}
             references = [references[position] for position in labels.values()]
             labels = {label: position for position, label in enumerate(labels)}
-        made = [
-            quick.Reference(quick.Output(reference["output"]["text"]), reference.get("tags") or [])
-            for reference in references
-        ]
+        made = [Reference(Output(reference["output"]["text"]), reference.get("tags") or []) for reference in references]
         extra: RowExtra = {}
         if "id" in given and given["id"] != row.helm_id:
             extra["id"] = given["id"]
@@ -89,9 +87,7 @@ class Builder:
         if position is not None and not is_train:
             extra["position"] = position
         if _PLAIN_KEYS.issuperset(given):
-            return quick.Instance(
-                _input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra}
-            )
+            return Instance(_input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra})
         return self._build_with_extras(row, made, extra)
 
     def _build_with_extras(self, row: Row, made: list[Reference], extra: RowExtra) -> Instance:
@@ -111,7 +107,7 @@ class Builder:
             extra = {**kept, **extra}
         extra_data[EXTRA_KEY] = extra
         contrasts = given.get("contrast_references")
-        return quick.Instance(
+        return Instance(
             input=_input(given["input"]),
             references=made,
             split=row.split,
@@ -142,21 +138,21 @@ class Builder:
                 )
                 return [
                     *references[:position],
-                    replace(reference, output=quick.Output(text=text)),
+                    replace(reference, output=Output(text=text)),
                     *references[position + 1 :],
                 ]
         return references
 
 
 def _reference(given: dict[str, Any]) -> Reference:
-    return quick.Reference(quick.Output(text=given["output"]["text"]), tags=given.get("tags") or [])
+    return Reference(Output(text=given["output"]["text"]), tags=given.get("tags") or [])
 
 
 def _input(given: dict[str, Any]) -> Input:
     messages = given.get("messages")
     if not messages:
-        return quick.Input(text=given.get("text") or "")
-    return quick.Input(
+        return Input(text=given.get("text") or "")
+    return Input(
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
     )
