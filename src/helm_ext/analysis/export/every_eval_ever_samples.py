@@ -103,8 +103,8 @@ class SampleWriter:
                 scored.add(name["name"])
                 self.scored[key] += 1
                 self.values.setdefault(key, RowValues()).add(row, scores[by_key[key]])
-                error = row.error or _LEFT_OUT.get(row.left_out or "")  # a source scores what we leave out
-                yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=error)
+                # A source may score what we leave out: that line has no error, its score is one.
+                yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=row.error)
         place = _place(row.split, row.sub_split if self._knows_sub_splits else None, row.perturbation)
         for name, key, result_id in self._results:
             if name["name"] in self._source_stats and row.left_out is None and row.error is None:

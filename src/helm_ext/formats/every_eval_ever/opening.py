@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, Problems, did_you_mean
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, Problems, count, did_you_mean
 from helm_ext.evalset import Source
 from helm_ext.formats.every_eval_ever.folder import Record, choose, find_records
 from helm_ext.formats.every_eval_ever.record import Aggregate, read_aggregate
@@ -175,7 +175,10 @@ def _notes(found: Survey, task: str, aggregate: Aggregate | None, *, are_lists: 
         yield "questions that HELM changed (perturbations) are rows of their own, and part of the score"
     reported = {result.name: result.score for result in aggregate.results}
     for each in of_task:
-        for name, (total, sound, all_lines, sound_lines) in each.sums.items():
-            means = [total / all_lines, *([sound / sound_lines] if sound_lines else [])]
-            if name in reported and not any(abs(mean - reported[name]) <= _CLOSE for mean in means):
-                yield f"{name}: the record reports {reported[name]:.6g}, the mean of its samples is {means[0]:.6g}"
+        for name, (total, scored, lines) in each.sums.items():
+            if name not in reported or not scored or abs(total / scored - reported[name]) <= _CLOSE:
+                continue
+            said = f"{name}: the record reports {reported[name]:.6g}, the mean of its samples is {total / scored:.6g}"
+            if scored < lines and abs(total / lines - reported[name]) <= _CLOSE:
+                said += f": it counts {count(lines - scored, 'line')} without an answer as 0"
+            yield said

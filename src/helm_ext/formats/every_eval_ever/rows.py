@@ -99,11 +99,12 @@ class RowMaker:
 
     def _to_row(self, repeats: Sequence[Sequence[Sample]], name: str) -> Row:
         first = repeats[0][0]
-        question, answers = self._read(first)
-        for lines in repeats[1:]:
-            _, more = self._read(lines[0])
-            answers = [*(answers or []), *more] if more is not None else answers
-        failed, unscored = _why_not(first, answers)
+        read = [self._read(lines[0]) for lines in repeats]
+        question = read[0][0]
+        reasons = [_why_not(lines, found) for lines, (_, found) in zip(repeats, read, strict=True)]
+        answers = [one for (_, found), (why, _) in zip(read, reasons, strict=True) if not why for one in found or ()]
+        failed = "" if answers else next((why for why, _ in reasons if why), "")
+        unscored = next((why for _, why in reasons if why), "")
         options = read_options(first)
         gold = self._read_gold(first, options)
         scores, kept = self._read_scores(repeats)
@@ -119,7 +120,7 @@ class RowMaker:
             options=options,
             gold=gold,
             split="valid" if first.metadata.get("split") == "valid" else "test",
-            answers=None if failed else answers,
+            answers=answers or None,
             failed=failed,
             unscored=unscored or ("" if gold or not self._needs_gold else "no reference says what is right"),
             source_scores=scores,
@@ -136,19 +137,24 @@ class RowMaker:
         return self._golds.read(references[0] if len(references) == 1 else references, options)
 
     def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:
-        """Return the mean over the repeats of each score, and what an export of the run restores of the lines."""
+        """Return the mean of each score over the repeats that were scored, None where none was, and what an export of
+        the run restores of the lines.
+        """
         values: dict[str, list[float]] = {}
         kept: JSONObject = {}
         for lines in repeats:
             for sample in lines:
                 for score, value in name_scores(sample, self._aggregate)[0].items():
-                    values.setdefault(score, []).append(value)
+                    scored = values.setdefault(score, [])
+                    if sample.is_scored:
+                        scored.append(value)
                     said = {
                         "evaluation_name": sample.evaluation,
                         "answer_attribution": sample.value["answer_attribution"],
                     }
                     kept.setdefault(score, {**said, "is_correct": sample.value["evaluation"]["is_correct"]})
-        return {score: sum(found) / len(found) for score, found in values.items()}, {"scores": kept}
+        means = {score: sum(found) / len(found) if found else None for score, found in values.items()}
+        return means, {"scores": kept}
 
     def _read(self, sample: Sample) -> tuple[str | list[Message], list[Answer] | None]:
         """Return what was asked, and what of what came back is scored."""
@@ -217,10 +223,10 @@ def _answer(sample: Sample, text: str, thinking: Any) -> Answer:
     )
 
 
-def _why_not(sample: Sample, answers: Sequence[Answer] | None) -> tuple[str, str]:
-    """Return why there is no answer, and why it is not scored, as the line says it: its error, our export's words."""
-    error = sample.value.get("error")
-    reason = sample.metadata.get("left_out")
+def _why_not(lines: Sequence[Sample], answers: Sequence[Answer] | None) -> tuple[str, str]:
+    """Return why there is no answer, and why it is not scored, as its lines say it: an error, our export's words."""
+    error = next((str(line.value["error"]) for line in lines if line.value.get("error") is not None), None)
+    reason = lines[0].metadata.get("left_out")
     if error is None or (reason == "not_run" and answers is None):
         return "", ""
-    return ("", str(error)) if reason == "unscored" else (str(error) or "failed", "")
+    return ("", error) if reason == "unscored" else (error or "failed", "")

@@ -46,6 +46,12 @@ class Sample:
         return next((str(self.metadata[key]) for key in _REPEAT_KEYS if key in self.metadata), None)
 
     @property
+    def is_scored(self) -> bool:
+        """Whether its score was made of an answer: a line must have one, and says 0 where the request failed."""
+        output = self.value.get("output")
+        return self.value.get("error") is None and not (output is not None and not output["raw"])
+
+    @property
     def asked(self) -> bytes:
         """A digest of the question as it was asked."""
         return _digest([self.value["input"], (self.value.get("messages") or [])[:-1]])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -60,8 +59,8 @@ class Evaluation:
     """Lines without choices."""
     lists: int = 0
     """Of these, lines whose only reference is the text of a Python list of texts."""
-    sums: dict[str, tuple[float, float, int, int]] = field(default_factory=dict)
-    """By name of score: sums over all lines and over those without an error, and how many there are of each."""
+    sums: dict[str, tuple[float, int, int]] = field(default_factory=dict)
+    """By name of score: the sum over the lines that were scored, their number, and the number of all lines."""
     unnamed: int = 0
     """Lines of which it cannot be told which of several results their score is."""
     perturbed: int = 0
@@ -193,11 +192,10 @@ def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None
         found.repeats.add(sample.repeat)
     scores, is_told = name_scores(sample, aggregate)
     found.unnamed += not is_told
-    failed = value.get("error") is not None
+    is_scored = sample.is_scored
     for name, score in scores.items():
-        total, sound, lines, sound_lines = found.sums.get(name, (0.0, 0.0, 0, 0))
-        kept = 0.0 if failed or not math.isfinite(score) else score
-        found.sums[name] = (total + score, sound + kept, lines + 1, sound_lines + (not failed))
+        total, scored, lines = found.sums.get(name, (0.0, 0, 0))
+        found.sums[name] = (total + score, scored + 1, lines + 1) if is_scored else (total, scored, lines + 1)
 
 
 def _is_conversation(value: dict[str, Any]) -> bool:

@@ -347,8 +347,8 @@ def test_a_record_that_was_imported_keeps_its_required_fields(tmp_path):
 
 @pytest.mark.parametrize("name", ["text", "choice", "chat", "ultraeval", "helm"])
 def test_an_export_scored_and_exported_again_says_the_same(records, tmp_path, name):
-    _, before, path = records[name]
-    _, after = export_again(tmp_path, path)
+    record, before, path = records[name]
+    again, after = export_again(tmp_path, path)
 
     def to_keys(samples):
         said = [[kept(one), one["output"], one["messages"], one.get("error")] for one in samples]
@@ -356,6 +356,12 @@ def test_an_export_scored_and_exported_again_says_the_same(records, tmp_path, na
 
     of_source = [sample for sample in after if sample["evaluation_result_id"].startswith("every_eval_ever_")]
     assert to_keys(of_source) == to_keys(before)
+    # Rows without an answer have lines that say 0, and take part in no mean.
+    scores = {one["evaluation_result_id"]: one["score_details"]["score"] for one in again["evaluation_results"]}
+    for one in record["evaluation_results"] if name != "helm" else ():  # its scores are told apart by sub-split
+        assert scores[f"every_eval_ever_{one['evaluation_result_id']}"] == pytest.approx(
+            one["score_details"]["score"], abs=1e-12
+        )
 
 
 @needs_eee

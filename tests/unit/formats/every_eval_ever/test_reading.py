@@ -93,6 +93,29 @@ def test_nothing_an_empty_answer_and_an_error(tmp_path):
     assert completions(evalset)[0] == [""]
 
 
+def source_scores(evalset):
+    return [
+        row_extra(instance).get("source_scores", {}).get("every_eval_ever_accuracy") for instance in evalset.instances
+    ]
+
+
+def test_what_has_no_answer_takes_part_in_no_mean_of_the_records(tmp_path):
+    """A line must have a score: what failed or was not run says 0, and the record may count it."""
+    lines = [sample("a"), sample("b", score=0.0), sample("c", "", 0.0, error="timeout"), sample("d", [], 0.0)]
+    again = [sample("e", score=score, metadata={"epoch": epoch}, **more)
+             for epoch, score, more in (("1", 0.0, {"error": "timeout"}), ("2", 1.0, {}))]  # fmt: skip
+    mean = {"score": 2 / 3}
+    evalset = load(write(tmp_path, [*lines, *again], [result(**mean)]))
+    assert source_scores(evalset) == [1.0, 0.0, None, None, 1.0]
+    assert [row_extra(i)["recorded"]["status"] for i in evalset.instances] == ["ok", "ok", "failed", "not_run", "ok"]
+    assert warnings(evalset) == []
+    (said,) = warnings(load(write(tmp_path, [*lines, *again], [result(score=2 / 6)])))
+    assert said == (
+        "accuracy: the record reports 0.333333, the mean of its samples is 0.666667: it counts 3 lines without an "
+        "answer as 0"
+    )
+
+
 def test_lines_of_several_metrics_are_one_row(tmp_path):
     results = [result(metric=m, score=s, evaluation_result_id=m) for m, s in (("accuracy", 0.5), ("f1", 0.75))]
     lines = [
