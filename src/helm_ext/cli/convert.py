@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from helm_ext.cli.session import FormatOption, choose_format, find_file, parse_arguments, require_unnamed
-from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, RunEntryError, count
 from helm_ext.formats import Format, all_formats
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.conversion import Converted, WriteOptions
@@ -22,7 +22,9 @@ __all__ = ["convert"]
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A dataset file, or a dataset's name.")],
     target: Annotated[Path, typer.Argument(metavar="DST", help="FILE.jsonl (adapter_spec) or NAME.zip (a bundle).")],
-    arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry of SRC; repeatable.")] = None,
+    arg: Annotated[
+        list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry of SRC, missing aside; repeatable.")
+    ] = None,
     kind: FormatOption = None,
     replies: Annotated[
         Path | None, typer.Option(help="To a bundle: write recorded completions to this JSON Lines file.")
@@ -64,19 +66,14 @@ def _convert(
 ) -> Converted:
     named = format_.name_file(options.source)
     require_unnamed(named, arguments)
-    arguments = _with_types(format_, arguments)
+    if MISSING.name in arguments:
+        raise RunEntryError(
+            f"--arg missing={arguments[MISSING.name]}: a conversion keeps every row\n"
+            "  hint: leave it out; runs of DST take it"
+        )
+    arguments = format_.parse_for_load(arguments)
     evalset = format_.load(**named, **arguments)
     train = format_.load_demonstrations(**named, **arguments)
     return writer.write(
         evalset, target, dataclasses.replace(options, losses=format_.losses(evalset), demonstrations=train)
     )
-
-
-def _with_types(format_: Format, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return `load`'s arguments: those of the run entry, and the few that HELM has run expanders for."""
-    known = {argument.name: argument for argument in format_.arguments if argument is not MISSING}
-    for name in arguments:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
-            raise RunEntryError(f"--arg {name}: {format_.name} has no such argument\n  hint: {hint}")
-    return {name: known[name].kind.parse(name, value) for name, value in arguments.items()}

@@ -103,7 +103,7 @@ def check_file(
         except RunEntryError as error:  # it says which dataset has that file name
             problem = to_problem(error, str(file))
             return {"file": str(file), "format": format_.name, "problems": [problem], "counts": {}, "linted": False}
-    named |= format_.parse(arguments)
+    named |= format_.parse_for_load(arguments)
     try:
         for task in format_.tasks(named):
             found, counted = format_.check(execute=not no_exec, **{**named, **task})

@@ -90,6 +90,10 @@ class Format(ABC):
         """Return the arguments of a run entry with their types. Raises RunEntryError."""
         return parse_arguments(self.name, [a for a in self.arguments if a.in_run_entry], given)
 
+    def parse_for_load(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments with their types, also those that HELM would take off a run entry. Raises RunEntryError."""
+        return parse_arguments(self.name, self.arguments, given)
+
     def argument_names(self) -> list[str]:
         """Return the names of the arguments of the run entry."""
         return [argument.name for argument in self.arguments if argument.in_run_entry]

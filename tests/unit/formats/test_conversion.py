@@ -281,7 +281,7 @@ def test_what_an_ultraeval_task_loses(tmp_path):
         (["x.json", "x.txt"], RunEntryError, "expected FILE.jsonl or NAME.zip"),
         (["qa.json", "x.jsonl", "--replies", "r.jsonl"], RunEntryError, "adapter_spec files hold completions themselves"),
         (["sums.zip", "x.zip"], RunEntryError, "sums.zip: is a bundle already"),
-        (["qa.json", "x.jsonl", "--arg", "sed=1"], RunEntryError, "adapter_spec has no such argument\n  hint: did you mean 'seed'"),
+        (["qa.json", "x.jsonl", "--arg", "sed=1"], RunEntryError, "adapter_spec: unknown argument 'sed'\n  hint: did you mean 'seed'"),
         (["none.json", "x.jsonl"], HelmExtError, "none.json"),
         (["qa.json", "none/x.jsonl"], HelmExtError, "no such folder"),
         (["qa.json", "No Name.zip"], HelmExtError, "not a dataset name"),

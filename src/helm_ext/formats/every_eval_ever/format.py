@@ -54,7 +54,7 @@ class _EveryEvalEver(ImportedFormat):
             return [{}]
         return find_tasks(Path(str(arguments["path"])), arguments.get("record"), arguments.get("evaluation"))
 
-    def name_model(self, arguments: Mapping[str, Any]) -> str:
+    def read_model(self, **arguments: Any) -> str:
         """Return the model that the record names; its samples are not read for it, unless they stand alone."""
         from helm_ext.formats.every_eval_ever.opening import read_model
 

@@ -171,8 +171,9 @@ def _column(path: Path, aggregate: Aggregate | None, given: Golds) -> GoldColumn
     if base is None and given.gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval:
         base = 0
     return GoldColumn(
-        gold_kind=given.gold_kind, index_base=base, allow_hidden=True, path=str(path), name="input.reference"
-    )
+        gold_kind=given.gold_kind, index_base=base, is_said=given.index_base is not None, allow_hidden=True,
+        path=str(path), name="input.reference",
+    )  # fmt: skip
 
 
 def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None:

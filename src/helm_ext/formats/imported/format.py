@@ -53,11 +53,13 @@ SHARED_ARGUMENTS = (
 )
 """Arguments of every importer, beside those that say where its rows are. They go to the pipeline, not to `open`."""
 
-_PASSED_ON = frozenset({*_SCORING, "seed", "max_train_instances"})
+_OF_THE_PIPELINE = frozenset({*_SCORING, "seed", "max_train_instances"})
 
 
 class ImportedFormat(Format):
     """A format of files that another tool wrote. A subclass defines `open`, `claims` and what `Format` declares.
+
+    `open`, `read_model` and `explain` get the format's own arguments alone: those that say where its rows are.
 
     Rows that were not run, or failed, are left out of the score and counted, unless `missing=error`.
     """
@@ -113,20 +115,39 @@ class ImportedFormat(Format):
 
     def name_model(self, arguments: Mapping[str, Any]) -> str:
         """Return the model that the source names."""
-        opened, _ = self._open({name: value for name, value in arguments.items() if name != "missing"})
-        return opened.source.model
+        return self.read_model(**_own(arguments))
+
+    def describe(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return what was inferred from a file, and why."""
+        return self.explain(**_own(arguments))
+
+    def read_model(self, **arguments: Any) -> str:
+        """Return the model that a file names, "" where it names none. Raises DatasetError."""
+        return self.open(**arguments).source.model
+
+    def explain(self, **arguments: Any) -> list[str]:  # noqa: ARG002 - most say what they are
+        """Return in lines for people what was inferred from a file, and why. Raises DatasetError."""
+        return []
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Return what is opened, and the arguments of the pipeline."""
-        own = {name: value for name, value in arguments.items() if name not in _PASSED_ON}
-        kept = [*(arguments.get("by") or ()), *([arguments["cluster"]] if arguments.get("cluster") else [])]
-        if kept:
-            own["by"] = kept
-        return self.open(**own), {name: value for name, value in arguments.items() if name in _PASSED_ON}
+        return self.open(**_own(arguments)), {
+            name: value for name, value in arguments.items() if name in _OF_THE_PIPELINE
+        }
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Name the dataset as its source does: files of several models may hold the completions of one dataset."""
         return Plan({**arguments, "name": evalset.name}, arguments)
+
+
+def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that say where rows are, with those keys that rows keep as `by`.
+
+    How they are drawn and scored is for the pipeline to know, what is missing for the run.
+    """
+    own = {name: value for name, value in arguments.items() if name not in _OF_THE_PIPELINE and name != "missing"}
+    kept = [*(arguments.get("by") or ()), *([arguments["cluster"]] if arguments.get("cluster") else [])]
+    return {**own, "by": kept} if kept else own
 
 
 def _read(opened: Opened, problems: Problems, scoring: Mapping[str, Any]) -> ImportReader:

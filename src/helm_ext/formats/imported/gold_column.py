@@ -70,6 +70,7 @@ class GoldColumn:
         *,
         gold_kind: Kind | None = None,
         index_base: int | None = None,
+        is_said: bool = True,
         is_class_label: bool = False,
         allow_hidden: bool = False,
         path: str = "",
@@ -77,11 +78,14 @@ class GoldColumn:
     ) -> None:
         """Begin a column. `gold_kind` and `index_base` are what the user said.
 
+        `is_said`: where not, `index_base` is only how the source counts positions, if its golds are any.
         `is_class_label`: a whole number is a position from 0, as in a ClassLabel column of the Hugging Face library.
         `allow_hidden`: rows without a gold are counted, not refused; `GoldKind.read` returns () for them.
         Raises RunEntryError where the two contradict each other.
         """
         self._gold_kind = gold_kind
+        self._are_positions = is_said and index_base is not None
+        """Said by the user: golds that can be read as positions are positions."""
         self._path = path
         self._name = name
         self._allow_hidden = allow_hidden
@@ -177,6 +181,9 @@ class GoldColumn:
         labels = next((at for at, way in live.items() if way.element == "label"), None)
         if labels is not None and self._are_texts:
             live = {at: way for at, way in live.items() if way.element != "index"}
+        positions = {at: way for at, way in live.items() if way.element == "index"}
+        if self._are_positions and positions:
+            live = positions
         if not live:
             raise self._none_fits()
         for (_, way), (other, theirs) in itertools.combinations(sorted(live.items()), 2):

@@ -52,7 +52,7 @@ class _Inspect(ImportedFormat):
         names = _find_logs(path)
         return [{"log": name} for name in names] if len(names) > 1 else [{}]
 
-    def name_model(self, arguments: Mapping[str, Any]) -> str:
+    def read_model(self, **arguments: Any) -> str:
         """Return the model that the log names; its samples are not read for it."""
         from helm_ext.formats.inspect_logs.opening import read_model
 

@@ -62,7 +62,7 @@ class _LmEval(ImportedFormat):
         names = sorted({one.task for one in found if arguments.get("time") in (None, one.time)})
         return [{"task": name} for name in names] if len(names) > 1 else [{}]
 
-    def name_model(self, arguments: Mapping[str, Any]) -> str:
+    def read_model(self, **arguments: Any) -> str:
         """Return the model that the results file names."""
         from helm_ext.formats.lm_eval.opening import open_report
 

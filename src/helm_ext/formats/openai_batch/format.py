@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class _OpenAIBatch(ImportedFormat):
 
         return without_answers(files)
 
-    def name_model(self, arguments: Mapping[str, Any]) -> str:
+    def read_model(self, **arguments: Any) -> str:
         """Return the model that the first request asks."""
         from helm_ext.formats.openai_batch.opening import read_model
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.evalset import EvalSet, RowExtra, Scoring, row_extra
 from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
+from helm_ext.scoring.registry import find_unnamable
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -37,7 +38,7 @@ def to_json_lines(
     findings = Findings()
     header: dict[str, Any] = {
         "adapter_spec": _adapter_spec(evalset, findings),
-        "scoring": _scoring(evalset.scoring, findings),
+        "scoring": _scoring(evalset.scoring, findings, has_stops=bool(evalset.adapter_spec.stop_sequences)),
         "name": evalset.name,
     }
     header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
@@ -67,15 +68,20 @@ def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
     return written
 
 
-def _scoring(scoring: Scoring, findings: Findings) -> dict[str, Any]:
+def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool) -> dict[str, Any]:
     if scoring.label_reading == "exact":
         findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
-    unsaid = ("main_metric", "output_format", "label_reading", "cut_at", "next_question")
+    unsaid = ("metrics", "main_metric", "output_format", "label_reading", "cut_at", "next_question")
     written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
-    if scoring.cut_at:
-        written["cut_at_stop"] = True
-    return {**written, "main_metric": scoring.main_metric}
+    if has_stops:
+        written["cut_at_stop"] = bool(scoring.cut_at)
+    refused = [name for name in scoring.metrics if find_unnamable(name, scoring.output_format, has_likelihoods=True)]
+    for name in refused:
+        findings.lose(f"the metric {name}, which an adapter_spec file cannot name")
+    if refused or not scoring.metrics:  # what is left may not give the main metric
+        return written
+    return {"metrics": list(scoring.metrics), **written, "main_metric": scoring.main_metric}
 
 
 def _states(instance: Instance, split: str, findings: Findings) -> Iterator[dict[str, Any]]:

@@ -144,7 +144,7 @@ class _Table(ImportedFormat):
         outputs = list_outputs(arguments)
         return [{"output": output} for output in outputs] if len(outputs) > 1 else [{}]
 
-    def name_model(self, arguments: Mapping[str, Any]) -> str:
+    def read_model(self, **arguments: Any) -> str:
         """Return the name of the column of outputs, where it is more than "output"."""
         from helm_ext.formats.table.loading import name_model
 
@@ -157,13 +157,11 @@ class _Table(ImportedFormat):
         output = arguments.get("output")
         return open_file(**{**arguments, "output": [output] if isinstance(output, str) else output})
 
-    def describe(self, arguments: Mapping[str, Any]) -> list[str]:
+    def explain(self, **arguments: Any) -> list[str]:
         """Return which column was taken for what, and why."""
         from helm_ext.formats.table.loading import describe
 
-        others = {argument.name for argument in (*SHARED_ARGUMENTS, *_DRAWING)}
-        own = {argument.name for argument in self.arguments} - others
-        return describe({name: value for name, value in arguments.items() if name in own or name == "by"})
+        return describe(arguments)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a mapping file."""

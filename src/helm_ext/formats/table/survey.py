@@ -88,6 +88,7 @@ class _Surveyor:
         return GoldColumn(
             gold_kind=options.gold_kind or (layout.gold_kind if layout and uses_adapted(roles) else None),
             index_base=layout.index_base if options.index_base is None and layout else options.index_base,
+            is_said=options.index_base is not None,
             is_class_label=roles.gold in table.class_labels,
             allow_hidden=layout is not None and layout.allows_hidden,
             path=table.path,
