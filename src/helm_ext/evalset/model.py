@@ -175,6 +175,9 @@ class Scoring:
     """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
     (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""
 
+    thinking: Literal["move", "keep"] = "move"
+    """Whether what a model thinks is moved out of a completion's text before anything reads it, into `thinking`, or
+    stays a part of the answer (`helm_ext.scoring.thinking`)."""
     completions: str = "first"
     """How the scores of several completions of a row become its score: a name of `helm_ext.scoring.reducers`."""
     next_question: Sequence[str] = ()

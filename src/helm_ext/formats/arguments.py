@@ -25,6 +25,7 @@ __all__ = [
     "PATH",
     "SEVERAL",
     "TEXT",
+    "THINKING",
     "WHOLE_NUMBER",
     "Argument",
     "Kind",
@@ -175,3 +176,12 @@ MISSING = Argument(
     "`error`",
 )
 """An argument of every format. The run decides (`helm_ext.adaptation`), so `load` never sees it."""
+
+THINKING = Argument(
+    "thinking",
+    one_of("move", "keep"),
+    "what a model thinks before it answers (`<think>`...): moved out of its completion before anything is scored, or "
+    "kept as a part of the answer",
+    "`move`",
+)
+"""An argument of every format whose completions are texts."""

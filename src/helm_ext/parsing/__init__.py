@@ -21,6 +21,7 @@ from helm_ext.parsing.predictions import (
 )
 from helm_ext.parsing.runon import cut_at_next_question, find_question_starts
 from helm_ext.parsing.segments import cut_at_stops, find_segments, list_prediction, split_segments
+from helm_ext.parsing.thinking import names_thinking, split_thinking
 
 __all__ = [
     "apply_pattern",
@@ -34,9 +35,11 @@ __all__ = [
     "list_prediction",
     "map_answer",
     "map_answers",
+    "names_thinking",
     "read_choice",
     "read_label",
     "read_labels",
     "split_segments",
+    "split_thinking",
     "without_thinking",
 ]

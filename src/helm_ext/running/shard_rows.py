@@ -21,7 +21,7 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Input, Instance
-from helm.common.request import Request
+from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY
@@ -101,7 +101,9 @@ class ShardRow(NamedTuple):
         )
 
     def make_states(self, instance: Instance) -> Iterator[RequestState]:
-        """Yield what metrics must know of the request states: not what was asked and said."""
+        """Yield what metrics must know of the request states: not what was asked and said, but whether it was thought
+        about.
+        """
         for state in self.parsed:
             yield replace(
                 _STATE,
@@ -109,7 +111,19 @@ class ShardRow(NamedTuple):
                 reference_index=state.get("reference_index"),
                 request_mode=state.get("request_mode"),
                 train_trial_index=state["train_trial_index"],
+                result=_THOUGHT if _has_thinking(state) else None,
             )
+
+
+def _has_thinking(state: JSONObject) -> bool:
+    """Whether the model thought before it answered: rows of which that is so are counted."""
+    return any("thinking" in completion for completion in (state.get("result") or {}).get("completions") or ())
+
+
+_THOUGHT = RequestResult(
+    success=True, cached=False, embedding=[],
+    completions=[GeneratedOutput(text="", logprob=0.0, tokens=[], thinking=Thinking())],
+)  # fmt: skip
 
 
 _INSTANCE = Instance(Input(), [])

@@ -9,6 +9,7 @@ from helm.benchmark.annotation.annotator import Annotator
 
 from helm_ext.evalset import Scoring
 from helm_ext.scoring.answers import AnswerReader, get_options, keep_answers
+from helm_ext.scoring.thinking import move_thinking
 
 __all__ = ["AnswerAnnotator"]
 
@@ -36,6 +37,8 @@ class AnswerAnnotator(Annotator):
         """Return the label and the option's text (all of them, where several are asked for), or that none was read."""
         if request_state.result is None or request_state.reference_index is not None:
             return {}
+        if self.reader.scoring.thinking == "move":
+            move_thinking(request_state)
         options = get_options(request_state)
         completions = request_state.result.completions
         if not self.reader.is_list:

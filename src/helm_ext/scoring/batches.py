@@ -13,6 +13,7 @@ from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownSummary, BreakdownTotal, without_sub_splits
 from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, take_scored
 from helm_ext.scoring.source_scores import SourceMeasure, SourceSummary, SourceTotal, find_left_out
+from helm_ext.scoring.thinking import find_thinking, move_thinking
 from helm_ext.scoring.uncertainty import IntervalSummary, IntervalTotal, measure_uncertainty
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Pieces:
     helms: tuple[FoldingMetric, FoldingMetric]
     """HELM's metrics of texts and of options, on what we read and compare."""
     main_metric: str
+    moves_thinking: bool
+    """Whether what a model thinks is moved out of its completions (`scoring.thinking`)."""
     has_attributes: bool
     """Whether the main metric is reported for values of attributes too."""
     source: SourceMeasure | None
@@ -62,6 +65,9 @@ class BatchMeasure:
         self.breakdown = BreakdownMeasure(pieces.main_metric)
 
     def __call__(self, state: ScenarioState) -> Measured:
+        if self.pieces.moves_thinking:
+            for request_state in state.request_states:
+                move_thinking(request_state)
         instances = state.instances
         plain = without_sub_splits(state)
         scored = take_scored(plain)
@@ -80,7 +86,7 @@ class BatchMeasure:
             self.pieces.source.measure(rows) if self.pieces.source is not None else None,
             self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
             measure_uncertainty(main, rows, instances),
-            count_left_out(plain.instances),
+            count_left_out(plain.instances, find_thinking(scored)),
         )
         return Measured(segments, summary)
 

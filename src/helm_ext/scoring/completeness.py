@@ -69,8 +69,11 @@ Place = tuple[Any, ...]
 _place = attrgetter("split", "sub_split", "perturbation")
 
 
-def count_left_out(instances: Iterable[Instance]) -> dict[Place, Counter[str]]:
-    """Return how many instances of a batch are left out, and why, by place; 0 for places where none is."""
+def count_left_out(instances: Iterable[Instance], thinking: Iterable[Instance] = ()) -> dict[Place, Counter[str]]:
+    """Return how many instances of a batch are left out, and why, by place; 0 for places where none is.
+
+    `thinking`: those whose model thought before it answered; they are counted where there are any.
+    """
     reasons: dict[Place, Counter[str]] = {}
     seen: set[tuple[str | None, Place]] = set()
     for instance in instances:
@@ -80,13 +83,15 @@ def count_left_out(instances: Iterable[Instance]) -> dict[Place, Counter[str]]:
         if reason and (instance.id, place) not in seen:  # a row counts once, however many of its states
             seen.add((instance.id, place))
             counts.update(("left_out", reason))
+    for instance in thinking:
+        reasons[_place(instance)]["thinking"] += 1
     return reasons
 
 
 class LeftOutTotal:
-    """Adds up the batches: `num_left_out`, and one stat for each reason that occurred, per split.
+    """Adds up the batches: `num_left_out`, and one stat for each reason that occurred, per split; `num_thinking`.
 
-    Always there: 0 is a statement.
+    `num_left_out` is always there: 0 is a statement.
     """
 
     def __init__(self) -> None:
@@ -120,6 +125,13 @@ REPORT_METADATA = [
         display_name="# left out",
         description="Number of rows that are not part of any score of this run.",
         lower_is_better=True,
+        group="general_information",
+    ),
+    MetricMetadata(
+        name="num_thinking",
+        display_name="# with thinking",
+        description="Number of rows whose model thought before it answered; its thinking is no part of the answer.",
+        lower_is_better=None,
         group="general_information",
     ),
     MetricMetadata(

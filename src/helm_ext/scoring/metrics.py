@@ -100,6 +100,7 @@ class EvalSetMetric(FoldingMetric):
                 FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
             ),
             main_metric=main,
+            moves_thinking=self.scoring.thinking == "move",
             has_attributes=bool(self.attributes),
             source=SourceMeasure(self.source, main, same=same) if self.source else None,
             summarize=partial(summarize, self.list_scores),

@@ -169,7 +169,7 @@ VALUES = {
     "output_format": "list", "metrics": "exact_match+f1_score",
     "main_metric": "exact_match", "extract": "(.)", "strip": "true", "lower": "no", "split": "test", "render": "text",
     "max_tokens": 5, "limit": 3, "separator": "%2C", "extract_all": "(.)", "extract_positions": "no",
-    "extract_references": "yes", "drop_duplicates": "yes", "cut_at_stop": "no",
+    "extract_references": "yes", "drop_duplicates": "yes", "cut_at_stop": "no", "thinking": "keep",
 }  # fmt: skip
 
 

@@ -80,10 +80,6 @@ def test_what_is_ignored(gold, reply, plain, cased, punct, strict):
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        ("<think>Paris or London?</think>London", "London"),
-        ("Paris or London?\n</think>\n\nLondon", "London"),  # the chat template opened the thinking
-        ("<think>Paris or", ""),  # cut off while thinking
-        ("<think>Paris?</think>\n<think>or", ""),  # and while thinking again
         ("Lon\u00addon\ufeff", "London"),  # nobody sees them
     ],
 )

@@ -33,6 +33,7 @@ _SCORING = (
     "metrics",
     "main_metric",
     "completions",
+    "thinking",
     "extract",
     "strip",
     "lower",
@@ -46,7 +47,9 @@ _SCORING = (
 SHARED_ARGUMENTS = (
     _MISSING,
     *(
-        argument if argument.name in ("by", "cluster") else replace(argument, default="as the file suggests")
+        argument
+        if argument.name in ("by", "cluster", "thinking")
+        else replace(argument, default="as the file suggests")
         for argument in REQUEST_STATES.arguments
         if argument.name in _SCORING
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -52,6 +52,7 @@ class Options:
     """Decided by the run, see `helm_ext.adaptation`."""
     metrics: Sequence[str] | None = None
     main_metric: str | None = None
+    thinking: Literal["move", "keep"] | None = None
     extract: str | None = None
     strip: bool = False
     lower: bool = False
@@ -76,13 +77,16 @@ class Options:
         for name, number in (("limit", self.limit), ("max_tokens", self.max_tokens)):
             if number is not None and (type(number) is not int or number < 1):
                 raise RunEntryError(f"{name}={number}: expected a positive whole number")
+        if self.thinking not in (None, "move", "keep"):
+            raise RunEntryError(f"thinking={self.thinking}: expected move or keep")
 
     def to_scoring(self) -> Scoring:
         """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given.
 
         Raises RunEntryError for a metric that is not known or cannot be measured, and for an invalid pattern.
         """
-        return _make_scoring(self.metrics, self.main_metric, self.extract, self.strip, self.lower)
+        made = _make_scoring(self.metrics, self.main_metric, self.extract, self.strip, self.lower)
+        return replace(made, thinking=self.thinking or "move")
 
 
 def _make_scoring(

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import Problem, RunEntryError
-from helm_ext.formats.arguments import AS_GIVEN, FLAG, MISSING, SEVERAL, TEXT, WHOLE_NUMBER, Argument, Kind, one_of
+from helm_ext.formats.arguments import (
+    AS_GIVEN,
+    FLAG,
+    MISSING,
+    SEVERAL,
+    TEXT,
+    THINKING,
+    WHOLE_NUMBER,
+    Argument,
+    Kind,
+    one_of,
+)
 from helm_ext.formats.arguments import read_path as _read_path
 from helm_ext.formats.conversion import Converted, WriteOptions
 from helm_ext.formats.format import Format, Plan
@@ -96,6 +107,7 @@ class _AdapterSpec(Format):
             "`pass_at_K`, `pass_k_K` of their scores",
             "the file's, or `first`",
         ),
+        THINKING,
         Argument(
             "extract", TEXT, "a regular expression (in run entries without commas: HELM splits there)", "the file's"
         ),

@@ -182,6 +182,8 @@ class ScoringModel(TypedDict, total=False):
     completions: str | None
     """How several completions of a row are scored: the `first` alone, or the `mean`, `median`, `mode` or `max` of their
     scores, `at_least_K`, `pass_at_K`, `pass_k_K`. Absent: `first`."""
+    thinking: Literal["move", "keep"] | None
+    """Whether what a model thinks before it answers (`<think>`...) is moved out of its completion. Absent: `move`."""
     extract: str | None
     """Regular expression applied to each prediction: first group of the last match. No match: unmapped, score 0."""
     strip: bool | None

@@ -64,6 +64,7 @@ class Arguments(TypedDict, total=False):
     metrics: Sequence[str] | None
     main_metric: str | None
     completions: str | None
+    thinking: Literal["move", "keep"] | None
     extract: str | None
     strip: bool | None
     lower: bool | None

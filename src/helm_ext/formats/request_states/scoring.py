@@ -97,6 +97,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         main_metric=main,
         output_format=output_format,
         completions=chosen.get("completions", FIRST),
+        thinking="keep" if kind.is_helm else chosen.get("thinking", "move"),
         extract=chosen.get("extract"),
         strip=chosen.get("strip", False),
         lower=chosen.get("lower", False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import Scoring
@@ -24,9 +25,9 @@ def needs_row(metrics: MetricChoice) -> bool:
     return bool(metrics.definitions) or with_row
 
 
-def make_scoring(method: Method, metrics: tuple[str, ...]) -> Scoring:
+def make_scoring(method: Method, metrics: tuple[str, ...], thinking: Literal["move", "keep"] | None) -> Scoring:
     """Return how outputs become scores; of PPL the likelihoods do."""
-    return Scoring(metrics=metrics if method == "gen" else (), main_metric=metrics[0])
+    return Scoring(metrics=metrics if method == "gen" else (), main_metric=metrics[0], thinking=thinking or "move")
 
 
 def require_allowed(metrics: Sequence[str], *, allow_code: bool) -> None:

@@ -96,7 +96,7 @@ def load_log(path: Path, options: Options, *, execute: bool = True) -> EvalSet:
         ),
         instances=rows.instances,
         adapter_spec=to_adapter_spec(kind, Sampling()),
-        scoring=make_scoring(kind, metrics.names),
+        scoring=make_scoring(kind, metrics.names, options.thinking),
         display_name=title,
         description=f"Outputs of a finished UltraEval run of {title}.",
         tags=(kind, title.split("_")[0]),

@@ -15,6 +15,7 @@ from helm_ext.formats.arguments import (
     PATH,
     SEVERAL,
     TEXT,
+    THINKING,
     WHOLE_NUMBER,
     Argument,
     one_of,
@@ -66,6 +67,7 @@ class _UltraEval(Format):
         Argument("demos", PATH, "draw demonstrations from this file instead", "the data itself", names_data=True),
         Argument("postprocess", TEXT, "from a completion to the answer: a name of the checkout's, or one of "
                  "[ours](#gen)", "the config's, else none"),
+        THINKING,
         Argument("metric", SEVERAL, "upstream's name, HELM's, or several: `exact_match+rouge_l`; the first is the main "
                  "one", "the config's, else `exact_match` / `log_prob`"),
         Argument("root", PATH, "the UltraEval checkout", "found by walking up from the script or config",

@@ -94,7 +94,7 @@ def load(**arguments: Any) -> EvalSet:
             for q in questions
         ],
         adapter_spec=to_adapter_spec(found.method, found.sampling),
-        scoring=make_scoring(found.method, found.metrics.names),
+        scoring=make_scoring(found.method, found.metrics.names, options.thinking),
         display_name=found.name,
         description=_describe(found, shots),
         tags=(found.method, found.dataset),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from helm_ext.errors import RunEntryError, did_you_mean
 
@@ -42,6 +42,8 @@ class Options:
     """A file that demonstrations are drawn from."""
     postprocess: str | None = None
     """From a completion to the answer."""
+    thinking: Literal["move", "keep"] | None = None
+    """Whether what a model thinks is moved out of its completions. PPL has none."""
     metric: Any = None
     """A name, several, or upstream's object."""
     root: str | Path | None = None
@@ -57,8 +59,10 @@ class Options:
     name: str | None = None
     """Of the dataset in reports."""
 
-    def require_numbers(self) -> None:
-        """Raise RunEntryError for a value that is no whole number, or a number that is too small."""
+    def require_sense(self) -> None:
+        """Raise RunEntryError for a value that is no whole number, a number that is too small, and a word of none."""
+        if self.thinking not in (None, "move", "keep"):
+            raise RunEntryError(f"thinking={self.thinking}: expected move or keep")
         for key, least in _LEAST.items():
             value = getattr(self, key)
             if value is None:
@@ -76,5 +80,5 @@ def read_options(arguments: dict[str, Any]) -> Options:
             hint = did_you_mean(key, known) or f"known: {', '.join(known)}"
             raise RunEntryError(f"ultraeval: unknown argument {key!r}\n  hint: {hint}")
     options = Options(**arguments)
-    options.require_numbers()
+    options.require_sense()
     return options

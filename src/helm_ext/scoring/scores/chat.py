@@ -4,7 +4,7 @@ HELM's own metrics stay available; these stand where HELM's fail on chat: `quasi
 SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no letters beyond ASCII, `bleu_*` downloads
 NLTK data at run time, and none of them knows a word in a script without spaces.
 
-A reasoning model's thinking is no part of its reply. What a word is stands in `helm_ext.scoring.scores.words`. All
+What a word is stands in `helm_ext.scoring.scores.words`. All
 scores are in 0..1 and defined for empty texts.
 """
 
@@ -15,7 +15,6 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from helm_ext.parsing import without_thinking
 from helm_ext.scoring.score import Score
 
 if TYPE_CHECKING:
@@ -58,10 +57,7 @@ _VARIANTS = (
 
 
 def _score(name: str, function: Callable[[str, str], float], display_name: str, description: str) -> Score:
-    def score_reply(gold: str, prediction: str) -> float:
-        return function(gold, without_thinking(prediction))
-
-    return Score(name=name, function=score_reply, display_name=display_name, description=description)
+    return Score(name=name, function=function, display_name=display_name, description=description)
 
 
 def _match_score(place: Literal["exact", "prefix", "contains"], variant: tuple[str, str, bool, bool, str]) -> Score:

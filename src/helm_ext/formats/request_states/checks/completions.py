@@ -121,6 +121,14 @@ class MixedRecordings(Rule):
             )
 
 
+def _take_answer(text: str, row: Row, thinking: str | None) -> str:
+    """Return a completion's text without thinking, unless it is kept (`helm_ext.scoring.thinking`)."""
+    if "<" not in text or thinking == "keep" or any(map(parsing.names_thinking, row.options)):
+        return text
+    found = parsing.split_thinking(text)
+    return text if found is None else found[1]
+
+
 class UnmappedCompletions(Rule):
     """Recorded completions that name none of a row's options, as the metric will read them."""
 
@@ -132,7 +140,7 @@ class UnmappedCompletions(Rule):
         self.multi_label = bool(given.get("multi_label"))
         self.is_list = header.settings.output_format == "list"
         self.next_question = header.settings.next_question
-        self.extract = scoring.get("extract")
+        self.extract, self.thinking = scoring.get("extract"), scoring.get("thinking")
         self.strip, self.lower = bool(scoring.get("strip")), bool(scoring.get("lower"))
 
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
@@ -142,7 +150,8 @@ class UnmappedCompletions(Rule):
         options = {label: row.references[position]["output"]["text"] for label, position in row.labels.items()}
         completions = recorded["result"]["completions"]
         try:
-            if not any(self._names(one["text"], options) for one in completions[: None if self.is_list else 1]):
+            texts = [_take_answer(one["text"], row, self.thinking) for one in completions]
+            if not any(self._names(text, options) for text in texts[: None if self.is_list else 1]):
                 self.found.add(row)
         except ValueError:  # an invalid regular expression; reported with the header
             return
@@ -175,6 +184,7 @@ class ReasonedAnswers(Rule):
     def __init__(self, header: Header) -> None:
         super().__init__(header)
         scoring = header.scoring
+        self.thinking = scoring.get("thinking")
         self.is_extracted = any(scoring.get(key) for key in ("extract", "extract_all"))
         self.equal = 0
         self.found = First()
@@ -185,7 +195,8 @@ class ReasonedAnswers(Rule):
         recorded = row.found[0][1]
         if self.is_extracted or row.labels is not None or recorded is None or row.is_helm:
             return
-        text = recorded["result"]["completions"][0]["text"].strip().rstrip(".").casefold()
+        text = _take_answer(recorded["result"]["completions"][0]["text"], row, self.thinking)
+        text = text.strip().rstrip(".").casefold()
         for gold in filter(None, (gold.strip().rstrip(".").casefold() for gold in row.golds)):
             if text == gold:
                 self.equal += 1
