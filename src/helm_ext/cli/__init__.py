@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from helm_ext.cli.output import echo
 from helm_ext.errors import HelmExtError, RunEntryError
 
 __all__ = ["app", "main"]
@@ -85,7 +86,7 @@ def _print_version(value: bool) -> None:
     if value:
         import helm_ext
 
-        typer.echo(f"helm-ext {helm_ext.__version__}")
+        echo(f"helm-ext {helm_ext.__version__}")
         raise typer.Exit
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import shorten, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
@@ -58,7 +58,7 @@ def compare(
 
     found, unfinished = find_runs(runs)
     for folder in unfinished:
-        typer.echo(f"left out: {folder}: the run is not finished", err=True)
+        echo(f"left out: {folder}: the run is not finished", err=True)
     with Console(stderr=True).status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
         if by_suite:
@@ -69,13 +69,13 @@ def compare(
         flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
     for run in scores:
         if run.left_out:
-            typer.echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
+            echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
     for note in [*(note for run in scores for note in run.notes), *notes]:
-        typer.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
     if as_json:
         for index, result in enumerate(results):
             shown = [vars_of(flip) for flip in flips.get(index, [])]
-            typer.echo(json.dumps({**result.to_json(), "flipped": shown}))  # ASCII: no character in it ends a line
+            echo(json.dumps({**result.to_json(), "flipped": shown}))  # ASCII: no character in it ends a line
     else:
         _print(results, flips)
     if html is not None:
@@ -84,10 +84,10 @@ def compare(
             write_comparison(results, flips, said, html)
         except OSError as error:
             raise HelmExtError(f"--html {html}: cannot be written: {error.strerror}") from error
-        typer.echo(f"written to {html}", err=True)
+        echo(f"written to {html}", err=True)
     worse = [one for one in results if not one.slice and fail_if_worse is not None and one.gain < -fail_if_worse]
     for one in worse:
-        typer.echo(
+        echo(
             f"worse: {one.b.model} is worse than {one.a.model} on {one.a.title} by {-one.gain:.4g}, more than "
             f"{fail_if_worse:g}",
             err=True,
@@ -235,7 +235,7 @@ def plan(
         rows = rows_needed(difference, share, power=power)
     except ValueError as error:
         raise RunEntryError(str(error)) from error
-    typer.echo(
+    echo(
         f"{rows:,} rows tell a difference of {abs(difference):g} in {power:.0%} of comparisons, at 95 % confidence\n"
         f"rows that exactly one model gets right: {share:.1%}, {how}"
     )

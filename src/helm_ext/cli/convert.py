@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.session import FormatOption, choose_format, find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count
 from helm_ext.formats import Format, all_formats
@@ -46,10 +46,10 @@ def convert(
         converted = _convert(format_, writer, target, parse_arguments(arg or []), options)
     for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
         for text, rows in found.items():
-            typer.echo(f"{kind_of}: {text}" + (f" ({rows} rows)" if rows > 1 else ""), err=True)
-    typer.echo(f"{converted.path}: {count(converted.rows, 'row')}")
+            echo(f"{kind_of}: {text}" + (f" ({rows} rows)" if rows > 1 else ""), err=True)
+    echo(f"{converted.path}: {count(converted.rows, 'row')}")
     if converted.replies is not None:
-        typer.echo(f"{converted.replies}: recorded completions")
+        echo(f"{converted.replies}: recorded completions")
 
 
 def _find_writer(target: Path) -> Format:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.run_options import RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
@@ -149,13 +149,13 @@ def export(
     path = out or Path("every_eval_ever" if target.write is _record else f"{table}{target.ending}")
     found, unfinished = find_runs(runs)
     for folder in unfinished:
-        typer.echo(f"left out: {folder}: the run is not finished", err=True)
+        echo(f"left out: {folder}: the run is not finished", err=True)
     try:
         with Console(stderr=True).status("exporting"), without_output():
             said = target.write(found, path, publisher, table, replace)
     except OSError as error:
         raise HelmExtError(f"{path}: cannot be written: {error.strerror}") from error
     for note in said.notes:
-        typer.echo(note, err=True)
+        echo(note, err=True)
     for line in said.lines:
-        typer.echo(line)
+        echo(line)

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import helm_ext.hub as hubs
+from helm_ext.cli.output import Console, echo
 from helm_ext.errors import (
     DatasetNotFoundError,
     HelmExtError,
@@ -72,7 +72,7 @@ def pack(
         replace=replace,
     )
     sizes = ", ".join(f"{count} {split}" for split, count in packed.sizes.items())
-    typer.echo(f"{packed.path}: {sizes}; SHA-256 {packed.digest}")
+    echo(f"{packed.path}: {sizes}; SHA-256 {packed.digest}")
 
 
 def _parse_attributes(pairs: list[str]) -> dict[str, Any]:
@@ -114,13 +114,13 @@ def upload(
             with Console(stderr=True).status(escape(f"uploading {file}")):
                 uploaded = hubs.upload(file, hub)
         except HelmExtError as error:
-            typer.echo(f"error: {error}", err=True)
+            echo(f"error: {error}", err=True)
             refused = True
             continue
         for problem in uploaded.warnings:
-            typer.echo(f"warning: {problem}", err=True)
+            echo(f"warning: {problem}", err=True)
         version = uploaded.version
-        typer.echo(f"{version.name}: version {version.number}, SHA-256 {version.digest}")
+        echo(f"{version.name}: version {version.number}, SHA-256 {version.digest}")
     if refused:
         raise typer.Exit(1)
 
@@ -138,12 +138,12 @@ def list_(hub: Hub = None, as_json: AsJson = False) -> None:
         try:
             newest.append(hubs.newest(name, hub))
         except HelmExtError as error:
-            typer.echo(f"error: {name}: {error}", err=True)
+            echo(f"error: {name}: {error}", err=True)
             damaged = True
     if as_json:
-        typer.echo(json.dumps([_to_json(version) for version in newest], ensure_ascii=False, indent=2))
+        echo(json.dumps([_to_json(version) for version in newest], ensure_ascii=False, indent=2))
     elif not newest and not damaged:
-        typer.echo(f"no datasets in the hub at {hubs.get_root(hub)}")
+        echo(f"no datasets in the hub at {hubs.get_root(hub)}")
     elif newest:
         _print_table(
             ("name", "version", "test", "train", "uploaded", "attributes"),
@@ -158,7 +158,7 @@ def show_(name: Name, hub: Hub = None, as_json: AsJson = False) -> None:
     """Show all versions of a dataset, oldest first."""
     versions = hubs.versions(name, hub)
     if as_json:
-        typer.echo(json.dumps([_to_json(version) for version in versions], ensure_ascii=False, indent=2))
+        echo(json.dumps([_to_json(version) for version in versions], ensure_ascii=False, indent=2))
         return
     _print_table(
         ("version", "test", "train", "bytes", "uploaded", "SHA-256", "attributes"),
@@ -178,9 +178,9 @@ def verify(
     with Console(stderr=True).status("verifying"):
         problems = hubs.verify(name, hub)
     for problem in problems:
-        typer.echo(f"{problem.severity}: {problem}")
+        echo(f"{problem.severity}: {problem}")
     checked = [name] if name else hubs.names(hub)
-    typer.echo(f"{count(len(checked), 'dataset')} verified, {count(len(problems), 'problem')}")
+    echo(f"{count(len(checked), 'dataset')} verified, {count(len(problems), 'problem')}")
     if problems:
         raise typer.Exit(1)
 
@@ -196,8 +196,8 @@ def download(
     """Write NAME.zip, byte for byte as it was uploaded. The newest version, or a frozen one."""
     path, resolved = hubs.download(name, version, hub, out, replace=replace)
     if resolved.notice:
-        typer.echo(f"warning: {resolved.notice}", err=True)
-    typer.echo(f"{path}: version {resolved.version}, SHA-256 {resolved.digest}")
+        echo(f"warning: {resolved.notice}", err=True)
+    echo(f"{path}: version {resolved.version}, SHA-256 {resolved.digest}")
 
 
 @hub_app.command()
@@ -211,13 +211,13 @@ def diff(
     """Show which records and attributes were added, removed and changed between two versions."""
     found = hubs.diff(name, old, new, hub)
     if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=2))
+        echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=2))
         return
     for key, (before, after) in found.attributes.items():
-        typer.echo(f"meta.json: {_printable(key)}: {_printable(show(before))} -> {_printable(show(after))}")
+        echo(f"meta.json: {_one_line(key)}: {show(before)} -> {show(after)}")
     for split, part in found.splits.items():
         counts = ", ".join(f"{len(getattr(part, what))} {what}" for what in ("added", "removed", "changed", "moved"))
-        typer.echo(f"{split}: {counts}")
+        echo(f"{split}: {counts}")
         _print_ids("+", part.added)
         _print_ids("-", part.removed)
         _print_ids("~", [f"{change.id}: {', '.join(change.fields)}" for change in part.changed])
@@ -226,9 +226,9 @@ def diff(
 
 def _print_ids(sign: str, ids: Any) -> None:
     for text in ids[:_SHOWN_IDS]:
-        typer.echo(f"  {sign} {_printable(text)}")
+        echo(f"  {sign} {_one_line(text)}")
     if len(ids) > _SHOWN_IDS:
-        typer.echo(f"  {sign} and {len(ids) - _SHOWN_IDS} more; --json has them all")
+        echo(f"  {sign} and {len(ids) - _SHOWN_IDS} more; --json has them all")
 
 
 def _to_json(version: hubs.Version) -> dict[str, Any]:
@@ -237,12 +237,12 @@ def _to_json(version: hubs.Version) -> dict[str, Any]:
 
 def _pairs(attributes: dict[str, Any]) -> str:
     pairs = [f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items()]
-    return _printable(", ".join(pairs))
+    return _one_line(", ".join(pairs))
 
 
-def _printable(text: str) -> str:
-    """Escape what a terminal would obey: a bundle may come from a stranger."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def _one_line(text: str) -> str:
+    """Return the text without line feeds: no id of a stranger's looks like a line of ours."""
+    return text.replace("\n", "\\n")
 
 
 def _print_table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from helm_ext.cli.output import echo
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
@@ -87,15 +88,15 @@ def merge(
     if folder.resolve() in [run.folder.resolve() for run in found]:
         raise RunEntryError(f"{folder}: is one of the runs to merge\n  hint: another suite (--into), or --name")
     if skip_completed_runs and all((folder / file).is_file() for file in RUN_FILES):
-        typer.echo(f"{folder}: is there already")
+        echo(f"{folder}: is there already")
         return
     for number, shard in enumerate(shards, 1):
-        typer.echo(f"{number}. {shard.files.folder}: {count(shard.rows, 'row')}", err=True)
+        echo(f"{number}. {shard.files.folder}: {count(shard.rows, 'row')}", err=True)
     left_out = frozenset().union(*(s.facts.unmeasured for s in shards)) - frozenset.intersection(
         *(s.facts.unmeasured for s in shards)
     )
     if left_out:
-        typer.echo(
+        echo(
             f"note: not all shards measured {', '.join(sorted(left_out))}: one run of all rows has no such stats, and "
             "so has the merged one none",
             err=True,
@@ -106,9 +107,9 @@ def merge(
             merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample, engine=engine)
     except OSError as error:
         raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error
-    typer.echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
+    echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
     if sample is not None:
-        typer.echo(
+        echo(
             f"the pages show {kept:,} of the rows, drawn by their ids; stats.json is of all {merged:,}\n"
             "  hint: --rows all keeps all, for helm-ext compare and report too"
         )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -26,6 +25,7 @@ from helm_ext.cli.model_options import (
     require_variable,
     window_of,
 )
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.cli.session import helm_output_to_stderr, start_helm, without_output
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
@@ -144,7 +144,7 @@ def add(
     _show(models.add(made))
     if url is not None:
         _say_what_follows(name, args, has_tokenizer=tokenizer is not None, listed=listed)
-    typer.echo(f"next: helm-ext model test {name}{_say_folder(local_path)}")
+    echo(f"next: helm-ext model test {name}{_say_folder(local_path)}")
 
 
 @model_app.command("list")
@@ -154,7 +154,7 @@ def list_(local_path: LocalPath = _PROD_ENV) -> None:
 
     models = LocalModels(local_path)
     if not models.deployments:
-        typer.echo(f"no models in {local_path}")
+        echo(f"no models in {local_path}")
         return
     for entry in models.deployments:
         spec = _object(entry.get("client_spec"))
@@ -169,7 +169,7 @@ def list_(local_path: LocalPath = _PROD_ENV) -> None:
             entry.get("max_sequence_length") and f"{entry['max_sequence_length']} tokens",
             args.get("api_key_env") and f"key {_say_variable(str(args['api_key_env']))}",
         ]
-        typer.echo(f"{entry['name']}: {', '.join(str(part) for part in parts if part)}")
+        echo(f"{entry['name']}: {', '.join(str(part) for part in parts if part)}")
 
 
 @model_app.command()
@@ -284,7 +284,7 @@ def _show(entries: Iterable[tuple[Path, Mapping[str, Any]]], verb: str = "writte
     from helm_ext.clients.deployments.named_list import write_entry
 
     for path, entry in entries:
-        typer.echo(f"{verb} {path}:\n{write_entry(entry, 2)}", nl=False)
+        echo(f"{verb} {path}:\n{write_entry(entry, 2)}", nl=False)
 
 
 def _say_what_follows(name: str, args: Mapping[str, Any], *, has_tokenizer: bool, listed: list[dict[str, Any]]) -> None:
@@ -292,20 +292,20 @@ def _say_what_follows(name: str, args: Mapping[str, Any], *, has_tokenizer: bool
     variable = args.get("api_key_env")
     if variable is None:
         organization = name.split("/", maxsplit=1)[0]
-        typer.echo(
+        echo(
             f'key: none; if the server needs one: --api-key-env VAR, or {organization}ApiKey: "..." in credentials.conf'
         )
     else:
-        typer.echo(f"key: {_say_variable(variable)}")
+        echo(f"key: {_say_variable(variable)}")
     if not listed:
-        typer.echo(
+        echo(
             f"note: {args['base_url']}/models lists no models, or nobody answers there: whether a server runs at this "
             f"address and knows the model as {args['openai_model_name']!r} (--model-name) is not known yet"
         )
     if args["endpoint"] == "chat":
-        typer.echo("note: the chat endpoint gives no log-probabilities of prompts: no PPL")
+        echo("note: the chat endpoint gives no log-probabilities of prompts: no PPL")
     if not has_tokenizer:
-        typer.echo(f"note: {WITHOUT_TOKENIZER}")
+        echo(f"note: {WITHOUT_TOKENIZER}")
 
 
 def _say_variable(variable: str) -> str:

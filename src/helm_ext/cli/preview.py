@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
@@ -58,10 +58,10 @@ def preview(
         run_spec = make_run_spec(format_, file, {"model": model}, arguments)
         states = adapt(run_spec, count)
     for line in said:
-        typer.echo(line)
-    typer.echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")
+        echo(line)
+    echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")
     for state in states:
-        typer.echo(render(state))
+        echo(render(state))
 
 
 def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
@@ -40,11 +40,11 @@ def report(
         datasets, said = gather(found, metric=metric, cluster=cluster, most_rows=rows)
     notes += said
     for note in notes:
-        typer.echo(note, err=True)
+        echo(note, err=True)
     suites = list(dict.fromkeys(run.suite for run in found))
     try:
         size = write_report(datasets, notes, out, title or f"Evaluation: {', '.join(suites)}")
     except OSError as error:
         raise HelmExtError(f"{out}: cannot be written: {error.strerror}") from error
     shown = sum(len(dataset.runs) for dataset in datasets)
-    typer.echo(f"{out}: {count(shown, 'run')} of {count(len(datasets), 'dataset')}, {size / 1e6:.1f} MB")
+    echo(f"{out}: {count(shown, 'run')} of {count(len(datasets), 'dataset')}, {size / 1e6:.1f} MB")

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from helm_ext.cli.output import Console
 from helm_ext.cli.session import helm_output_to_stderr, start_helm, without_output
 from helm_ext.errors import DatasetChangedError, HelmExtError, RunEntryError
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.clients.estimate import format_cost
@@ -174,9 +174,9 @@ def in_(
     if len(waiting) < len(manifest.runs):
         _make_runs(manifest, answers, waiting, Settings(output_path, local_path, suite, plugins or (), verbose))
     for index, ids in waiting.items():
-        typer.echo(f"not made: {manifest.runs[index].name}: {count(len(ids), 'request')} without an answer", err=True)
+        echo(f"not made: {manifest.runs[index].name}: {count(len(ids), 'request')} without an answer", err=True)
     if waiting:
-        typer.echo(f"to write them again: helm-ext requests out --only-missing --out {path.parent}", err=True)
+        echo(f"to write them again: helm-ext requests out --only-missing --out {path.parent}", err=True)
         raise typer.Exit(1)
 
 
@@ -200,9 +200,9 @@ def _write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cos
             write_manifest(file, manifest)
     for run in manifest.runs:
         left_out = f", {run.left_out} left out (too long)" if run.left_out else ""
-        typer.echo(f"{run.name}: {count(run.states, 'request state')}{left_out}")
+        echo(f"{run.name}: {count(run.states, 'request state')}{left_out}")
     _print_written(writer, named, estimate, cost)
-    typer.echo(f"written to {folder / MANIFEST}")
+    echo(f"written to {folder / MANIFEST}")
 
 
 def _write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
@@ -213,7 +213,7 @@ def _write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: S
 
     missing = frozenset(join(manifest, folder).missing())
     if not missing:
-        typer.echo("every request is answered")
+        echo("every request is answered")
         return
     with _staged(folder) as files, started(settings) as runner:
         plan, run_specs = plan_runs(manifest.plan)
@@ -221,7 +221,7 @@ def _write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: S
         writer = RequestWriter(shards, plan.to_dialect(), only=missing)
         estimate = _write_requests(writer, runner, run_specs)
         require_same_digests(manifest, writer.runs)
-    typer.echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
+    echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
     _print_written(writer, plan, estimate, cost)
 
 
@@ -271,17 +271,17 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
     written = sum(shard.requests for shard in shards)
     shared = sum(len(sent.targets) - 1 for sent in writer.requests) if writer.only is None else 0
     names = shards[0].file if len(shards) == 1 else f"{shards[0].file} ... {shards[-1].file}"
-    typer.echo(f"{count(written, 'request')} in {count(len(shards), 'file')}: {names}")
+    echo(f"{count(written, 'request')} in {count(len(shards), 'file')}: {names}")
     if shared:
-        typer.echo(f"sent once: {count(shared, 'request')} more, equal to one of these, will have its result")
-    typer.echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
+        echo(f"sent once: {count(shared, 'request')} more, equal to one of these, will have its result")
+    echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
     if plan.omit:
-        typer.echo(f"not sent: {', '.join(plan.omit)}")
-    typer.echo(str(estimate))
+        echo(f"not sent: {', '.join(plan.omit)}")
+    echo(str(estimate))
     if cost is not None:
         most = cost.cost(estimate.prompt_tokens, estimate.completion_tokens)
         least = cost.cost(estimate.prompt_tokens, 0)
-        typer.echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
+        echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
 
 
 # Results in
@@ -306,11 +306,11 @@ def _make_runs(manifest: Manifest, answers: Answers, waiting: Mapping[int, Any],
             if index not in waiting:
                 made.append((Path(runner.runs_path, run_spec.name), make_run(runner, run_spec, manifest, answers)))
     for folder, counted in made:
-        typer.echo(f"written to {folder}")
+        echo(f"written to {folder}")
         if counted.left_out:
-            typer.echo(f"  {count(counted.left_out, 'row')} left out, without an answer")
+            echo(f"  {count(counted.left_out, 'row')} left out, without an answer")
         if counted.crossing:
-            typer.echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
+            echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
 
 
 def _print_answers(answers: Answers, cost: Prices | None) -> None:
@@ -318,7 +318,7 @@ def _print_answers(answers: Answers, cost: Prices | None) -> None:
     missing, failures, tally = answers.missing(), answers.failures, answers.tally
     repeated = f", {answers.repeated} said twice" if answers.repeated else ""
     answered = len(answers.requests) - len(missing)
-    typer.echo(f"{answered} of {len(answers.requests)} requests are answered, {answers.new} of them now{repeated}")
+    echo(f"{answered} of {len(answers.requests)} requests are answered, {answers.new} of them now{repeated}")
     parts = {
         "cut at the limit of tokens": tally.cut,
         "refused by the model": tally.refused,
@@ -326,18 +326,18 @@ def _print_answers(answers: Answers, cost: Prices | None) -> None:
         "empty": tally.empty,
     }
     if said := [f"{number} {what}" for what, number in parts.items() if number]:
-        typer.echo(f"answers: {', '.join(said)}")
+        echo(f"answers: {', '.join(said)}")
     if tally.prompt_tokens or tally.completion_tokens:
         spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
-        typer.echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
+        echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
     _print_ids("failed", [f"{custom_id}: {why}" for custom_id, why in failures.items()])
     _print_ids("missing", [custom_id for custom_id in missing if custom_id not in failures])
 
 
 def _print_ids(what: str, lines: list[str]) -> None:
     if lines:
-        typer.echo(f"{what}: {len(lines)}", err=True)
+        echo(f"{what}: {len(lines)}", err=True)
         for line in lines[:_SHOWN]:
-            typer.echo(f"  {line}", err=True)
+            echo(f"  {line}", err=True)
         if len(lines) > _SHOWN:
-            typer.echo(f"  and {len(lines) - _SHOWN} more", err=True)
+            echo(f"  and {len(lines) - _SHOWN} more", err=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from helm_ext.cli.output import echo
 from helm_ext.cli.session import read_format_name
 from helm_ext.errors import HelmExtError
 from helm_ext.formats import format_names, get_format
@@ -24,7 +25,7 @@ def schema(
     ] = "adapter_spec",
 ) -> None:
     """Print the JSON Schema of a format, for editors: "$schema": "adapter_spec.schema.json" in a file."""
-    typer.echo(json.dumps(get_format(kind).json_schema(), indent=2, ensure_ascii=False))
+    echo(json.dumps(get_format(kind).json_schema(), indent=2, ensure_ascii=False))
 
 
 def schema_path(
@@ -38,7 +39,7 @@ def schema_path(
     With --suite the schema is written for the runs of that suite: tasks of one dataset stand under it.
     """
     if suite is None:
-        typer.echo(str(resources.files("helm_ext") / "schema_helm_ext.yaml"))
+        echo(str(resources.files("helm_ext") / "schema_helm_ext.yaml"))
         return
     folder = output_path / "runs" / suite
     run_specs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/run_spec.json"))]
@@ -46,7 +47,7 @@ def schema_path(
         raise HelmExtError(f"{folder}: no finished runs\n  hint: --output-path and --suite as for helm-run")
     path = folder / SUITE_SCHEMA
     path.write_text(json.dumps(make_suite_schema(run_specs), indent=2), encoding="utf-8")
-    typer.echo(str(path))
+    echo(str(path))
 
 
 def make_suite_schema(run_specs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+from helm_ext.cli.output import Console, echo
 from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, make_wrong_list, read_stats, to_json
 from helm_ext.cli.session import (
     FormatOption,
@@ -125,17 +125,17 @@ def score(
         warnings = [*facts.warnings, *list_warnings(run_spec, folder)]
         below = find_below(run_spec, folder, least)
         for said in (*warnings, *below):
-            typer.echo(said, err=True)
+            echo(said, err=True)
         failures += len(below) + (sum(one.startswith("warning") for one in warnings) if strict else 0)
         if as_json:
             wrong = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(folder, most)[0]]}
             # ASCII: no character in it ends a line
-            typer.echo(json.dumps({**to_json(run_spec, folder, facts), **wrong}))
+            echo(json.dumps({**to_json(run_spec, folder, facts), **wrong}))
         else:
             console.print(make_table(run_spec, folder, show_all=show_all))
             if most is not None:
                 console.print(make_wrong_list(*_find_wrong(folder, most)), soft_wrap=True, highlight=False)
-        typer.echo(f"written to {folder}", err=as_json)
+        echo(f"written to {folder}", err=as_json)
     if failures or scoring.refused:
         raise typer.Exit(1)
 
@@ -184,7 +184,7 @@ class _Scoring:
     def _refuse(self, said: str, error: HelmExtError, *, alone: bool) -> None:
         if alone:
             raise error
-        typer.echo(f"error: {said}", err=True)
+        echo(f"error: {said}", err=True)
         self.refused += 1
 
     def _score_task(self, format_: Format, file: Path, chosen: Mapping[str, Any]) -> tuple[RunSpec, FileFacts, Path]:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from helm_ext.cli.output import echo
 from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
 from helm_ext.evalset.progress import read_mode
@@ -156,16 +157,16 @@ def _with_lint(problems: Sequence[Problem], linted: Sequence[Problem]) -> list[P
 def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
     """Write all reports to standard output."""
     if output is Output.JSON:
-        typer.echo(json.dumps([{**r, "problems": [_to_json(p) for p in r["problems"]]} for r in reports], indent=2))
+        echo(json.dumps([{**r, "problems": [_to_json(p) for p in r["problems"]]} for r in reports], indent=2))
         return
     for report in reports:
         if output is Output.GITHUB:
             for problem in report["problems"]:
-                typer.echo(_to_github(problem))
+                echo(_to_github(problem))
         else:
             _print_text(report)
     if output is Output.TEXT:
-        typer.echo(NOT_CHECKED)
+        echo(NOT_CHECKED)
 
 
 SHOWN_PROBLEMS = 20
@@ -174,7 +175,7 @@ SHOWN_PROBLEMS = 20
 
 def _print_text(report: Mapping[str, Any]) -> None:
     for line in report.get("inferred", ()):
-        typer.echo(line)
+        echo(line)
     problems: list[Problem] = report["problems"]
     seen: Counter[tuple[str, ...]] = Counter()
     last = [problem for problem in problems if problem.number > 1]
@@ -182,13 +183,13 @@ def _print_text(report: Mapping[str, Any]) -> None:
         kind = _kind(problem)
         seen[kind] += 1
         if seen[kind] <= SHOWN_PROBLEMS and problem not in last:
-            typer.echo(f"{problem.severity}: {problem}")
+            echo(f"{problem.severity}: {problem}")
     for (severity, path, field, *_), number in seen.items():
         if number > SHOWN_PROBLEMS:
             place = Location(path, None, field)
-            typer.echo(f"{severity}: {place}: {number - SHOWN_PROBLEMS} more like these; --format json lists them")
+            echo(f"{severity}: {place}: {number - SHOWN_PROBLEMS} more like these; --format json lists them")
     for problem in last:
-        typer.echo(f"{problem.severity}: {problem}")
+        echo(f"{problem.severity}: {problem}")
     found = Counter[str]()
     for problem in problems:
         found[problem.severity] += problem.number
@@ -196,14 +197,12 @@ def _print_text(report: Mapping[str, Any]) -> None:
         count(number, _SINGULAR[what], what) if what in _SINGULAR else f"{number} {what}"
         for what, number in report["counts"].items()
     )
-    typer.echo(
+    echo(
         f"{report['file']}: {report['format'] or 'no format'}: {count(found['error'], 'error')}, "
         f"{count(found['warning'], 'warning')}" + (f"; {counts}" if counts else "")
     )
     if not report["linted"] and report["counts"].get("rows", 0) > LINTED_ROWS and not found["error"]:
-        typer.echo(
-            f"{report['file']}: its rows were not compared with one another; --lint looks for duplicates and leaks"
-        )
+        echo(f"{report['file']}: its rows were not compared with one another; --lint looks for duplicates and leaks")
 
 
 _SINGULAR = {"rows": "row", "demonstrations": "demonstration"}

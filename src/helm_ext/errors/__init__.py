@@ -44,7 +44,16 @@ from helm_ext.errors.model import (
     raise_for,
     to_problem,
 )
-from helm_ext.errors.wording import SHOWN_VALUE_LENGTH, Path, count, did_you_mean, format_path, near_words, show
+from helm_ext.errors.wording import (
+    SHOWN_VALUE_LENGTH,
+    Path,
+    count,
+    did_you_mean,
+    format_path,
+    near_words,
+    printable,
+    show,
+)
 
 __all__ = [
     "KEPT_PROBLEMS",
@@ -71,6 +80,7 @@ __all__ = [
     "did_you_mean",
     "format_path",
     "near_words",
+    "printable",
     "raise_for",
     "show",
     "to_problem",

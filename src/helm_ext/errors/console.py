@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 from types import TracebackType
 
 from helm_ext.errors.model import HelmExtError
+from helm_ext.errors.wording import printable
 
 __all__ = ["say_plainly"]
 
@@ -17,8 +19,10 @@ def say_plainly() -> None:
     """Let errors that this package raises on purpose end HELM's commands with `error: ...`, and exit code 1.
 
     HELM's commands catch nothing, so that Python would print where in the code the error was found, and the text for
-    the user below it. Other programs, and other errors, are left as they are.
+    the user below it. Other programs, and other errors, are left as they are. What HELM's log says of data and of
+    servers' replies cannot steer the terminal.
     """
+    logging.getLogger("helm").addFilter(_make_printable)
     if Path(sys.argv[0] if sys.argv else "").name not in COMMANDS or sys.excepthook is not sys.__excepthook__:
         return
     sys.excepthook = _print_error
@@ -29,3 +33,8 @@ def _print_error(kind: type[BaseException], error: BaseException, trace: Traceba
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command's output
     else:
         sys.__excepthook__(kind, error, trace)
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    record.msg = printable(str(record.msg))
+    return True

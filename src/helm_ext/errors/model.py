@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+from helm_ext.errors.wording import printable
+
 __all__ = [
     "Code",
     "DatasetChangedError",
@@ -85,7 +87,10 @@ def to_problem(error: Exception, path: str, code: str = "") -> Problem:
 
 
 class HelmExtError(Exception):
-    """Base class of everything this package raises on purpose. Its text is written for the user."""
+    """Base class of everything this package raises on purpose. Its text is written for the user, and may be printed."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class DatasetError(HelmExtError, ValueError):
@@ -98,13 +103,13 @@ class DatasetError(HelmExtError, ValueError):
 
     def __str__(self) -> str:
         if self.message:
-            return self.message
+            return printable(self.message)
         errors = [problem for problem in self.problems if problem.severity == "error"]
         lines = [str(problem) for problem in errors[:SHOWN_PROBLEMS]]
         if len(errors) > SHOWN_PROBLEMS:
             more = sum(problem.number for problem in errors[SHOWN_PROBLEMS:])
             lines.append(f"... and {more} more; `helm-ext validate FILE --format json` lists them")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Sequence[Problem] | str]]:
         """Pickle by constructor argument: HELM's multi-GPU workers send exceptions between processes."""

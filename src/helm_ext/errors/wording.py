@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["SHOWN_VALUE_LENGTH", "Path", "count", "did_you_mean", "format_path", "near_words", "show"]
+__all__ = ["SHOWN_VALUE_LENGTH", "Path", "count", "did_you_mean", "format_path", "near_words", "printable", "show"]
 
 SHOWN_VALUE_LENGTH = 80
 """At most this many characters of a value are shown: data may be private, and terminals are narrow."""
@@ -25,9 +26,17 @@ def show(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(value)
-    # A lone surrogate cannot be printed on a UTF-8 terminal; an error message must always be printable.
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    text = printable(text)
     return text if len(text) <= SHOWN_VALUE_LENGTH else text[: SHOWN_VALUE_LENGTH - 1] + "…"
+
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""C0 without tab and line feed, DEL, C1, what changes the direction of a line, and lone surrogates (not UTF-8)."""
+
+
+def printable(text: str) -> str:
+    """Return `text` with JSON's escapes for the characters that a terminal would obey: JSON keeps its meaning."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def count(number: int, one: str, many: str = "") -> str:

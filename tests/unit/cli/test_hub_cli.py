@@ -155,10 +155,10 @@ def test_what_a_terminal_would_obey_is_escaped(run, tmp_path):
         run("pack", "--test", "t.jsonl", "--name", "odd", "--attr", attribute, "--replace")
         run("upload", "odd.zip")
     shown = run("diff", "odd", "1", "2").stdout
-    assert "  + \\x1b[31m2\n  - \\x1b[31m1\n" in shown
-    assert 'meta.json: a\\x1b]0;b1: "x\\ny\\u202eé" -> null\n' in shown
+    assert "  + \\u001b[31m2\n  - \\u001b[31m1\n" in shown
+    assert 'meta.json: a\\u001b]0;b1: "x\\ny\\u202eé" -> null\n' in shown
     for command in (["list"], ["show", "odd"]):
-        assert "a\\x1b]0;b2=x\\ny\\u202eé" in run(*command).stdout
+        assert "a\\u001b]0;b2=x\\ny\\u202eé" in run(*command).stdout
 
 
 def test_downloading_where_a_folder_is(run, tmp_path):
