@@ -36,5 +36,5 @@ def _print_error(kind: type[BaseException], error: BaseException, trace: Traceba
 
 
 def _make_printable(record: logging.LogRecord) -> bool:
-    record.msg = printable(str(record.msg))
+    record.msg, record.args = printable(record.getMessage()), None
     return True

@@ -54,6 +54,6 @@ def test_errors_and_the_log_say_what_servers_answer_without_obeying_it(caplog):
     assert not OBEYED.search(f"{HelmExtError(HOSTILE)}{show(HOSTILE)}")
     say_plainly()
     with caplog.at_level(logging.WARNING, logger="helm"):
-        logging.getLogger("helm").warning(f"HTTP 500: {HOSTILE}")
+        logging.getLogger("helm").warning("HTTP 500: %s", HOSTILE)
     assert caplog.messages
     assert not OBEYED.search("".join(caplog.messages))
