@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, Location, Problem
+from helm_ext.formats.foreign import find_way_out
 from helm_ext.formats.format import Format
 from helm_ext.formats.seen import Claim, look
 
@@ -15,12 +16,15 @@ __all__ = ["detect", "files_in"]
 def detect(path: str | Path, formats: Sequence[Format]) -> Format:
     """Return the format that says that a file is its own. What is wrong with the file is for the format to report.
 
-    Raises DatasetError for a file that two formats claim, with both names, and for one that none does.
+    Raises DatasetError for a file that two formats claim, with both names, and for one that none does: with the way out
+    where it is a known kind of file.
     """
     seen = look(path)
     claims = {format_: format_.claims(seen) for format_ in formats}
     best = max(claims.values(), default=Claim.NO)
     found = [format_ for format_, claim in claims.items() if claim == best]
+    if best is not Claim.SURE and (known := find_way_out(seen)) is not None:
+        raise DatasetError([Problem(known.message, Location(str(path)), known.hint, code="foreign-file")])
     if best is Claim.NO:
         if not seen.exists:
             from helm_ext.files.opening import near_files

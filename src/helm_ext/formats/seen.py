@@ -27,7 +27,9 @@ class Claim(IntEnum):
     NO = 0
     MAYBE = 1
     """Nothing speaks against it: any JSON. Counts where no other format is sure."""
-    SURE = 2
+    LIKELY = 2
+    """Its shape is the format's, its keys say nothing: rows of JSON. Counts where no other format is sure."""
+    SURE = 3
 
 
 @dataclass(frozen=True)

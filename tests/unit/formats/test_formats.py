@@ -48,7 +48,7 @@ NAMES = ["adapter_spec", "ultraeval", "innodata"]
         ("a.json", '{"adapter_spec": {"transform": 1}, "request_states": []}', "adapter_spec"),
         ("a.json", '{"request_states": [{"target_scores": {}}]}', "adapter_spec"),
         ("rows.jsonl", '{"question": "What is \\"adapter_spec\\": {}?", "target_scores": {"a": 1}}', "ultraeval"),
-        ("rows.jsonl", '{"a": 1}\n{"target_scores": {"a": 1}}', "adapter_spec"),
+        ("rows.jsonl", '{"a": 1}\n{"target_scores": {"a": 1}}', "table"),
         ("transform_gen_v0.py", "def transform(): ...", "ultraeval"),
         ("a.zip", "no zip at all", "innodata"),
     ],
@@ -73,9 +73,10 @@ def test_folders_bundles_and_what_is_missing(tmp_path):
     with zipfile.ZipFile(tmp_path / "bundle.dat", "w") as archive:
         archive.writestr("meta.json", "{}")
     assert detect(tmp_path / "bundle.dat").name == "innodata"
-    assert detect(tmp_path / "missing.json").name == "adapter_spec"
     assert detect(tmp_path / "missing.zip").name == "innodata"
-    assert detect(tmp_path / "no-such-dataset").name == "adapter_spec"  # a name: its error says where it was looked for
+    for name in ("missing.json", "no-such-dataset"):
+        with pytest.raises(DatasetError, match="no such file"):
+            detect(tmp_path / name)
 
 
 def test_a_file_of_no_format_is_refused_with_what_each_expects(tmp_path):
@@ -191,4 +192,4 @@ def test_the_doors_for_python(tmp_path):
 
 
 def test_claims_are_in_order():
-    assert Claim.NO < Claim.MAYBE < Claim.SURE
+    assert Claim.NO < Claim.MAYBE < Claim.LIKELY < Claim.SURE

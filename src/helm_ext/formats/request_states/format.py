@@ -145,9 +145,11 @@ class _AdapterSpec(Format):
             return Claim.NO  # a table's mapping file, which may have an adapter_spec
         if seen.keys & {"adapter_spec", "request_states"}:
             return Claim.SURE
-        could_be_a_name = not seen.exists and not seen.suffix
-        is_json = seen.is_like_json() or catalog.dataset_name(seen.path) is not None
-        return Claim.MAYBE if could_be_a_name or (is_json and not seen.is_zip) else Claim.NO
+        name = catalog.dataset_name(seen.path)
+        if not seen.exists:  # where it is the file name of a dataset, what is wrong with that is said here
+            is_dataset = str(seen.path) == seen.path.name and name in catalog.list_datasets()
+            return Claim.MAYBE if is_dataset else Claim.NO
+        return Claim.MAYBE if (seen.is_like_json() or name is not None) and not seen.is_zip else Claim.NO
 
     def find(self, name: str) -> Path | None:
         """Return the file of the dataset of this name, or None."""

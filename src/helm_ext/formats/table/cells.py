@@ -39,8 +39,8 @@ def look_up(cells: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def to_text(value: Any) -> str:
-    """Return a single value as text: 72 and 72.0 are "72". Raises CellError for what has parts."""
+def to_text(value: Any, hint: str = "") -> str:
+    """Return a single value as text: 72 and 72.0 are "72". Raises CellError, with the hint, for what has parts."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -49,7 +49,7 @@ def to_text(value: Any) -> str:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, int):
         return str(value)
-    raise CellError(f"expected a text, got {show(value)}")
+    raise CellError(f"expected a text, got {show(value)}", hint)
 
 
 def to_json_value(value: Any) -> Any:

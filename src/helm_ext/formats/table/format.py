@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,12 +35,41 @@ _GOLD_KEYS = {
 }  # fmt: skip
 _KNOWN_ELSEWHERE = {
     "adapter_spec", "request_states", "target_scores", "transform", "transforms", "raw_outputs", "custom_id",
-    "evaluation_id", "schema_version", "filtered_resps", "resps", "eval",
+    "evaluation_id", "schema_version", "filtered_resps", "resps", "eval", "instance", "request",
 }  # fmt: skip
 """Keys of other formats, of which no table is."""
 
-_INNER = re.compile(rb'"(?:data|testCases)"\s*:\s*\[')
-_NUMBERED = re.compile(rb'\A[\s\xef\xbb\xbf]*\{\s*"\d+"\s*:\s*\{')
+_RECORD_KEYS = {"id", "messages", "expected"}
+"""Those of a record of the Innodata hub, whose files stand in a bundle."""
+
+_INNER = {
+    "data": re.compile(rb'"data"\s*:\s*\['),
+    "testcases": re.compile(rb'"testCases"\s*:\s*\['),
+    "details": re.compile(rb'"details"\s*:\s*\{[^{\[]*"\d+"\s*:\s*'),
+    "": re.compile(rb'\A[\s\xef\xbb\xbf]*\{\s*"\d+"\s*:\s*'),
+}
+"""Key of an object, in lower case, to what stands before the first of the rows that it holds; "": rows by numbers."""
+
+_OF_TOOLS = (
+    {"origin_prompt", "prediction"}, {"prompt", "predictions", "references"}, {"input", "actualoutput"},
+    {"promptidx", "testidx", "testcase"}, {"index", "target", "sample_score"},
+)  # fmt: skip
+"""Keys of rows that other tools write: those of `layouts`."""
+
+
+def _is_rows(seen: Seen) -> bool:
+    """Whether JSON is a list of objects, or an object a line; one object alone is rows only where it is called so."""
+    text = seen.start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"["):
+        return text[1:].lstrip().startswith(b"{")
+    line, newline, rest = text.partition(b"\n")
+    try:
+        is_row = isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        is_row = not newline  # longer than what is looked at
+    from helm_ext.formats.table.table import LINES, plain_suffix
+
+    return is_row and (rest.lstrip().startswith(b"{") or plain_suffix(str(seen.path)) in LINES)
 
 
 def _path(name: str, value: Any) -> str:
@@ -111,17 +141,21 @@ class _Table(ImportedFormat):
         keys = {key.casefold() for key in seen.keys}
         if seen.path.name.casefold().endswith(".table.json") and "path" in keys:
             return Claim.SURE
-        inner = _INNER.search(seen.start) if keys & {"data", "testcases"} else _NUMBERED.match(seen.start)
+        if keys >= {"evalid", "results"}:
+            return Claim.SURE  # promptfoo; its rows may stand further on than what is looked at
+        holder = next((key for key in _INNER if key in keys), "")
+        inner = _INNER[holder].search(seen.start)
+        is_held = inner is not None
         if inner is not None:
-            begin = inner.end() - (0 if keys & {"data", "testcases"} else 1)
-            keys = {key.casefold() for key in Seen(seen.path, seen.start[begin:]).keys}
-            if {"origin_prompt", "prediction"} <= keys or {"input", "actualoutput"} <= keys:
-                return Claim.SURE
+            keys = {key.casefold() for key in Seen(seen.path, seen.start[inner.end() :]).keys}
+        if any(known <= keys for known in _OF_TOOLS):
+            return Claim.SURE
         if keys & _KNOWN_ELSEWHERE:
             return Claim.NO
-        if "origin_prompt" in keys and "prediction" in keys:
+        if keys & _QUESTION_KEYS and keys & _GOLD_KEYS:
             return Claim.SURE
-        return Claim.SURE if keys & _QUESTION_KEYS and keys & _GOLD_KEYS else Claim.NO
+        is_table = (_is_rows(seen) or (is_held and holder == "data")) and not keys >= _RECORD_KEYS
+        return Claim.LIKELY if keys and is_table else Claim.NO
 
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments; a dataset of the Hub is named with its commit."""

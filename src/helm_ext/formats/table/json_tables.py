@@ -14,7 +14,7 @@ from helm_ext.errors import DatasetError, DatasetSchemaError, Problems, raise_fo
 from helm_ext.files import BOM, LineSource, decode, iter_json_lines, parse_json, read_source
 from helm_ext.files.limits import MAX_LINE_BYTES, format_size
 from helm_ext.files.opening import Reader, make_error
-from helm_ext.formats.table.table import Cells, Table, plain_suffix
+from helm_ext.formats.table.table import LINES, Cells, Table, plain_suffix
 
 __all__ = ["JsonLinesTable", "JsonListTable", "JsonObjectTable", "open_json"]
 
@@ -30,14 +30,11 @@ def open_json(path: str) -> Table:
         return JsonListTable(path)
     first, newline, rest = text.partition(b"\n")
     if not newline and len(start) >= _PEEK_BYTES:  # a first line too long to look at
-        is_lines = plain_suffix(path) in _LINES
+        is_lines = plain_suffix(path) in LINES
     else:
         is_alone = not rest.strip()
-        is_lines = _is_object(first) and not (is_alone and _is_document(first, plain_suffix(path) in _LINES))
+        is_lines = _is_object(first) and not (is_alone and _is_document(first, plain_suffix(path) in LINES))
     return JsonLinesTable(path) if is_lines else JsonObjectTable(path)
-
-
-_LINES = (".jsonl", ".ndjson", ".jsonlines")
 
 
 def _peek(path: str) -> bytes:
@@ -271,6 +268,15 @@ def _find_rows(value: Any) -> list[Any] | None:
     for key in ("data", "testCases"):
         if isinstance(value.get(key), list):
             return list(value[key])
+    results = value.get("results")  # of promptfoo: in an object, with what it says of the whole; once without
+    results = results.get("results") if isinstance(results, dict) else results
+    if isinstance(results, list) and all(isinstance(row, dict) and "testCase" in row for row in results):
+        return list(results)
+    details = value.get("details")  # of OpenCompass's results: rows by number, beside their "type"
+    if isinstance(details, dict):
+        rows = {key: row for key, row in details.items() if key.isdecimal() and isinstance(row, dict)}
+        is_asked = bool(rows) and all("prompt" in row and "predictions" in row for row in rows.values())
+        return [{"idx": key, **row} for key, row in rows.items()] if is_asked else None
     if value and all(key.isdecimal() and isinstance(row, dict) for key, row in value.items()):
         is_prediction = all("prediction" in row or "origin_prompt" in row for row in value.values())
         return [{"idx": key, **row} for key, row in value.items()] if is_prediction else None

@@ -12,7 +12,9 @@ from helm_ext.errors import RunEntryError, count, did_you_mean
 from helm_ext.evalset import Source
 from helm_ext.files import BOM
 from helm_ext.files.opening import make_error, open_raw
+from helm_ext.formats.foreign import find_way_out
 from helm_ext.formats.imported.row import Opened
+from helm_ext.formats.seen import look
 from helm_ext.formats.table.delimited import DELIMITERS, DelimitedTable
 from helm_ext.formats.table.json_tables import open_json
 from helm_ext.formats.table.mapping_file import is_mapping_file, read_mapping
@@ -70,6 +72,8 @@ def open_table(options: Options) -> Table:
         return SavedTable(path)
     with open_raw(path) as file:
         start = file.read(len(MAGIC))
+    if (known := find_way_out(look(path))) is not None:
+        raise make_error(path, known.message, known.hint, code="foreign-file")
     if start == MAGIC or plain_suffix(path) == ".parquet":
         return ParquetTable(path)
     if options.sep is None and plain_suffix(path) in DELIMITED and start.removeprefix(BOM)[:1] in (b"[", b"{"):
@@ -100,7 +104,7 @@ def open_file(**arguments: Any) -> Opened:
     layout = roles.layout
     source = Source(
         tool=layout.tool if layout is not None and layout.tool else "table",
-        model=_model_of(roles.output, table.columns),
+        model=survey.model or _model_of(roles.output, table.columns),
         task=options.name or _dataset_name(options.path),
         scores=survey.scores,
         counts={"lines": survey.lines, **({"other_splits": survey.left_out} if survey.left_out else {})},
@@ -184,19 +188,16 @@ def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
 def name_model(arguments: Mapping[str, Any]) -> str:
     """Return the model that the arguments name, "" where they name none. Raises DatasetError without outputs."""
     outputs = list_outputs(arguments)
-    if not outputs:
-        _require_outputs(read_options(arguments)[0])
-    if len(outputs) != 1:
+    if len(outputs) > 1:
         return ""
-    [output] = outputs
-    return _model_of(output, _open_columns(read_options({**arguments, "output": [output]})[0])[0].columns)
-
-
-def _require_outputs(options: Options) -> None:
-    """Raise DatasetError for a table of which no column is known to hold outputs."""
+    options, _ = read_options({**arguments, "output": outputs or None})
     table, roles = _open_columns(options)
+    if roles.layout is not None and roles.layout.model is not None:
+        return _look(options)[1].model
+    if outputs:
+        return _model_of(outputs[0], table.columns)
     if roles.output or roles.likelihoods:
-        return
+        return ""
     hint = f"say which hold them: output=COLUMN, or output=A+B for a run of each; columns: {', '.join(table.columns)}"
     raise make_error(options.path, "no column is called output or the like", hint, code="no-outputs")
 

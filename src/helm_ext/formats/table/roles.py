@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, did_you_mean, show
 from helm_ext.formats.imported.gold import to_options
-from helm_ext.formats.table.layouts import Layout, find_layout
+from helm_ext.formats.table.layout import Layout
+from helm_ext.formats.table.layouts import find_layout
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.table import Cells, Table
 
@@ -22,12 +23,15 @@ CANDIDATES: Mapping[str, Sequence[str]] = {
     "question": ("question", "prompt", "input", "query", "problem", "instruction"),
     "context": ("passage", "context"),
     "options": ("choices", "options", "endings"),
-    "gold": ("answer", "answerkey", "label", "target", "gold", "answers", "expected", "reference"),
+    "gold": (
+        "answer", "answerkey", "label", "target", "gold", "answers", "expected", "reference", "expected_output",
+        "expectedoutput", "ground_truth", "correct_answer",
+    ),
     "output": ("output", "response", "prediction", "completion", "generated"),
     "id": ("id", "idx", "ind", "qid"),
     "split": ("split",),
-}
-"""Role to the names, in lower case, that a column of it may have."""
+}  # fmt: skip
+"""Role to the names, in lower case and with _ for a space, that a column of it may have."""
 
 OUTPUT_NAMES = frozenset(CANDIDATES["output"])
 """A column of another name is called after its model."""
@@ -37,6 +41,14 @@ MOST_OPTIONS = 26
 
 _GROUP = re.compile(r"(?:(option|opt|choice|ending|answer|sol)[ _-]?)?([a-z]|\d\d?)", re.IGNORECASE)
 """A column that holds one option: `A`, `option_a`, `choice1`."""
+
+_WRONG = re.compile(r"(?:distractor|(?:incorrect|wrong)[ _-]?(?:answer|option|choice)?)[ _-]?\d\d?", re.IGNORECASE)
+"""A column that holds one wrong option: `distractor1` (SciQ), `Incorrect Answer 1` (GPQA)."""
+
+
+def fold_name(column: str) -> str:
+    """Return the name of a column as `CANDIDATES` has it."""
+    return column.strip().casefold().replace(" ", "_")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +69,11 @@ class Roles:
     layout: Layout | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Role to why it is this column, in words."""
+
+    @property
+    def gold_is_option(self) -> bool:
+        """Whether the column of golds is one of those of the options (SciQ, GPQA): nothing says how they are shown."""
+        return len(self.options) > 1 and self.gold in self.options
 
     def columns(self) -> list[tuple[str, str]]:
         """Return (role, column) of what the user knows of."""
@@ -126,7 +143,7 @@ class _Chooser:
     def _candidates(self, role: str) -> list[str]:
         """Return the columns that are called so, without those that the user has named for something else."""
         names = CANDIDATES[role]
-        return [column for column in self._columns if column.strip().casefold() in names and column not in self._taken]
+        return [column for column in self._columns if fold_name(column) in names and column not in self._taken]
 
     def _of_layout(self, role: str) -> str:
         if self._layout is None or role not in self._layout.roles:
@@ -163,6 +180,9 @@ class _Chooser:
             return tuple(self._known("options", column) for column in given)
         if found := self._of_layout("options"):
             return (found,)
+        if wrong := [column for column in self._columns if _WRONG.fullmatch(column.strip())]:
+            self._reasons["options"] = "the right one, and a column for each wrong one"
+            return (gold, *wrong)
         single = self._candidates("options")
         groups = self._find_groups(gold)
         if len(single) + len(groups) > 1:
@@ -225,7 +245,7 @@ class _Chooser:
         single = [(role, column) for role, column in roles.columns() if role != "options"]
         for role, column in [*single, *(("options", one) for one in roles.options)]:
             other = used.setdefault(column, role)
-            if other != role:
+            if other != role and not (role == "options" and other == "gold" and roles.gold_is_option):
                 message = f"the column {show(column)} would be both {other} and {role}"
                 raise self._error(message, f"say which is which: {other}=COLUMN, {role}=COLUMN", "column-twice")
 

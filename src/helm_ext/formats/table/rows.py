@@ -30,7 +30,8 @@ class _RowReader:
     def __init__(self, values: Values) -> None:
         self._values = values
         layout = values.roles.layout
-        self._shuffles = values.is_live and layout is not None and layout.shuffles
+        right_first = values.roles.gold_is_option or (layout is not None and layout.shuffles)
+        self._shuffles = values.is_live and right_first
 
     def read(self, line: int, cells: Cells, split: str, survey: Survey) -> Row:
         """Return one row. Raises CellError, ValueError."""

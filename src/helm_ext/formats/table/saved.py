@@ -86,8 +86,25 @@ def _load_from_disk(path: str) -> dict[str, datasets.Dataset]:
         loaded = datasets.load_from_disk(path)
     except Exception as error:
         # The library raises many kinds, also its own and pyarrow's, for folders that are not whole.
-        raise make_error(path, f"the saved dataset cannot be read: {show(str(error))}", code="saved-dataset") from error
+        hint = _way_out(str(error))
+        message = f"the saved dataset cannot be read: {show(str(error))}"
+        raise make_error(path, message, hint, code="saved-dataset") from error
     return dict(loaded) if isinstance(loaded, datasets.DatasetDict) else {"": loaded}
+
+
+def _way_out(said: str) -> str:
+    """Return what to do about an error of the library; "" for one that is not known.
+
+    Since 4.0 the library writes lists as the feature `List`, which older versions do not know.
+    """
+    import datasets
+
+    if "Feature type" not in said or "not found" not in said:
+        return ""
+    return (
+        f"a newer version of `datasets` wrote it than is installed here ({datasets.__version__}): pip install -U "
+        "datasets, or write the table with the newer one: load_from_disk(FOLDER).to_parquet(FILE), for each split"
+    )
 
 
 def _load_from_hub(path: str) -> dict[str, datasets.Dataset]:

@@ -17,6 +17,7 @@ from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
 from helm_ext.formats.imported.gold import GoldKind, Options
 from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.table.cells import look_up
+from helm_ext.formats.table.layout import Layout
 from helm_ext.formats.table.positions import Positions
 from helm_ext.formats.table.table import Cells
 from helm_ext.formats.table.values import SPLITS, TRUTHS, Values, shown, uses_adapted
@@ -52,6 +53,8 @@ class Survey:
     """Rows whose output is their gold to the letter."""
     letters: int = 0
     """Rows without options whose gold is a single letter."""
+    model: str = ""
+    """Whose outputs they are, where a known layout says so."""
     scores: dict[str, SourceScore] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -86,7 +89,9 @@ class _Surveyor:
         roles, options, table = self._values.roles, self._values.options, self._values.table
         layout = roles.layout
         return GoldColumn(
-            gold_kind=options.gold_kind or (layout.gold_kind if layout and uses_adapted(roles) else None),
+            gold_kind=options.gold_kind
+            or (layout.gold_kind if layout and uses_adapted(roles) else None)
+            or ("text" if roles.gold_is_option else None),
             index_base=layout.index_base if options.index_base is None and layout else options.index_base,
             is_said=options.index_base is not None,
             is_class_label=roles.gold in table.class_labels,
@@ -99,6 +104,8 @@ class _Surveyor:
         """Take one more row. Raises CellError."""
         values, found, roles = self._values, self._found, self._values.roles
         found.rows += 1
+        if roles.layout is not None and roles.layout.model is not None:
+            self._see_model(roles.layout, cells)
         found.is_chat |= not isinstance(values.question(cells), str)
         choices = values.choices(cells)
         gold = values.gold(cells)
@@ -117,6 +124,14 @@ class _Surveyor:
         if roles.split:
             name = str(look_up(cells, roles.split)).strip().casefold()
             self._split_names.setdefault(name, [line, 0])[1] += 1
+
+    def _see_model(self, layout: Layout, cells: Cells) -> None:
+        """Take the model of one more row. Raises CellError for a second one: both would be one run."""
+        assert layout.model is not None
+        found, model = self._found, layout.model(cells)
+        if found.model and model != found.model:
+            raise CellError(f"outputs of several models: {show(found.model)} and {show(model)}", layout.several_models)
+        found.model = model
 
     def _see_gold(self, gold: Any, choices: Options | None, line: int) -> None:
         self._golds.see(gold, choices, line)
@@ -191,6 +206,15 @@ class _Surveyor:
         notes = [*layout.notes, *(layout.live_notes if self._values.is_live else ())] if layout is not None else []
         if not found.outputs_are_positions and (said := self._positions.note()):
             notes.append(said)
+        if self._values.roles.gold_is_option:
+            notes.append(
+                "the right option has a column of its own, so the order in which options are shown is not known: "
+                + (
+                    "a live run shows them in one of its own"
+                    if self._values.is_live
+                    else "answers count where they name an option by its text, not by a letter"
+                )
+            )
         if found.recorded and found.same_as_gold == found.rows:
             notes.append("every output is equal to its gold: is the column of outputs that of the golds?")
         if found.letters and found.letters == found.rows:

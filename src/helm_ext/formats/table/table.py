@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cells", "Table", "plain_suffix"]
+__all__ = ["LINES", "Cells", "Table", "plain_suffix"]
+
+LINES = (".jsonl", ".ndjson", ".jsonlines")
+"""Endings of files with an object a line."""
 
 Cells = Mapping[str, Any]
 """Column to value. A column that a row lacks is absent."""

@@ -14,7 +14,7 @@ from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.roles import MOST_OPTIONS, Roles, option_labels
 from helm_ext.formats.table.table import Cells, Table
 
-__all__ = ["SPLITS", "TRUTHS", "Split", "Values", "shown", "uses_adapted"]
+__all__ = ["SPLITS", "TRUTHS", "Split", "Values", "name_parts", "shown", "uses_adapted"]
 
 Split = Literal["train", "valid", "test"]
 
@@ -102,7 +102,7 @@ class Values:
             return [_to_message(turn) for turn in value]
         if value is None or value == "":
             raise CellError(f"the row has no question: {shown(roles.question)} is {show(value)}")
-        text = to_text(value)
+        text = to_text(value, name_parts("question", roles.question, value))
         before = look_up(cells, roles.context) if roles.context else None
         return text if before in (None, "") else f"{to_text(before)}\n{text}"
 
@@ -111,6 +111,8 @@ class Values:
         gold = look_up(cells, self.roles.gold)
         if self.table.is_text and isinstance(gold, str) and _OBJECT.match(gold):
             raise CellError(f"expected a text as gold, got the object {show(gold)}", "name what is in it")
+        if isinstance(gold, Mapping):
+            raise CellError(f"expected a text, got {show(gold)}", name_parts("gold", self.roles.gold, gold))
         return gold
 
     def choices(self, cells: Cells) -> Mapping[str, str] | None:
@@ -128,6 +130,8 @@ class Values:
                 return None if columns[0].startswith("\0") else read_options(value)
             return read_options(value)
         texts = [look_up(cells, column) for column in columns]
+        if self.roles.gold_is_option and not self.is_live:
+            return _label_by_text([to_text(text) for text in texts if text not in (None, "")])
         if all(type(text) is str and text for text in texts):
             return dict(zip(self._labels, texts, strict=True))
         while texts and texts[-1] in (None, ""):
@@ -169,7 +173,7 @@ class Values:
         if gold is not None and are_positions:
             (label,) = gold.read(value, self.choices(cells)) or ("",)
             return [Answer(label)]
-        return [Answer(to_text(value))]
+        return [Answer(to_text(value, name_parts("output", column, value)))]
 
     def split_of(self, cells: Cells, split: str, *, uses_column: bool) -> Split:
         """Return HELM's name of the split: of the dataset's own, else of the column's where it names any."""
@@ -202,6 +206,17 @@ def _name_classes(names: Sequence[str]) -> Mapping[str, str]:
     return to_options(names) if len(names) <= MOST_OPTIONS else {name: name for name in names}
 
 
+def _label_by_text(texts: Sequence[str]) -> dict[str, str]:
+    """Return options that go by their own texts: answers recorded as letters are about an order that is not known."""
+    found: dict[str, str] = {}
+    for text in texts:
+        label = text.strip()
+        while label in found:  # a second one that reads the same
+            label += " "
+        found[label] = text
+    return found
+
+
 _YES_NO = {"1": "yes", "0": "no"}
 """What answers a question whose gold is true or false, beside these and yes and no."""
 
@@ -219,8 +234,23 @@ def _to_message(turn: Any) -> Message:
 
 def uses_adapted(roles: Roles) -> bool:
     """Whether a column is one that only the layout makes."""
-    named = (roles.question, roles.gold, *roles.options, roles.thought, roles.likelihoods, roles.source_scores)
+    named = (
+        roles.question,
+        roles.gold,
+        roles.output,
+        *roles.options,
+        roles.thought,
+        roles.likelihoods,
+        roles.source_scores,
+    )
     return any(name.startswith("\0") for name in named)
+
+
+def name_parts(role: str, column: str, value: Any) -> str:
+    """Return how what is inside a cell is named, for a cell that is an object; "" for any other."""
+    if not isinstance(value, Mapping) or column.startswith("\0"):
+        return ""
+    return "name what is in it: " + " or ".join(f"{role}={column}.{key}" for key in list(value)[:5])
 
 
 def shown(column: str) -> str:
