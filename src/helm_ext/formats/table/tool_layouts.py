@@ -200,8 +200,8 @@ def _join_parts(content: Any) -> Any:
     """Return the text of a turn whose content may be in parts."""
     if not isinstance(content, list):
         return content
-    parts = [part.get("text") for part in content if isinstance(part, Mapping)]
-    if None in parts or len(parts) != len(content):
+    parts = [part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    if len(parts) != len(content):
         raise CellError("the question holds pictures, or other parts that are no text, which tables do not have")
     return "\n".join(parts)
 
