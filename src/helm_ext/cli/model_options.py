@@ -35,9 +35,7 @@ def require_free(models: LocalModels, name: str, *, replace: bool) -> None:
 
     if name in {entry["name"] for entry in models.deployments}:
         if not replace:
-            raise RunEntryError(
-                f"{name}: is there already, in {models.folder}\n  hint: --replace, or helm-ext model remove {name}"
-            )
+            models.require_absent(name)
     elif name in DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT:
         raise RunEntryError(f"{name}: HELM has a deployment of this name\n  hint: another NAME, with --model {name}")
 
