@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from helm_ext.cli.session import shorten
-from helm_ext.scoring.stat_names import DIFFERS, ENDS
+from helm_ext.scoring.stat_names import DIFFERS, ENDS, UNSCORED
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -64,7 +64,9 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     stats = read_stats(run_spec, folder)
     main = str(run_spec.scenario_spec.args["main_metric"])
     source = find_source(run_spec)
-    theirs = [name for score in source["scores"].values() for name in _source_stats(score)] if source else []
+    scores = source["scores"].values() if source else ()
+    theirs = [name for score in _means(scores) for name in _source_stats(score)]
+    reported = {score["stat"] for score in scores if score.get("no_mean")}
     shown = [*_asked(run_spec, stats), *theirs, *_COUNTS, *(sorted(stats) if show_all else [])]
     table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")
     table.add_column("metric")
@@ -74,6 +76,7 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
         if name in stats and not name.endswith(ENDS):
             low, high = (stats.get(f"{name}{end}") for end in ENDS)
             interval = f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
+            interval = "as the file reports it" if name in reported else interval
             table.add_row(f"{name} (main)" if name == main else name, show_value(stats[name]["mean"]), interval)
     return table
 
@@ -119,8 +122,9 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
 
     `counts.read` rows were read, which is the sum of those scored and of those left out for each reason. `lines` is
     what they stood in, where the format says so. A score of the source is named as in its own report, `reported` is
-    what that says, and `differs` counts the rows that our main metric scores otherwise; null where none is comparable.
-    A mean that is infinite or NaN is null.
+    what that says, `differs` counts the rows that our own reading scores otherwise (null where none is comparable),
+    `unscored` those that the source could not score; `no_mean` says why what is reported is no mean of rows, where it
+    is none. A mean that is infinite or NaN is null.
     """
     stats = read_stats(run_spec, folder)
     numbers: Counter[str] = Counter()
@@ -145,6 +149,9 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         others["unmapped"] = sum(round(share * by_split.get(split, 0)) for split, share in unmapped.items())
     source = find_source(run_spec)
     asked = [name for name in _asked(run_spec, stats) if name in stats]
+    theirs = source["scores"] if source else {}
+    # The source scored what it scored, also rows that ours leave out.
+    rows_of = {one["stat"]: stats[one["stat"]]["count"] for one in _means(theirs.values()) if one["stat"] in stats}
     return {
         "run": run_spec.name,
         "format": run_spec.name.partition(":")[0],
@@ -155,14 +162,12 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "metrics": {
             name: {
                 "mean": _finite(stats[name]["mean"]),
-                "count": file.groups.get(name.partition("@")[2], in_main),
+                "count": file.groups.get(name.partition("@")[2], rows_of.get(name, in_main)),
                 **{word: stats[end]["mean"] for word, end in _ends(name) if end in stats},
             }
             for name in asked
         },
-        "source_scores": {
-            name: _compared(stats, score) for name, score in (source["scores"] if source else {}).items()
-        },
+        "source_scores": {name: _compared(stats, score) for name, score in theirs.items()},
         "folder": str(folder),
     }
 
@@ -177,17 +182,25 @@ def _ends(name: str) -> list[tuple[str, str]]:
 
 
 def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) -> dict[str, Any]:
-    mine, differs = (stats.get(name) for name in _source_stats(score))
+    mine, differs, unscored = (stats.get(name) for name in _source_stats(score))
+    of_rows = not score.get("no_mean")
     return {
-        "mean": _finite(mine["mean"]) if mine else None,
-        "count": mine["count"] if mine else 0,
+        "mean": _finite(mine["mean"]) if mine and of_rows else None,
+        "count": mine["count"] if mine and of_rows else 0,
         "differs": round(differs["sum"]) if differs else None,
+        "unscored": round(unscored["mean"]) if unscored else 0,
         "reported": _finite(score["mean"]),
+        **({} if of_rows else {"no_mean": score["no_mean"]}),
     }
 
 
-def _source_stats(score: Mapping[str, Any]) -> tuple[str, str]:
-    return score["stat"], f"{score['stat']}{DIFFERS}"
+def _source_stats(score: Mapping[str, Any]) -> tuple[str, str, str]:
+    return score["stat"], f"{score['stat']}{DIFFERS}", f"{score['stat']}{UNSCORED}"
+
+
+def _means(scores: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return those of a source's scores that are means of rows."""
+    return [score for score in scores if not score.get("no_mean")]
 
 
 def _asked(run_spec: RunSpec, stats: Mapping[str, Any]) -> list[str]:
@@ -212,11 +225,27 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
     stats = read_stats(run_spec, folder)
     main = run_spec.scenario_spec.args["main_metric"]
     warnings = [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
-    for name, score in (find_source(run_spec) or {"scores": {}})["scores"].items():
-        _, differs = _source_stats(score)
+    source = find_source(run_spec) or {"tool": "", "scores": {}}
+    own = next((spec.args["own_metric"] for spec in run_spec.metric_specs if "own_metric" in spec.args), main)
+    for name, score in source["scores"].items():
+        stat, differs, unscored = _source_stats(score)
+        if score.get("no_mean"):
+            if stat == main:
+                warnings.append(
+                    f"note: the main metric {stat} is as the file reports it, for it is no mean of rows "
+                    f"({score['no_mean']}): no interval, no slices, no comparison; main_metric=NAME chooses another"
+                )
+            continue
         if differs in stats and stats[differs]["sum"]:
             rows = f"{round(stats[differs]['sum'])} of {stats[differs]['count']} rows"
-            warnings.append(f"note: {name}, as the file has it, and {main} differ on {rows}")
+            warnings.append(f"note: {name}, as the file has it, and {own} differ on {rows}")
+        if unscored in stats:
+            without = round(stats[unscored]["mean"])
+            total = without + (stats[stat]["count"] if stat in stats else 0)
+            warnings.append(
+                f"warning: {source['tool']} could not score {without} of {total} rows by {name}, as where a judgement "
+                "cannot be read: they are no part of its mean"
+            )
     if "perplexity" in stats and "ece_10_bin" not in stats:  # as in running: HELM's log is not shown here
         warnings.append("warning: no calibration metrics: uncertainty-calibration, or scikit-learn, cannot be imported")
     return warnings

@@ -132,6 +132,8 @@ class RowExtra(TypedDict, total=False):
     """What the row belongs to, where rows are not independent: a passage, a conversation."""
     source_scores: dict[str, float]
     """The source's own scores of the row, by the names of their stats (`Source.stat_name`)."""
+    source_unscored: list[str]
+    """The names of those that the source could not give: a judgement that it could not read."""
     position: int
     """The row's place in the file, where `row_order` moves rows. Taken out again with the recording."""
     left_out: LeftOut
@@ -151,7 +153,10 @@ class Scoring:
     metrics: tuple[str, ...] = ("exact_match", "quasi_exact_match")
     """Names of `helm_ext.scoring.registry`: HELM's or ours."""
     main_metric: str = "exact_match"
-    """The stat on the leaderboard."""
+    """The stat on the leaderboard: one of `metrics`, or a score of the source (`Source.scores`)."""
+    own_metric: str | None = None
+    """Where the main metric is the source's: our stat that stands beside it, and its scores are compared with; "" where
+    nothing is measured here. None: the main metric."""
     output_format: Literal["string", "list"] = "string"
     extract: str | None = None
     """Regular expression applied to each prediction: first group of the last match. Where it matches nothing, the row

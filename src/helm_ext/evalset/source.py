@@ -15,7 +15,11 @@ class SourceScore:
 
     mean: float | None = None
     """As it is reported; None where there is no report."""
-    lower_is_better: bool = False
+    lower_is_better: bool | None = False
+    """None: nobody says, as of a spread."""
+    no_mean: str = ""
+    """Why what is reported is no mean of the rows' scores; "" where it is one. No row has such a score: it is shown as
+    it is reported, and there is no interval of it."""
 
 
 @dataclass(kw_only=True)
@@ -32,7 +36,10 @@ class Source:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Shots, decoding parameters and the like, as the source spells them. JSON."""
     scores: dict[str, SourceScore] = field(default_factory=dict)
-    """Every name that occurs in a row's scores of the source."""
+    """Every name that occurs in a row's scores of the source, and those of what it reports of all rows together."""
+    main: str = ""
+    """Name of the score that the source itself is headed by: the main metric, unless the run entry names another. ""
+    where it has none. Known when the last row was read, as `scores` and `counts` are."""
     counts: dict[str, int] = field(default_factory=dict)
     """What the importer counts beyond the rows themselves: `lines`, `duplicates`, `edited`, ... Complete when the last
     row was read."""
@@ -46,10 +53,20 @@ class Source:
         """
         return f"{self.tool}_{score.removesuffix(',none')}"
 
+    def find_stat(self, name: str) -> str | None:
+        """Return the stat of the score that goes by this name: the stat's own, or the source's, also without "none"."""
+        known = [(score, self.stat_name(score)) for score in self.scores]
+        return next((stat for score, stat in known if name in (stat, score, score.removesuffix(",none"))), None)
+
     def to_args(self) -> dict[str, Any]:
         """Return what stands in the run's spec: all but the notes, as JSON."""
         scores = {
-            name: {"stat": self.stat_name(name), "mean": score.mean, "lower_is_better": score.lower_is_better}
+            name: {
+                "stat": self.stat_name(name),
+                "mean": score.mean,
+                "lower_is_better": score.lower_is_better,
+                **({"no_mean": score.no_mean} if score.no_mean else {}),
+            }
             for name, score in self.scores.items()
         }
         said = {"version": self.version, "model": self.model, "task": self.task}

@@ -8,6 +8,8 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from helm.benchmark.scenarios.scenario import TRAIN_SPLIT
+
 from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
 from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownSummary, BreakdownTotal, without_sub_splits
@@ -83,7 +85,7 @@ class BatchMeasure:
         summary = _Summary(
             self.count(scored).summary,
             tuple(one.summary for one in measured),
-            self.pieces.source.measure(rows) if self.pieces.source is not None else None,
+            self.pieces.source.measure(rows, plain.instances) if self.pieces.source is not None else None,
             self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
             measure_uncertainty(main, rows, instances),
             count_left_out(plain.instances, find_thinking(scored)),
@@ -138,8 +140,10 @@ class BatchTotal:
         parts = [part for part, used in zip(self.parts, self.used, strict=True) if used]
         stats = [stat for total in (self.counts, *parts) for stat in total.to_stats()]
         if self.pieces.source is not None:
-            partners = self.pieces.source.partners
-            stats = [stat for stat in stats if stat.name.name not in partners] + self.source.to_stats()
+            theirs = self.pieces.source
+            splits = dict.fromkeys(split for split, *_ in self.left_out.places if split != TRAIN_SPLIT)
+            stats = [stat for stat in stats if stat.name.name not in theirs.partners]
+            stats += self.source.to_stats(theirs.reported, splits)
         return [
             *stats,
             *self.pieces.summarize(stats),

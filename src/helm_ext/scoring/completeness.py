@@ -97,6 +97,11 @@ class LeftOutTotal:
     def __init__(self) -> None:
         self._reasons: dict[Place, Counter[str]] = {}
 
+    @property
+    def places(self) -> Iterable[Place]:
+        """Where instances stand: split, sub-split, perturbation."""
+        return self._reasons.keys()
+
     def add(self, summary: dict[Place, Counter[str]]) -> None:
         """Add a batch."""
         for place, counts in summary.items():

@@ -94,6 +94,7 @@ class EvalSetMetric(FoldingMetric):
     def _take_apart(self, adapter_spec: AdapterSpec, facts: RunFacts) -> Pieces:
         same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
         main = self.scoring.main_metric
+        own = main if self.scoring.own_metric is None else self.scoring.own_metric
         return Pieces(
             helms=(
                 FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
@@ -102,7 +103,7 @@ class EvalSetMetric(FoldingMetric):
             main_metric=main,
             moves_thinking=self.scoring.thinking == "move",
             has_attributes=bool(self.attributes),
-            source=SourceMeasure(self.source, main, same=same) if self.source else None,
+            source=SourceMeasure(self.source, own, same=same) if self.source else None,
             summarize=partial(summarize, self.list_scores),
         )
 

@@ -1,8 +1,10 @@
 """The scores that another tool gave the same rows, as stats beside ours: `lm_eval_exact_match`.
 
-They are what the tool wrote, never computed again. Of each, a second stat says how many rows it scored otherwise than
-our main metric (of log-probabilities: our metric of that name): an importer that misread a file, or two rules that
-differ, is seen there.
+They are what the tool wrote, never computed again, and one of them may be the run's main metric. Of each, a second
+stat says how many rows it scored otherwise than our own reading (of log-probabilities: our metric of that name): an
+importer that misread a file, or two rules that differ, is seen there. A third counts the rows that the tool could not
+score: of a judge, the judgements that it could not read. What the tool reports, and is no mean of rows, is one stat of
+all rows.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats, add_context
@@ -19,7 +21,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.scoring.stat_names import DIFFERS
+from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 
 __all__ = ["SourceMeasure", "SourceSummary", "SourceTotal", "describe_source_scores", "find_left_out"]
 
@@ -42,27 +44,50 @@ def find_left_out(instances: Iterable[Instance]) -> list[PerInstanceStats]:
     return found
 
 
-SourceSummary = dict[MetricName, tuple["array[float]", "array[int]"]]
-"""Of each score of the source: its values, and for those that ours can be compared with, whether it differs."""
+@dataclass(slots=True)
+class _Values:
+    """Of one score of the source, in one split."""
+
+    values: array[float] = field(default_factory=lambda: array("d"))
+    differ: array[int] = field(default_factory=lambda: array("b"))
+    """Of rows that ours can be compared on: whether it differs."""
+    unscored: int = 0
+    """Rows that the source could not score."""
+
+    def merge(self, other: _Values) -> None:
+        self.values.extend(other.values)
+        self.differ.extend(other.differ)
+        self.unscored += other.unscored
+
+
+SourceSummary = dict[MetricName, _Values]
+"""By the name of the score's stat."""
 
 
 class SourceMeasure:
     """Compares the source's scores with ours, batch by batch."""
 
-    def __init__(self, source: Mapping[str, Any], main_metric: str, *, same: Collection[str] = ()) -> None:
-        """Ours is the metric of the same name if it is one of `same`, else the main metric.
+    def __init__(self, source: Mapping[str, Any], own_metric: str, *, same: Collection[str] = ()) -> None:
+        """Ours is the metric of the same name if it is one of `same`, else `own_metric`; "" where there is none.
 
         `source` is `Source.to_args()`.
         """
         self.partners = {}
+        self.reported = {}
+        """Stat to value, of what the source reports that is no mean of rows."""
         for name, score in source["scores"].items():
             metric = name.partition(",")[0]  # lm-eval's names go on with the filter
-            self.partners[score["stat"]] = metric if metric in same else main_metric
+            self.partners[score["stat"]] = metric if metric in same else own_metric
+            if score.get("no_mean") and score["mean"] is not None:
+                self.reported[score["stat"]] = float(score["mean"])
         self._names = list(dict.fromkeys([*self.partners, *self.partners.values()]))
         self._pairs = [(self._names.index(theirs), self._names.index(ours)) for theirs, ours in self.partners.items()]
 
-    def measure(self, rows: Iterable[PerInstanceStats]) -> SourceSummary:
-        """Compare; rows that are left out of our scores are among them. Written for speed: this runs over all rows."""
+    def measure(self, rows: Iterable[PerInstanceStats], instances: Iterable[Instance] = ()) -> SourceSummary:
+        """Compare; rows that are left out of our scores are among them. Written for speed: this runs over all rows.
+
+        `instances`: those of the rows.
+        """
         found: dict[int, tuple[MetricName, array[float], array[int]]] = {}
         """By the id of the stat's name, of which a context has one."""
         for stats in _pick(rows, self._names):
@@ -76,17 +101,23 @@ class SourceMeasure:
                     differ.append(abs(stat.mean - ours.mean) > _CLOSE)
         summary: SourceSummary = {}
         for name, values, differ in found.values():
-            known = summary.setdefault(name, (array("d"), array("b")))
-            known[0].extend(values)
-            known[1].extend(differ)
+            summary.setdefault(name, _Values()).merge(_Values(values, differ))
+        for instance in instances:
+            for stat_name in row_extra(instance).get("source_unscored", ()):
+                name = _in_context(stat_name, instance)
+                summary.setdefault(name, _Values()).unscored += 1
         return summary
+
+
+def _in_context(stat: str, instance: Instance) -> MetricName:
+    return add_context(Stat(MetricName(stat)), MetricContext.from_instance(instance)).name
 
 
 class SourceTotal:
     """Adds up the batches: the source's scores over all rows that have them (`count` is their number).
 
     With each comes on how many rows ours differs: `sum`, of `count` that have both. A score that no row can be compared
-    by has no such stat.
+    by has no such stat. Where the source could not score some rows, a stat is their number.
     """
 
     def __init__(self) -> None:
@@ -94,18 +125,24 @@ class SourceTotal:
 
     def add(self, summary: SourceSummary) -> None:
         """Add a batch."""
-        for name, (values, differ) in summary.items():
-            known = self._found.setdefault(name, (array("d"), array("b")))
-            known[0].extend(values)
-            known[1].extend(differ)
+        for name, values in summary.items():
+            self._found.setdefault(name, _Values()).merge(values)
 
-    def to_stats(self) -> list[Stat]:
-        """Return the scores and the counts of rows that differ."""
+    def to_stats(self, reported: Mapping[str, float] | None = None, splits: Iterable[str | None] = ()) -> list[Stat]:
+        """Return the scores, the counts of rows that differ, and of those that have no score.
+
+        `reported`: what is no mean of rows, by stat; it is said of each of the `splits`.
+        """
         made: list[Stat] = []
-        for name, (values, differ) in self._found.items():
-            made.append(_to_stat(name, values))
-            if differ:
-                made.append(_to_stat(replace(name, name=f"{name.name}{DIFFERS}"), differ))
+        for name, found in self._found.items():
+            if found.values:
+                made.append(_to_stat(name, found.values))
+            if found.differ:
+                made.append(_to_stat(replace(name, name=f"{name.name}{DIFFERS}"), found.differ))
+            if found.unscored:
+                made.append(Stat(replace(name, name=f"{name.name}{UNSCORED}")).add(found.unscored))
+        for split in splits:
+            made += [Stat(MetricName(name, split=split)).add(value) for name, value in (reported or {}).items()]
         return made
 
 
@@ -133,23 +170,32 @@ def _to_stat(name: MetricName, values: Sequence[float]) -> Stat:
 
 
 def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:
-    """Return the metadata of the source's scores, and of the counts of rows that differ."""
+    """Return the metadata of the source's scores, of the counts of rows that differ and of those without a score."""
     tool, described = source["tool"], []
     for name, score in source["scores"].items():
         described += [
             MetricMetadata(
                 name=score["stat"],
                 display_name=f"{name} ({tool})",
-                description=f"{name}, as {tool} scored the same completions.",
+                description=f"{name}, as {tool} scored the same completions."
+                + (f" No mean of rows: {score['no_mean']}." if score.get("no_mean") else ""),
                 lower_is_better=score["lower_is_better"],
                 group="source_scores",
             ),
             MetricMetadata(
                 name=f"{score['stat']}{DIFFERS}",
                 display_name=f"Differs: {name} ({tool})",
-                description=f"Fraction of rows that {tool}'s {name} and the main metric score differently.",
+                description=f"Fraction of rows that {tool}'s {name} and our own reading score differently.",
                 lower_is_better=None,
                 group="source_scores",
+            ),
+            MetricMetadata(
+                name=f"{score['stat']}{UNSCORED}",
+                display_name=f"# unscored: {name} ({tool})",
+                description=f"Rows that {tool}'s {name} could not score, as a judgement that cannot be read: no part "
+                "of its mean.",
+                lower_is_better=True,
+                group="general_information",
             ),
         ]
     return described

@@ -74,3 +74,22 @@ def test_rows_left_out_of_our_scores_keep_their_sources() -> None:
     assert [(one.instance_id, [(s.name, s.mean) for s in one.stats]) for one in found] == [
         ("7", [(NAMES["inspect_match", TEST], 0.25)])
     ]
+
+
+def test_rows_that_the_source_could_not_score_are_counted() -> None:
+    unread = Instance(
+        Input("?"), [], split=TEST, id="7", extra_data={EXTRA_KEY: {"source_unscored": ["inspect_match"]}}
+    )
+    measure, total = SourceMeasure(SOURCE, "ours"), SourceTotal()
+    for rows, instances in (([row(ours=1.0, inspect_match=1.0)], [unread]), ([], [unread])):
+        total.add(measure.measure(rows, instances))
+    found = {stat.name: (stat.sum, stat.count) for stat in total.to_stats()}
+    assert found[MetricName("inspect_match_unscored", split=TEST)] == (2, 1)
+    assert found[MetricName("inspect_match", split=TEST)] == (1.0, 1)
+
+
+def test_what_is_no_mean_of_rows_is_said_as_the_source_reports_it() -> None:
+    scores = {"f1": SourceScore(0.625, no_mean="made of all rows"), "ter": SourceScore(None, no_mean="likewise")}
+    measure = SourceMeasure(Source(tool="lm_eval", scores=scores).to_args(), "ours")
+    stats = SourceTotal().to_stats(measure.reported, [TEST])
+    assert [(stat.name, stat.mean) for stat in stats] == [(MetricName("lm_eval_f1", split=TEST), 0.625)]

@@ -89,6 +89,8 @@ def open_samples(
         counts=counts,
         notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
     )
+    if not has_references:
+        source.main = next(iter(source.scores))
     maker = RowMaker(
         chosen.samples,
         aggregate,
@@ -112,7 +114,7 @@ def open_samples(
         digest=lambda: sha256(both.encode()).hexdigest(),
         adapter_spec=spec,
         scoring={"completions": "mean"} if any(len(each.repeats) > 1 for each in of_task) else {},
-        main_score="" if has_references else next(iter(source.scores)),
+        is_measured=has_references,
     )
 
 

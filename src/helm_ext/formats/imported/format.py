@@ -95,9 +95,6 @@ class ImportedFormat(Format):
         evalset = load_from(read, opened.path, **scoring)
         if not opened.may_be_live:
             _require_answers(opened, evalset.counts)
-        if _is_scored_by_source(opened, scoring):
-            main = opened.source.stat_name(opened.main_score)
-            evalset = replace(evalset, scoring=replace(evalset.scoring, metrics=(), main_metric=main))
         counts = {**evalset.counts, **opened.source.counts}
         return replace(evalset, format=self.name, source=opened.source, counts=counts)
 
@@ -157,12 +154,17 @@ def _read(opened: Opened, problems: Problems, scoring: Mapping[str, Any]) -> Imp
     """Return what reads the rows for the pipeline."""
     from helm_ext.formats.imported.reader import ImportReader
 
-    return ImportReader(opened, problems, needs_gold=not _is_scored_by_source(opened, scoring))
+    return ImportReader(opened, problems, is_measured=opened.is_measured or _names_ours(scoring))
 
 
-def _is_scored_by_source(opened: Opened, scoring: Mapping[str, Any]) -> bool:
-    """Whether nothing is measured beside the source's own scores."""
-    return bool(opened.main_score) and scoring.get("metrics") is None and scoring.get("main_metric") is None
+def _names_ours(scoring: Mapping[str, Any]) -> bool:
+    """Whether the run entry names a metric of ours."""
+    from helm_ext.scoring.registry import find_unnamable
+
+    main, output_format = scoring.get("main_metric"), scoring.get("output_format") or "string"
+    if scoring.get("metrics") is not None:
+        return True
+    return main is not None and find_unnamable(main, output_format, has_likelihoods=True) is None
 
 
 def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:

@@ -44,10 +44,11 @@ class ImportReader(Reader):
     is_imported = True
     is_streamed = True
 
-    def __init__(self, opened: Opened, problems: Problems, *, needs_gold: bool = True) -> None:
-        """Read `opened`; `needs_gold`: whether its rows are compared with what is right."""
+    def __init__(self, opened: Opened, problems: Problems, *, is_measured: bool = True) -> None:
+        """Read `opened`; `is_measured`: whether its rows are compared with what is right."""
         super().__init__(opened.path, problems)
-        self._needs_gold = needs_gold
+        self.is_measured = is_measured
+        self.source = opened.source
         self._opened = opened
         source = opened.source
         spec = {**dict.fromkeys(_NOTHING_AROUND, ""), "method": "generation", "max_train_instances": 0}
@@ -127,12 +128,13 @@ class ImportReader(Reader):
             value["request"] = {"result": _to_result(row.answers)}
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
+        not_given = [source.stat_name(name) for name, score in row.source_scores.items() if score is None]
         # Where nothing was answered nothing is compared, unless the rows may be asked yet.
         has_answer = bool(row.answers or row.likelihoods)
-        needs_gold = self._needs_gold and (has_answer or self._opened.may_be_live) and not row.none_right
+        needs_gold = self.is_measured and (has_answer or self._opened.may_be_live) and not row.none_right
         return State(
             place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,
-            needs_gold=needs_gold,
+            source_unscored=not_given or None, needs_gold=needs_gold,
         )  # fmt: skip
 
     def _to_input(self, row: Row) -> dict[str, Any]:

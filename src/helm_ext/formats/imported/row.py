@@ -93,9 +93,10 @@ class Opened:
     options together are the answer, `multi_label`; where rows are conversations, `"method": "chat"`."""
     scoring: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `scoring` where the importer knows better than the defaults. Arguments of the run entry win."""
-    main_score: str = ""
-    """Where only the source can score its rows: the name of its score that is the main metric. Rows then need no gold,
-    and nothing is measured beside, unless the run entry says `metrics=` or `main_metric=`."""
+    is_measured: bool = True
+    """Whether answers are compared with what is right, beside the scores that the source gave. False where only the
+    source can score its rows (`Source.main` is the main metric then): they need no gold, and nothing is measured unless
+    the run entry names a metric of ours."""
     may_be_live: bool = False
     """Whether a file without any answer is a dataset to be run. Else it is refused."""
     display_name: str = ""

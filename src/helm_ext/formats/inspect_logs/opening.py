@@ -45,8 +45,8 @@ def open_samples(path: str, tool: str) -> Opened:
             rows.counts["duplicates"] = log.repeated
         digest = log.digest()
     source = header.to_source(tool)
-    main_score = "" if rows.has_gold else scores.headline
-    rows.needs_gold = not main_score
+    source.main = "" if rows.has_gold else scores.headline
+    rows.needs_gold = not source.main
     return Opened(
         path=path,
         source=source,
@@ -54,7 +54,7 @@ def open_samples(path: str, tool: str) -> Opened:
         digest=lambda: digest,
         adapter_spec=_to_adapter_spec(rows),
         scoring={"completions": _to_reducer(header)} if rows.most_epochs > 1 else {},
-        main_score=main_score,
+        is_measured=rows.needs_gold,
     )
 
 

@@ -53,14 +53,16 @@ def open_samples(
     main_score = _choose_main_score(report, found, given, file.path)
     maker = RowMaker(file.path, found, given, by=by, cleaner=cleaner, needs_gold=not main_score)
     digest = sha256(f"{found.digest}{report.digest}".encode()).hexdigest() if report.digest else found.digest
+    source = _to_source(file.task, report, found, given)
+    source.main = main_score
     return Opened(
         path=str(file.path),
-        source=_to_source(file.task, report, found, given),
+        source=source,
         rows=maker.rows,
         digest=lambda: digest,
         adapter_spec={"method": "chat"} if found.is_chat else {},
         scoring=_choose_scoring(report, found),
-        main_score=main_score,
+        is_measured=not main_score,
     )
 
 

@@ -74,6 +74,8 @@ class Builder:
             extra["cluster"] = row.cluster
         if row.source_scores:
             extra["source_scores"] = row.source_scores
+        if row.source_unscored:
+            extra["source_unscored"] = row.source_unscored
         is_train = row.split == "train"
         if not is_train:
             if self.decoding:

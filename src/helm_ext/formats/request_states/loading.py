@@ -219,7 +219,8 @@ def _plan(content: _Content, options: Options) -> File | None:
     if not content.header.is_right or not survey.rows:
         return None
     survey.settle()
-    plan = make_plan(content.header, options, survey, problems)
+    reader = content.reader
+    plan = make_plan(content.header, options, survey, problems, reader.source, is_measured=reader.is_measured)
     counts = _count(plan, survey)
     file = File(plan, survey, content.part.ids, problems, options.seed, counts, content.reader.is_imported)
     content.part.checks.report(file)

@@ -16,7 +16,7 @@ from helm_ext.scoring.scores.likelihoods import SCORES
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
-    from helm_ext.evalset import Decoding, Scoring
+    from helm_ext.evalset import Decoding, Scoring, Source
 
 __all__ = ["Plan", "make_adapter_spec", "make_plan", "request_decoding"]
 
@@ -97,8 +97,19 @@ class _Method:
     reference_prefix: str | None = None
 
 
-def make_plan(header: Header, options: Options, survey: Survey, problems: Problems) -> Plan:
-    """Decide what the file as a whole says. What contradicts it goes to the problems."""
+def make_plan(
+    header: Header,
+    options: Options,
+    survey: Survey,
+    problems: Problems,
+    source: Source | None = None,
+    *,
+    is_measured: bool = True,
+) -> Plan:
+    """Decide what the file as a whole says. What contradicts it goes to the problems.
+
+    `source`, `is_measured`: of the file's `Reader`.
+    """
     method = _choose_method(header.settings, survey, problems, is_argument=options.method is not None)
     settings = header.settings
     if method.name == "chat":
@@ -112,6 +123,8 @@ def make_plan(header: Header, options: Options, survey: Survey, problems: Proble
         num_outputs=settings.num_outputs,
         stops=survey.stops,
         likelihoods=find_likelihood_scores(survey),
+        source=source,
+        is_measured=is_measured,
     )
     scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):

@@ -22,6 +22,7 @@ from helm_ext.errors import (
     did_you_mean,
     show,
 )
+from helm_ext.evalset import Source
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
 __all__ = ["LineReader", "Place", "Reader", "State", "open_file", "parse_again"]
@@ -76,6 +77,7 @@ class State:
     """Whether no score can be made of the answer that it holds, as the tool says that wrote it."""
     source_scores: dict[str, float] | None = None
     """`RowExtra.source_scores`."""
+    source_unscored: list[str] | None = None
     needs_gold: bool = True
     """Whether what is recorded is compared with what is right: false where only another tool's scores are reported."""
 
@@ -98,6 +100,10 @@ class Reader(ABC):
     is_imported = False
     """Whether another tool wrote the file. It owes nothing to this format's own demands, and rows that it could not run
     are left out and counted unless the run entry says otherwise."""
+    source: Source | None = None
+    """Where another tool's file comes from; complete after the last state."""
+    is_measured = True
+    """Whether answers are compared with what is right, beside the scores that the source gave."""
 
     def __init__(self, path: str | FilePath, problems: Problems) -> None:
         self.path = str(path)

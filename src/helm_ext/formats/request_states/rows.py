@@ -90,6 +90,7 @@ class Row:
     """Its value of the key that `cluster` names."""
     source_scores: dict[str, float] | None = None
     """`RowExtra.source_scores`."""
+    source_unscored: list[str] | None = None
 
     @property
     def options(self) -> list[str]:
@@ -198,6 +199,7 @@ class RowReader:
             attributes=attributes,
             cluster=cluster,
             source_scores=state.source_scores,
+            source_unscored=state.source_unscored,
             likelihoods=likelihoods,
         )
 

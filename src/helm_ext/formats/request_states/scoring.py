@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
-from helm_ext.evalset import Scoring
+from helm_ext.evalset import Scoring, Source
 from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
@@ -36,6 +36,10 @@ class FileKind:
     """The references of evaluated rows that hold stop sequences."""
     likelihoods: tuple[str, ...] = ()
     """Where rows were recorded by log-probabilities: the scores of these that are defined for all rows."""
+    source: Source | None = None
+    """Where another tool's file comes from, with the scores that it gave."""
+    is_measured: bool = True
+    """Whether anything is measured beside those."""
 
 
 def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
@@ -43,6 +47,8 @@ def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
 
     Short answers: equal in the normal form; HELM's own files keep HELM's metric. Options: the option chosen is right.
     """
+    if not kind.is_measured:
+        return (), ""
     if kind.likelihoods:
         return kind.likelihoods, "acc"
     if kind.method.startswith("multiple_choice_separate"):
@@ -59,7 +65,8 @@ def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
 def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: FileKind, report: Problems) -> Scoring:
     """Return how the file is scored. `overrides` (arguments, None where not given) win over `given` (the file).
 
-    What is wrong goes to the report.
+    The main metric of another tool's file is its own headline (`Source.main`), unless the user names a metric: one that
+    is measured here, or another of the source's scores. What is wrong goes to the report.
     """
     output_format = kind.output_format
     chosen = {
@@ -76,11 +83,17 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         _check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods)
         if main not in metrics and metrics:
             main = metrics[0]
-    if "main_metric" in chosen:
-        main = chosen["main_metric"]
+    named = chosen.get("main_metric")
+    theirs = _find_named(named, metrics, kind)
+    if theirs is not None:
+        named = given.get("main_metric") if named == overrides.get("main_metric") else None
+    elif overrides.get("metrics") is None and overrides.get("main_metric") is None:
+        theirs = _find_headline(kind)
+    if named is not None:
+        main = named
         if main not in metrics and "metrics" not in chosen and _is_namable(main, kind):
             metrics = (*metrics, main)
-        main = _find_main_stat(main, metrics, output_format, kind.num_outputs, path("main_metric"), report)
+        main = _find_main_stat(main, metrics, kind, path("main_metric"), report)
     else:
         main = main_stat(main, output_format)
     for name in metrics:
@@ -94,7 +107,8 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
     _check_lists(chosen, output_format, path, report)
     return Scoring(
         metrics=metrics,
-        main_metric=main,
+        main_metric=main if theirs is None else theirs,
+        own_metric=None if theirs is None else main,
         output_format=output_format,
         completions=chosen.get("completions", FIRST),
         thinking="keep" if kind.is_helm else chosen.get("thinking", "move"),
@@ -194,23 +208,45 @@ def _is_namable(name: str, kind: FileKind) -> bool:
     return find_unnamable(name, kind.output_format, has_likelihoods=bool(kind.likelihoods)) is None
 
 
-def _find_main_stat(
-    main: str, metrics: Sequence[str], output_format: str, num_outputs: int, path: Path, report: Problems
-) -> str:
-    """Return the stat that `main_metric` means: a metric's name, one of its stats, or `NAME@k` for several outputs."""
-    scores = get_scores(output_format)
+def _find_named(name: str | None, metrics: Sequence[str], kind: FileKind) -> str | None:
+    """Return the stat of the source's score that is named; None for what is none, or ours.
+
+    A name that both have is ours: the source's is its stat's, `inspect_exact_match`.
+    """
+    if name is None or kind.source is None or _is_namable(name, kind) or name in _list_stats(metrics, kind):
+        return None
+    return kind.source.find_stat(name)
+
+
+def _find_headline(kind: FileKind) -> str | None:
+    """Return the stat of the score that the source is headed by; None where it has none."""
+    return kind.source.stat_name(kind.source.main) if kind.source is not None and kind.source.main else None
+
+
+def _list_stats(metrics: Sequence[str], kind: FileKind) -> list[str]:
+    """Return the stats of these metrics that can be the main one."""
+    scores = get_scores(kind.output_format)
     measured = [scores[name] for name in metrics if name in scores]
+    several = [score.name for score in measured if kind.num_outputs > 1 and score.kind in ("helm", "text")]
+    return [
+        *(stat.name for score in measured for stat in (*score.over_all, *score.stats) if stat.can_be_main),
+        *(f"{name}@{kind.num_outputs}" for name in several),
+    ]
+
+
+def _find_main_stat(main: str, metrics: Sequence[str], kind: FileKind, path: Path, report: Problems) -> str:
+    """Return the stat that `main_metric` means: a metric's name, one of its stats, or `NAME@k` for several outputs."""
+    scores = get_scores(kind.output_format)
     if main in metrics and main in scores:
         return scores[main].main_stat
-    produced = [stat.name for score in measured for stat in (*score.over_all, *score.stats) if stat.can_be_main]
-    produced += [
-        f"{score.name}@{num_outputs}" for score in measured if num_outputs > 1 and score.kind in ("helm", "text")
-    ]
+    produced = _list_stats(metrics, kind)
     if main not in produced:
+        theirs = [kind.source.stat_name(name) for name in kind.source.scores] if kind.source is not None else []
+        near = did_you_mean(main, [*produced, *theirs, *sorted(scores)])
         report.add(
             path,
             f"{show(main)} is none of the metrics that are measured",
-            did_you_mean(main, [*produced, *sorted(scores)]) or f"measured: {', '.join(produced)}",
+            near or f"measured: {', '.join([*produced, *theirs])}",
             code="main-metric",
         )
     return main

@@ -72,7 +72,7 @@ def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool) -> dict[s
     if scoring.label_reading == "exact":
         findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
-    unsaid = ("metrics", "main_metric", "output_format", "label_reading", "cut_at", "next_question")
+    unsaid = ("metrics", "main_metric", "own_metric", "output_format", "label_reading", "cut_at", "next_question")
     written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
     if has_stops:
         written["cut_at_stop"] = bool(scoring.cut_at)
@@ -81,7 +81,7 @@ def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool) -> dict[s
         findings.lose(f"the metric {name}, which an adapter_spec file cannot name")
     if refused or not scoring.metrics:  # what is left may not give the main metric
         return written
-    return {"metrics": list(scoring.metrics), **written, "main_metric": scoring.main_metric}
+    return {"metrics": list(scoring.metrics), **written, "main_metric": scoring.own_metric or scoring.main_metric}
 
 
 def _states(instance: Instance, split: str, findings: Findings) -> Iterator[dict[str, Any]]:

@@ -111,6 +111,56 @@ def test_scores_of_the_source_ride_on_the_rows() -> None:
     }
 
 
+OWN = "normalized_exact_match"
+
+
+@pytest.mark.parametrize(
+    ("headline", "arguments", "main", "own"),
+    [
+        ("judge,none", {}, "memory_judge", OWN),
+        ("", {}, OWN, None),
+        ("judge,none", {"metrics": ["exact_match"]}, "exact_match", None),
+        ("judge,none", {"main_metric": "exact_match"}, "exact_match", None),  # a name that both have is ours
+        ("judge,none", {"main_metric": "memory_exact_match"}, "memory_exact_match", OWN),
+        ("", {"main_metric": "judge"}, "memory_judge", OWN),
+        ("", {"main_metric": "judge,none"}, "memory_judge", OWN),
+        ("", {"main_metric": "f1,strict", "metrics": ["f1_score", "exact_match"]}, "memory_f1,strict", "f1_score"),
+    ],
+)
+def test_the_main_metric_is_the_headline_of_the_source_or_any_score_that_is_named(
+    headline: str, arguments: dict[str, Any], main: str, own: str | None
+) -> None:
+    memory = Memory([text_row(1, source_scores={"judge,none": 1.0, "exact_match,none": 0.0, "f1,strict": 0.5})])
+    memory.source.scores = {name: SourceScore() for name in ("judge,none", "exact_match,none", "f1,strict")}
+    memory.source.main = headline
+    scoring = memory.load(**arguments).scoring
+    assert (scoring.main_metric, scoring.own_metric) == (main, own)
+    assert scoring.metrics
+
+
+def test_a_score_that_nobody_gives_is_no_main_metric_and_the_nearest_of_all_is_named() -> None:
+    with pytest.raises(DatasetError, match="memory_mtch. is none of the metrics(.|\n)*memory_match"):
+        Memory([text_row(1)]).load(main_metric="memory_mtch")
+
+
+def test_only_what_the_source_can_score_is_measured_by_it_alone_unless_a_metric_of_ours_is_named() -> None:
+    def scoring(**arguments: Any) -> tuple[tuple[str, ...], str, str | None]:
+        memory = Memory([text_row(1, gold=[], source_scores={"match,none": 1.0})], is_measured=False)
+        memory.source.main = "match,none"
+        found = memory.load(**arguments).scoring
+        return found.metrics, found.main_metric, found.own_metric
+
+    assert scoring() == scoring(main_metric="match") == ((), "memory_match", "")
+    with pytest.raises(DatasetError, match="reference"):
+        scoring(main_metric="exact_match")
+
+
+def test_what_the_source_could_not_score_is_told_from_what_it_never_looked_at() -> None:
+    rows = [text_row(1, source_scores={"match,none": None}), text_row(2), text_row(3, source_scores={"match,none": 0})]
+    extras = [row_extra(instance) for instance in Memory(rows).load().instances]
+    assert [extra.get("source_unscored") for extra in extras] == [["memory_match"], None, None]
+
+
 def test_rows_are_grouped_by_what_they_keep() -> None:
     rows = [text_row(1, data={"meta": {"level": 3}}), text_row(2, data={"meta": {"level": True}}), text_row(3)]
     evalset = Memory(rows).load(by=["meta.level"])
