@@ -83,6 +83,7 @@ TESTS = {
     "parsing/sentences": PARSING,
     "parsing/spelling": PARSING,
     "parsing/statements": PARSING,
+    "parsing/thinking": ["unit/parsing/test_thinking.py"],
     "scoring/annotators": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
     "scoring/answers": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
     "scoring/batches": ["unit/scoring/test_metrics.py", "unit/scoring/test_source_scores.py"],
@@ -120,6 +121,7 @@ TESTS = {
     "scoring/source_scores": ["unit/formats/imported/test_pipeline.py"],
     "scoring/stops": ["unit/scoring/test_stops.py"],
     "scoring/bounds": ["unit/scoring/test_uncertainty.py"],
+    "scoring/thinking": ["unit/scoring/test_thinking.py"],
     "scoring/uncertainty": ["unit/scoring/test_uncertainty.py", "unit/formats/imported/test_pipeline.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""

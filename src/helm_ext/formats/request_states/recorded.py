@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from helm_ext.errors import Path, show
 from helm_ext.evalset import Recorded, RecordedState
+from helm_ext.formats.request_states.reading import Place
 from helm_ext.scoring.likelihood_rules import count_reference_tokens
 
 __all__ = ["Status", "combine", "drop_nonfinite", "is_helm_state", "read_recorded", "tells_option"]
@@ -59,10 +61,11 @@ def find_result(state: Mapping[str, Any]) -> dict[str, Any] | None:
     return inside if inside is not None else state.get("result")
 
 
-def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, RecordedState | None]:
+def read_recorded(state: Mapping[str, Any], place: Place, *, is_helm: bool) -> tuple[Status, RecordedState | None]:
     """Return the state's status, and the recording if it can be used.
 
-    A placeholder (no completions, or an empty text without tokens and without `success`) is not a wrong answer.
+    A placeholder (no completions, or an empty text without tokens and without `success`) is not a wrong answer, and
+    neither is a completion without a text, which is reported.
     """
     result = find_result(state)
     if result is None:
@@ -80,9 +83,11 @@ def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, R
         and not completions[0].get("tokens")
     ):
         return "not_run", None
-    for completion in completions:
+    for number, completion in enumerate(completions):
         if completion.get("text") is None:
-            completion["text"] = ""
+            inside = (state.get("request") or {}).get("result") is result
+            _report_no_text(completion, number, place, ("request", "result") if inside else ("result",))
+            return "not_run", None
     recorded: RecordedState = {"result": result}
     request = state.get("request")
     if request and (len(request) > 1 or "result" not in request):
@@ -93,6 +98,19 @@ def read_recorded(state: Mapping[str, Any], *, is_helm: bool) -> tuple[Status, R
             if state.get(name) is not None:
                 recorded[name] = state[name]  # type: ignore[literal-required]
     return "ok", recorded
+
+
+def _report_no_text(completion: Mapping[str, Any], number: int, place: Place, where: Path) -> None:
+    keys = ", ".join(map(show, sorted(completion)))
+    texts = [key for key, value in completion.items() if isinstance(value, str)]
+    place.error(
+        *where, "completions", number, "text",
+        message=("null" if "text" in completion else "missing")
+        + f", so there is no answer to score; the completion has {keys or 'no key at all'}",
+        hint=f'{show(texts[0])} is there: write "text"' if len(texts) == 1 else
+        'an empty answer is "text": "", a request that failed has "success": false',
+        code="no-text",
+    )  # fmt: skip
 
 
 def combine(

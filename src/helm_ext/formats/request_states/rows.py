@@ -182,7 +182,7 @@ class RowReader:
             is_choice=is_choice or (labels is not None and labels_from != "prefix"),
             labels=labels,
             labels_from=labels_from,
-            found=[_read_unscored(value) if state.unscored else read_recorded(value, is_helm=is_helm)],
+            found=[_read_unscored(value) if state.unscored else read_recorded(value, place, is_helm=is_helm)],
             has_unknown=not state.is_known
             and not (
                 _IN_INSTANCE.issuperset(instance)

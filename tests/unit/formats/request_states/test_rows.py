@@ -7,7 +7,7 @@ import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.augmentations.typos_perturbation import TyposPerturbation
 from helm.benchmark.scenarios.scenario import Instance
-from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
+from request_states_files import answered, choice, codes, errors, problems, raised, reference, split_rows, state, write
 
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
@@ -511,15 +511,41 @@ class TestRecorded:
             "success": True,
             "completions": [
                 {"text": " B", "logprob": -0.5, "tokens": [{"text": " B", "logprob": -0.5}]},
-                {"text": None},
+                {"text": ""},
             ],
             "cached": False,
             "request_time": 0.25,
             "request_datetime": 1700000000,
         }
         (found,) = self.recorded(tmp_path, {**state(), "request": {"prompt": "Q", "result": result, "model": "a/b"}})
-        expected = {**result, "completions": [result["completions"][0], {"text": ""}]}
-        assert found["states"] == [{"result": expected, "request": {"prompt": "Q", "model": "a/b"}}]
+        assert found["states"] == [{"result": result, "request": {"prompt": "Q", "model": "a/b"}}]
+
+    @pytest.mark.parametrize(
+        ("completion", "what", "keys", "hint"),
+        [
+            ({"content": "a"}, "missing", '"content"', '"content" is there: write "text"'),
+            ({"output": "a", "logprob": -1}, "missing", '"logprob", "output"', '"output" is there: write "text"'),
+            ({"message": {"content": "a"}}, "missing", '"message"', 'an empty answer is "text": ""'),
+            ({}, "missing", "no key at all", 'an empty answer is "text": ""'),
+            ({"text": None}, "null", '"text"', 'an empty answer is "text": ""'),
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("beside", [False, True])
+    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+    def test_a_completion_without_text_is_no_wrong_answer(self, tmp_path, completion, what, keys, hint, beside, name):
+        result = {"success": True, "completions": [{"text": "x"}, completion]}
+        row = {**state(), **({"result": result} if beside else {"request": {"result": result}})}
+        path = write(tmp_path / name, [answered(state("Always there?"), "yes"), row])
+        [found] = [problem for problem in problems(path) if problem.severity == "error"]
+        assert found.message == f"{what}, so there is no answer to score; the completion has {keys}"
+        assert found.hint.startswith(hint)
+        where = "result.completions[1].text" if beside else "request.result.completions[1].text"
+        assert found.location.field.endswith(where)
+        assert raised(path)
+        # Without `success` nothing says that it was run.
+        placeholder = {**state(), "request": {"result": {"completions": [completion]}}}
+        counts = request_states.check(write(tmp_path / name, [answered(state("Always there?"), "yes"), placeholder]))[1]
+        assert counts["not_run"] == 1
 
     def test_missing_numbers_are_not_invented(self, tmp_path):
         (found,) = self.recorded(tmp_path, {**state(), "request": {"result": {"completions": [{"text": "x"}]}}})
