@@ -395,7 +395,7 @@ def test_metrics(bundle):
 
 def test_a_file_of_refusals_is_read_when_a_run_is_planned(bundle, monkeypatch):
     monkeypatch.setenv(REFUSALS_ENV, "none.txt")
-    with pytest.raises(HelmExtError, match="none.txt: cannot read phrases of refusals"):
+    with pytest.raises(HelmExtError, match="none.txt: cannot read words of refusals"):
         load(path=bundle)
     assert load(path=bundle, metrics=["expected_f1"]).scoring.metrics == ("expected_f1",)
 
@@ -440,8 +440,8 @@ def make_rows(*rows):
         ([{"expected": "I'm sorry, I can't help with that."}, {"expected": "4"}], []),
         ([{"expected": "4"}, {"expected": "5"}], ["no-refusals"]),
         ([{"expected": "4", "refusal": True}, {"expected": "5"}], []),
-        ([{"expected": "I refuse.", "refusal": False}], ["no-refusals"]),
-        ([{"expected": "I refuse.", "refusal": "yes"}], ["refusal-key"]),
+        ([{"expected": "I refuse to answer.", "refusal": False}], ["no-refusals"]),
+        ([{"expected": "I refuse to answer.", "refusal": "yes"}], ["refusal-key"]),
     ],
 )
 def test_data_without_refusals_warns_who_asks_for_refusal_match(tmp_path, rows, codes):
