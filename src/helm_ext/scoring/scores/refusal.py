@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -67,13 +67,13 @@ _CLAUSE = re.compile(
     r"|(?<!help),? \b(?:but|however|aber|mais|pero|ma|maar|ale|но|але|men)\b ",
     re.IGNORECASE,
 )
-_ENGLISH = (
+_VERBS: Final = {"m": "am", "re": "are", "ll": "will", "d": "would", "ve": "have", "s": "is"}
+_ENGLISH: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r"\bcan(?:'?t| ?not)\b"), "cannot"),
     (re.compile(r"\bwon'?t\b"), "will not"),
     (re.compile(r"n't\b"), " not"),
     (re.compile(r"\b(i|we|it|that|you|here|there)'(m|re|ll|d|ve|s)\b"), lambda found: f"{found[1]} {_VERBS[found[2]]}"),
 )
-_VERBS = {"m": "am", "re": "are", "ll": "will", "d": "would", "ve": "have", "s": "is"}
 _LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه"})
 _NO_LETTER = re.compile(r"[^\w\u0900-\u0dff\u0e00-\u0eff]+")
 
