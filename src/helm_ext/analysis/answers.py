@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from helm_ext import parsing
 from helm_ext.evalset import Scoring
 
 __all__ = ["Read", "Reader", "make_reader"]
@@ -79,8 +80,14 @@ def _our_reader(metric_spec: JSONObject, pattern: str | None, *, multi_label: bo
     def read(completions: Sequence[JSONObject], options: Mapping[str, str] | None) -> Read:
         if reader.is_exact and len(completions) > 1:
             completions = sorted(completions, key=lambda completion: -(completion.get("logprob") or 0.0))
-        texts = [completion["text"] if post is None else post(completion["text"]) for completion in completions]
-        answers = [reader.read(text, options) for text in texts]
+        answers = [
+            reader.read(
+                completion["text"] if post is None else post(completion["text"]),
+                options,
+                is_cut_off=parsing.is_cut_off(completion.get("finish_reason")),
+            )
+            for completion in completions
+        ]
         if options is None:
             if all(answer.unmatched for answer in answers):
                 return Read(None, None, method)

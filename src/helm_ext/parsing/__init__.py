@@ -17,6 +17,7 @@ from helm_ext.parsing.predictions import (
     clean,
     compile_pattern,
     extract,
+    is_cut_off,
     without_thinking,
 )
 from helm_ext.parsing.runon import cut_at_next_question, find_question_starts
@@ -32,6 +33,7 @@ __all__ = [
     "extract",
     "find_question_starts",
     "find_segments",
+    "is_cut_off",
     "list_prediction",
     "map_answer",
     "map_answers",

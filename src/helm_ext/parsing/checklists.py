@@ -9,34 +9,34 @@ from collections.abc import Iterator
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 
-__all__ = ["read_checklist"]
+__all__ = ["BAD", "GOOD", "RIGHT", "WRONG", "read_checklist"]
 
-_GOOD = "✅✔✓☑🟢⭕○◯"
-_BAD = "❌✗✘✖❎×🔴☒"
-_MARKS = re.compile(f"[{_GOOD}{_BAD}]")
+GOOD = "✅✔✓☑🟢⭕○◯"
+BAD = "❌✗✘✖❎×🔴☒"
+_MARKS = re.compile(f"[{GOOD}{BAD}]")
 
-_BEGIN = re.compile(rf"[\s>*_•#+-]{{0,8}}(?:\[(?P<box>[xX✓✔ ]?)\])?[\s*_{_GOOD}{_BAD}:-]{{0,8}}")
+_BEGIN = re.compile(rf"[\s>*_•#+-]{{0,8}}(?:\[(?P<box>[xX✓✔ ]?)\])?[\s*_{GOOD}{BAD}:-]{{0,8}}")
 """Before the option of a line: a bullet, a box to tick, a mark."""
 
 _SAYS = (
     r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?"
     r"(?:(?:the|das|la|el|le|il)\s)?"
 )
-_RIGHT = (
+RIGHT = (
     r"(?:correct|right|true|yes|valid|best|answer|richtig\w{0,2}|korrekt|wahr|ja|correct[oae]|verdader[oa]|sí|sim|cert[oa]"
     r"|correto|correta|corrett[oa]|ver[oa]|giust[oa]|vrai|juste|exacte?|oui|верн\w{1,2}|правильн\w{1,2}|да)\b"
     r"|正确|正確|对|對|正解|正しい|맞|정답"
 )
-_WRONG = (
+WRONG = (
     r"(?:incorrect|wrong|false|no|not|invalid|untrue|eliminated|falsch|nein|nicht|incorrect[oae]|incorret[oa]|fals[oa]|errad[oa]"
     r"|sbagliat[oa]|faux|fausse|non|pas|неверн\w{1,2}|неправильн\w{1,2}|нет|не)\b"
     r"|错|錯|不正|不对|不對|誤|間違|不正解|틀|오답"
 )
-_IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_RIGHT})"), re.IGNORECASE)
-_IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_WRONG})"), re.IGNORECASE)
+_IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{RIGHT})"), re.IGNORECASE)
+_IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{WRONG})"), re.IGNORECASE)
 _ENDS_RIGHT = re.compile(
     unicodedata.normalize(
-        "NFKC", rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{_RIGHT})[^()\[\]]{{0,20}}[)\]]?\W{{0,4}}$"
+        "NFKC", rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{RIGHT})[^()\[\]]{{0,20}}[)\]]?\W{{0,4}}$"
     ),
     re.IGNORECASE,
 )
@@ -104,7 +104,7 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
     own = re.compile(rf"[\s*_\"'(]{{0,4}}{text}[)\"'*_]{{0,4}}").match(mentions.lowered, item.end, end)
     behind = own.end() if own else item.end
     whole, rest = mentions.text[start:end], mentions.text[behind:end]
-    marks = {mark[0] in _GOOD for mark in _MARKS.finditer(whole)}
+    marks = {mark[0] in GOOD for mark in _MARKS.finditer(whole)}
     if len(marks) == 1:
         return item.label, marks.pop()
     if begin["box"] is not None:

@@ -19,6 +19,7 @@ def read_choice(
     multi_label: bool = False,
     is_list: bool = False,
     is_exact: bool = False,
+    is_cut_off: bool = False,
     separator: str = SEPARATOR,
 ) -> Sequence[str | None]:
     """Return the labels of the options that are named, None for a segment of a list that names none.
@@ -26,7 +27,8 @@ def read_choice(
     `options`: label to text, in order. `pattern`: AdapterSpec's `output_mapping_pattern`, which overrides the reading
     of labels. `multi_label`: all right options are asked for. `is_list`: `output_format: list`, with
     `separator` between segments. `is_exact`: HELM's own
-    rule (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label.
+    rule (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label. `is_cut_off`: the model
+    was stopped before it had finished (`finish_reason` "length").
     Raises ValueError for a pattern that is no regular expression.
     """
     if is_exact:
@@ -35,10 +37,14 @@ def read_choice(
     if is_list and not _is_one_option(text, options):
         segments = split_segments(text, separator)
         if not multi_label or len(segments) != 1:  # "A, C" is as good as "A; C"
-            return [map_answer(segment, options, pattern) for segment in segments]
+            last = len(segments) - 1
+            return [
+                map_answer(segment, options, pattern, is_cut_off=is_cut_off and place == last)
+                for place, segment in enumerate(segments)
+            ]
     if multi_label:
-        return map_answers(text, options, pattern)
-    return [map_answer(text, options, pattern)]
+        return map_answers(text, options, pattern, is_cut_off=is_cut_off)
+    return [map_answer(text, options, pattern, is_cut_off=is_cut_off)]
 
 
 def _is_one_option(text: str, options: Mapping[str, str]) -> bool:

@@ -17,10 +17,12 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that
     disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer" more than
     "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial takes back
-    what was said before it. A list of the options in which one is marked as right states that one (`checklists`), and
-    so does what is left over ("only D remains"). What is said of another question or year weighs least.
+    what was said before it. A list of the options in which one is marked as right states that one (`checklists`), of
+    numbers for each the largest does (`ratings`), and so does what is left over ("only D remains"). What is said of
+    another question or year weighs least.
 6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
-    sentence about the option follows ("(B) is wrong"), or other options are listed behind it.
+    sentence about the option follows ("(B) is wrong"), or other options are listed behind it. Of a long text that was
+    cut off, only where a reason follows; 7 does not count there.
 7.  *Sentence*: the first or the last sentence ends in an option ("The capital is Paris."), is not denied or doubted,
     and no other text is named.
 
@@ -54,26 +56,27 @@ TAIL = 8_000
 """Characters at the end of a long completion that are looked at: where reasoning ends in an answer."""
 
 
-def read_label(completion: str, labels: Mapping[str, str]) -> str | None:
+def read_label(completion: str, labels: Mapping[str, str], *, is_cut_off: bool = False) -> str | None:
     """Return the label (a key of `labels`, as it is spelled there) of the option that `completion` means, or None.
 
     `labels` maps each label to its option's text, in the order of the options. The rules are at the top of this
-    module. Linear in the length of the completion.
+    module. Linear in the length of the completion. `is_cut_off`: the model was stopped before it had finished
+    (`finish_reason` "length"): only an answer that stands there already counts.
     """
-    named = _read(completion, labels, several=False)
+    named = _read(completion, labels, several=False, is_cut_off=is_cut_off)
     return named[0] if len(named) == 1 else None
 
 
-def read_labels(completion: str, labels: Mapping[str, str]) -> tuple[str, ...]:
+def read_labels(completion: str, labels: Mapping[str, str], *, is_cut_off: bool = False) -> tuple[str, ...]:
     """Return every label that `completion` means, in the order of the options; () when it means none.
 
     For questions where all of the right options are asked for. The rules are those of `read_label`, but several options
     may be named together ("A, C", "(A) and (C)", "AC") or one after the other ("A is correct. C is correct.").
     """
-    return _read(completion, labels, several=True)
+    return _read(completion, labels, several=True, is_cut_off=is_cut_off)
 
 
-def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple[str, ...]:
+def _read(completion: str, labels: Mapping[str, str], *, several: bool, is_cut_off: bool) -> tuple[str, ...]:
     stripped = completion.strip()
     if not stripped:
         return ()
@@ -100,7 +103,7 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
         return (bare,)
     answer = without_thinking(strip_end_tokens(stripped, labels.values()))
     if answer != stripped:
-        return _read(answer.strip(), labels, several=several)
+        return _read(answer.strip(), labels, several=several, is_cut_off=is_cut_off)
     # These two are quick and change nothing: no option is so short that it could be what is named, with its decoration.
     if len(stripped) <= label_set.longest + 32 and all(len(text) > len(stripped) for text in labels.values()):
         loose = label_set.find(peel(simplify(stripped)))
@@ -115,9 +118,16 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool) -> tuple
     options = Options(label_set, labels)
     text = without_next_question(completion.rstrip()).strip()
     asked = find_asked_options(text)
-    named = read_options(options, simplify(_window(text[:asked])), several=several)
+    # A question behind the answer shows that the answer had ended.
+    ended = len(text) < len(completion.strip())
+    named = read_options(
+        options,
+        simplify(_window(text[:asked])),
+        several=several,
+        is_cut_off=is_cut_off and not ended and asked == len(text),
+    )
     if not named and asked < len(text):
-        named = read_options(options, simplify(_window(text)), several=several)
+        named = read_options(options, simplify(_window(text)), several=several, is_cut_off=is_cut_off)
     return tuple(label for label in labels if label in named)
 
 
@@ -127,19 +137,25 @@ def _without_point(text: str) -> str:
     return text[1:-1] if (text[:1], text[-1:]) in {("(", ")"), ("[", "]")} else text
 
 
-def map_answer(completion: str, labels: Mapping[str, str], pattern: str | None = None) -> str | None:
+def map_answer(
+    completion: str, labels: Mapping[str, str], pattern: str | None = None, *, is_cut_off: bool = False
+) -> str | None:
     """Return the label that `completion` means; `pattern` is HELM's `output_mapping_pattern`, which overrides.
 
     With a pattern, only what it extracts is read (docs/adapter_spec.md: it overrides the reading): first
     as a label by its exact spelling, as HELM does, then by the rules of `read_label`.
     """
     completion = _apply(completion, pattern)
-    return completion if completion in labels else read_label(completion, labels)
+    if completion in labels:
+        return completion
+    return read_label(completion, labels, is_cut_off=is_cut_off and not pattern)
 
 
-def map_answers(completion: str, labels: Mapping[str, str], pattern: str | None = None) -> tuple[str, ...]:
+def map_answers(
+    completion: str, labels: Mapping[str, str], pattern: str | None = None, *, is_cut_off: bool = False
+) -> tuple[str, ...]:
     """Return all labels that `completion` means, as `map_answer` and `read_labels` say."""
-    return read_labels(_apply(completion, pattern), labels)
+    return read_labels(_apply(completion, pattern), labels, is_cut_off=is_cut_off and not pattern)
 
 
 def _apply(completion: str, pattern: str | None) -> str:

@@ -124,8 +124,10 @@ class Mentions:
                     before = phrases.CONNECTIVE.match(self.text, place, begin)
                     is_either = (before is not None and before["either"]) or connective["one_of"]
                     return following, bool(is_either)
-                if connective["mark"] == "、" and following and not following.is_text:
-                    return None, False
+                if connective["mark"] == "、" and (
+                    self.options.label_set.find(self.text[begin : begin + 1]) or (following and not following.is_text)
+                ):
+                    return None, False  # nothing but a list has this comma
                 if following is None and phrases.STRANGER.match(self.text, begin):
                     return None, False
         line_end = _LINE_BREAK.match(self.text, item.end)
@@ -225,6 +227,8 @@ class Mentions:
             if goes_on and not is_list and self._find_own_text(found) is None:
                 return None
             return found
+        if after.isalnum() and not is_unspaced(after):  # "as" in "Das" goes on with a word, not with a reason
+            return None
         if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(text, end):
             return found
         is_joined = after in "/|&+~([{-–—" or is_unspaced(after)

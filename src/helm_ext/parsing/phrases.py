@@ -213,10 +213,10 @@ ELSEWHERE = re.compile(
 NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t|cannot|can['’]t|couldn['’]t"
     r"|wrong|incorrect|might|may|could|"
-    r"if|unless|whether|perhaps|maybe|no\slonger|hardly|nicht|pas|не|non|não|no\ses)\b|不|没",
+    r"if|unless|whether|perhaps|maybe|no\slonger|hardly|says|states|claims|nicht|pas|не|non|não|no\ses)\b|不|没",
     _FLAGS,
 )
-"""In a sentence: what it says of an option is denied or doubted."""
+"""In a sentence: what it says of an option is denied, doubted, or only quoted."""
 
 FILLER = re.compile(
     r"(?:[\s:*_,]{0,6}(?:(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|obviously|probably"
@@ -324,7 +324,7 @@ SUFFIX = re.compile(
 """What may be written together with a label. May be empty."""
 
 OBJECTION = re.compile(
-    r"[\s:;,*_–—-]{0,6}(?:is|are|was|were|isn['’]t|aren['’]t|can|cannot|can['’]t|could|may|might|would|does"
+    r"[\s:;,*_–—-]{0,6}[❌✗✘✖❎×☒]|[\s:;,*_–—-]{0,6}(?:is|are|was|were|isn['’]t|aren['’]t|can|cannot|can['’]t|could|may|might|would|does"
     r"|doesn['’]t|has|"
     r"or|vs|versus|means|refers|says|states|suggests|seems|incorrect|wrong|not\s(?:correct|right|true)|false)\b",
     _FLAGS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "clean",
     "compile_pattern",
     "extract",
+    "is_cut_off",
     "without_thinking",
 ]
 
@@ -65,6 +67,15 @@ def clean(text: str, *, extract: str | None = None, strip: bool = False, lower: 
     if strip:
         text = text.strip()
     return text.lower() if lower else text
+
+
+def is_cut_off(finish_reason: Mapping[str, str] | None) -> bool:
+    """Tell whether a completion was stopped at its limit of tokens: no option is guessed from what had been said."""
+    return finish_reason is not None and finish_reason.get("reason") in _LIMITS
+
+
+_LIMITS = frozenset({"length", "max_tokens", "model_length"})
+"""OpenAI's and HELM's word for it, Anthropic's, and inspect's for the model's window."""
 
 
 def without_thinking(text: str) -> str:

@@ -6,6 +6,7 @@ from helm_ext.parsing import phrases
 from helm_ext.parsing.checklists import read_checklist
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import Options
+from helm_ext.parsing.ratings import read_ratings
 from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, peel
 from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections
@@ -14,16 +15,19 @@ __all__ = ["read_options"]
 
 _MAX_LETTERS = 32
 
+_SHORT = 40
+"""A text with fewer characters besides an option's has room for an answer alone."""
 
-def read_options(options: Options, text: str, *, several: bool) -> Named:
+
+def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool = False) -> Named:
     """Return the labels of the options that a simplified completion means: none, one, or several.
 
     `several`: more than one option may be right, so that what declares one after the other ("A is correct. C is
-    correct.") adds up.
+    correct.") adds up. `is_cut_off`: the text stops in the middle, so that only what it states or is counts.
     """
     mentions = Mentions(options, text)
     whole = _read_whole(mentions, text)
-    checklist = None if whole and len(whole) == 1 else read_checklist(mentions)
+    checklist = None if whole and len(whole) == 1 else read_checklist(mentions) or read_ratings(mentions)
     if whole is not None and checklist is None:
         return whole
     lines = _find_lines(text)
@@ -33,15 +37,18 @@ def read_options(options: Options, text: str, *, several: bool) -> Named:
     if checklist:
         start, end, right = checklist
         statements = [s for s in statements if not start <= max(s.place, lines[0][0]) < end]
-        statements = sorted([*statements, Statement(start, end, Rank.STATED, right)])
+        rank = Rank.STATED if right else Rank.DECLARED
+        statements = sorted([*statements, Statement(start, end, rank, right)])
     statements = raise_corrections(text, statements)
     firm = [statement for statement in statements if statement.rank is not Rank.SUGGESTED or statement.is_denied]
     named = _weigh(firm, several=several)
     if named is None:
-        named = _read_lead(mentions)
+        named = _read_lead(mentions, is_cut_off=is_cut_off)
         # "Wait, not B", but not "Paris is not only ...".
         denied = [statement for statement in firm if statement.is_denied and statement.rank >= Rank.STATED]
         named = UNCLEAR if named and any(named & statement.named for statement in denied) else named
+    if named is None and is_cut_off:
+        return UNCLEAR
     if named is None and len(firm) < len(statements):
         named = _weigh(statements, several=several)
     if named is None and all(statement.is_denied and statement.named for statement in statements):
@@ -154,8 +161,11 @@ def _weigh(statements: list[Statement], *, several: bool) -> Named | None:
     return current.named
 
 
-def _read_lead(mentions: Mentions) -> Named | None:
-    """Return the options that the completion begins with: "B. Paris is ...", "Option B, because", "Yes, it is"."""
+def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
+    """Return the options that the completion begins with: "B. Paris is ...", "Option B, because", "Yes, it is".
+
+    Of a long text that was cut off, only with a reason behind: it may have been about to go through the options.
+    """
     lead = phrases.LEAD.match(mentions.text)
     read = None
     for place in dict.fromkeys((0, mentions.skip_list_mark(0), lead.end() if lead else 0)):
@@ -167,6 +177,15 @@ def _read_lead(mentions: Mentions) -> Named | None:
     named, item = read
     if item.is_asked or phrases.OBJECTION.match(mentions.text, item.stem):
         return None
+    if (
+        is_cut_off
+        and len(mentions.text) > mentions.options.longest_text + _SHORT
+        and not mentions.is_line_end(item.end)
+    ):
+        return named if phrases.CONTINUATION.match(mentions.text, item.stem) else None
+    following = mentions.find_label(item.end)
+    if following and following.is_done and following.label not in named:  # "A) B) C) D)"
+        return UNCLEAR
     return None if _lists_options(mentions, item.end, named) else named
 
 

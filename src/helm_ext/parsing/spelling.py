@@ -65,9 +65,16 @@ _FENCE = re.compile(r"^```[A-Za-z+#0-9]{2,12} ?\n", re.MULTILINE)
 _MINUS = re.compile(r"−|(?<![\w)%])–(?=[$€£¥]?\.?\d)")
 
 
+# Digits, signs and n: 2⁵ is written 2^5, as plain text writes it; it is not 25.
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
+
+
 def _canonical(text: str) -> str:
     """Return the text in Unicode's compatibility form, without invisible characters; a minus is written "-"."""
-    return text if text.isascii() else _MINUS.sub("-", unicodedata.normalize("NFKC", text.translate(_INVISIBLE)))
+    if text.isascii():
+        return text
+    text = _RAISED.sub(r"^\g<0>", text.translate(_INVISIBLE))
+    return _MINUS.sub("-", unicodedata.normalize("NFKC", text))
 
 
 def simplify(text: str) -> str:

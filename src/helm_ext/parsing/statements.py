@@ -125,6 +125,8 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         return
     if not _introduces(kind, introduction[0], before, mentions.text, start):
         return
+    if _LISTS.fullmatch(introduction[0]) and mentions.text[place : place + 2].lstrip(" ").startswith("\n"):
+        return
     if mentions.text[place - 1] == MARKER and mentions.text[place : place + 1] == "{":
         place += 1  # the brace of \\boxed{}
     # "Likely" and "No" may be options.
@@ -187,6 +189,10 @@ _HAS = re.compile(
 _REPLACED = re.compile(
     r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE
 )
+
+
+_LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:", re.IGNORECASE)
+"""At the end of a line: the options follow, not an answer."""
 
 
 def _read_letters(mentions: Mentions, place: int) -> tuple[Named, Item] | None:

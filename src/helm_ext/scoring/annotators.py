@@ -7,6 +7,7 @@ from typing import Any
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.annotation.annotator import Annotator
 
+from helm_ext import parsing
 from helm_ext.evalset import Scoring
 from helm_ext.scoring.answers import AnswerReader, get_options, keep_answers
 from helm_ext.scoring.thinking import move_thinking
@@ -43,9 +44,9 @@ class AnswerAnnotator(Annotator):
         completions = request_state.result.completions
         if not self.reader.is_list:
             completions = completions[:1]
-        answers = [self.reader.read(completion.text, options) for completion in completions]
-        kept = {completion.text: answer for completion, answer in zip(completions, answers, strict=True)}
-        keep_answers(request_state, self.reader, options, kept)
+        texts_read = [(completion.text, parsing.is_cut_off(completion.finish_reason)) for completion in completions]
+        answers = [self.reader.read(text, options, is_cut_off=cut) for text, cut in texts_read]
+        keep_answers(request_state, self.reader, options, dict(zip(texts_read, answers, strict=True)))
         if len(answers) == 1:
             [answer] = answers
             labels, texts = answer.labels, answer.options

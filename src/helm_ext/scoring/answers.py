@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
@@ -93,8 +93,12 @@ class AnswerReader:
             self._is_like = other
         return True
 
-    def read(self, text: str, options: Mapping[str, str] | None) -> Answer:
-        """Return what a completion's text answers; `options` are those of its row, see `get_options`."""
+    def read(self, text: str, options: Mapping[str, str] | None, *, is_cut_off: bool = False) -> Answer:
+        """Return what a completion's text answers; `options` are those of its row, see `get_options`.
+
+        `is_cut_off`: the model was stopped before it had finished, see `parsing.is_cut_off`.
+        """
+        recorded = text
         if options is not None and self._next_question:
             text = parsing.cut_at_next_question(text, self._next_question)
         if self._cleans:
@@ -109,12 +113,14 @@ class AnswerReader:
             if label in options:
                 option = options[label]
                 return Answer(option, (label,), (option,))
+        if is_cut_off:  # what is cut or extracted from it had ended
+            is_cut_off = self.scoring.extract is None and len(text) >= len(recorded.strip())
         separator = self.scoring.separator
         if self.is_list and self.scoring.extract_all is not None:
             text = separator.join(parsing.find_segments(text, self.scoring.extract_all))
         labels = parsing.read_choice(
             text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list, is_exact=self.is_exact,
-            separator=separator,
+            separator=separator, is_cut_off=is_cut_off,
         )  # fmt: skip
         texts = tuple(["" if label is None else options[label] for label in labels])
         joined = ("; " if self.is_list else ", ").join(texts)
@@ -172,27 +178,30 @@ def get_options(state: RequestState) -> dict[str, str] | None:
 _KEPT = "_kept_answers"
 
 
+Answers: TypeAlias = "Mapping[tuple[str, bool], Answer]"
+"""A completion's text, and whether it was cut off, to what it answers."""
+
+
 class _Kept(NamedTuple):
     """What was read of a request state, and what with."""
 
     reader: AnswerReader
     options: Mapping[str, str] | None
-    answers: Mapping[str, Answer]
-    """Completion's text to answer."""
+    answers: Answers
 
 
 def keep_answers(
-    state: RequestState, reader: AnswerReader, options: Mapping[str, str] | None, answers: Mapping[str, Answer]
+    state: RequestState, reader: AnswerReader, options: Mapping[str, str] | None, answers: Answers
 ) -> None:
-    """Keep what completions were read as (text to answer), for whoever reads them next: reading is what takes long.
+    """Keep what completions were read as, for whoever reads them next: reading is what takes long.
 
     It is no field of the state: it is not written, and a state that is made of this one has none.
     """
     vars(state)[_KEPT] = _Kept(reader, options, answers)
 
 
-def take_answers(state: RequestState, reader: AnswerReader, options: Mapping[str, str] | None) -> Mapping[str, Answer]:
-    """Return what a reader that reads alike has kept of a state (text to answer), and forget it; else nothing."""
+def take_answers(state: RequestState, reader: AnswerReader, options: Mapping[str, str] | None) -> Answers:
+    """Return what a reader that reads alike has kept of a state, and forget it; else nothing."""
     kept: _Kept | None = vars(state).pop(_KEPT, None)
     if kept is None or kept.options is not options or not reader.reads_like(kept.reader):
         return {}

@@ -22,6 +22,7 @@ from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
 
+from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts, find_perturbations
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
@@ -160,7 +161,8 @@ class EvalSetMetric(FoldingMetric):
             predictions: list[str] = []
             for completion in completions:
                 text = completion.text if post is None else post(completion.text)
-                answer = known.get(text) or reader.read(text, options)
+                cut = parsing.is_cut_off(completion.finish_reason)
+                answer = known.get((text, cut)) or reader.read(text, options, is_cut_off=cut)
                 answers.append(answer)
                 predictions.append(question.to_prediction(answer).strip())
             if is_list:

@@ -172,7 +172,49 @@ def test_a_list_of_two_options_is_all_of_them():
     assert shown(read_checklist(mentions("B ❌", two))) is None
 
 
-@pytest.mark.parametrize("text", ["A ❌ " * 20_000, "A. ✅\n" * 20_000, "✅" * 50_000, "[" * 50_000, "A (" * 30_000])
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"A": 0.05, "B": 0.85, "C": 0.06, "D": 0.04}', "B"),
+        ("A: 10%, B: 75%", "B"),
+        ("A (20%), B (60%)", "B"),
+        ("zormun – 30%\nkolpus – 5%\nwemtin – 65%", "C"),
+        ("| A | 0.1 |\n| B | 0.7 |", "B"),
+        ("P(A) = .2, P(B) = .8", "B"),
+        ("A: 2/10, B: 9/10", "B"),
+        ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"),
+        ("A: 10%, B: 75%. So the answer is A.", "A"),
+        ("A. Incorrect B. Correct", "B"),
+        ("A ✗ B ✓", "B"),
+        ("A: 45%, B: 45%", None),  # two are largest
+        ("A. Incorrect B. Incorrect", None),
+        ("B ❌", None),
+        ("A) B) C) D)", None),
+        ('{"A": 3, "B": 4}', None),  # may count anything
+        ("A: true, B: false", None),  # statements that hold, not all of the options
+    ],
+)
+def test_ratings(text, label):
+    assert read_label(text, LABELS) == label
+
+
+def test_numbers_that_are_options_are_no_chances():
+    assert read_label("A: 25%, B: 75%", {"A": "25%", "B": "75%"}) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A ❌ " * 20_000,
+        "A. ✅\n" * 20_000,
+        "✅" * 50_000,
+        "A: 1%, " * 20_000,
+        "A: " * 40_000,
+        "1% " * 40_000,
+        "[" * 50_000,
+        "A (" * 30_000,
+    ],
+)
 def test_hostile_lists_are_read_in_time(text):
     begin = time.process_time()
     read_label(text, LABELS)

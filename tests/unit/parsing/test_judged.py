@@ -1,7 +1,7 @@
-"""Answers that models write, judged by hand before any code read them: `tests/data/answers_judged.jsonl`.
+"""Answers that models write, judged by hand before any code read them: `tests/data/answers_{judged,unseen}.jsonl`.
 
-A line holds `options` (label to text), `completion`, `kind`, and `label` (null where no option, or more than one, is
-meant) or `labels` where all of the right options are asked for.
+A line holds `options` (label to text), `completion`, `kind`, `finish_reason` where it is no "stop", and `label` (null
+where no option, or more than one, is meant) or `labels` where all of the right options are asked for.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ import pytest
 
 from helm_ext.parsing import read_label, read_labels
 
-FILE = Path(__file__).parents[1].parent / "data" / "answers_judged.jsonl"
-ROWS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+DATA = Path(__file__).parents[1].parent / "data"
+ROWS, UNSEEN = (
+    [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+    for name in ("answers_judged.jsonl", "answers_unseen.jsonl")
+)
 
 
 def _read(row):
@@ -44,6 +47,17 @@ def test_every_kind_is_read(kind):
     rows = [row for row in ROWS if row["kind"] == kind]
     right = sum(_read(row) == row.get("labels", row.get("label")) for row in rows)
     assert right >= 0.9 * len(rows)
+
+
+def test_what_is_undecided_is_not_read_and_most_of_what_is_decided_is():
+    """Of a second file, with chances, marks, truncated answers and units among other kinds."""
+    read = [read_label(r["completion"], r["options"], is_cut_off=r.get("finish_reason") == "length") for r in UNSEEN]
+    wrong = [
+        (row["completion"], label) for row, label in zip(UNSEEN, read, strict=True) if label not in (None, row["label"])
+    ]
+    missed = [row["completion"] for row, label in zip(UNSEEN, read, strict=True) if label is None and row["label"]]
+    assert (len(UNSEEN), sum(row["label"] is None for row in UNSEEN)) == (158, 56)
+    assert (wrong, len(missed)) == ([], 15), missed
 
 
 def test_the_answers_are_many_and_different():

@@ -347,6 +347,11 @@ def test_a_label_goes_before_another_options_text():
     )
 
 
+def test_what_is_raised_is_not_folded():
+    powers = {"A": "32", "B": "25", "C": "2^5", "D": "H2O"}
+    assert [read_label(text, powers) for text in ("2⁵", "10²", "H₂O", "25")] == ["C", None, "D", "B"]
+
+
 def test_an_article_that_is_a_label_is_a_label():
     assert read_label("A kolpus", LABELS) is None  # the label A with the text of B
     assert read_label("a kolpus", LABELS) == "B"

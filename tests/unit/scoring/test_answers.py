@@ -337,7 +337,7 @@ def test_scores_are_equal_whether_or_not_an_annotator_has_read_the_answers(scori
 def test_an_answer_is_read_once(monkeypatch):
     read = []
     real = AnswerReader.read
-    monkeypatch.setattr(AnswerReader, "read", lambda *given: read.append(given[1]) or real(*given))
+    monkeypatch.setattr(AnswerReader, "read", lambda *given, **said: read.append(given[1]) or real(*given, **said))
     one = row("The answer is (A).", correct=["iron"], wrong=["zinc"], options=["iron", "zinc"])
     AnswerAnnotator(metrics=["exact_match"]).annotate(one)
     score(one, metrics=("exact_match",))
@@ -349,8 +349,8 @@ def test_what_another_reader_has_read_is_read_again():
     reader = AnswerReader(Scoring())
     for settings in ({"multi_label": True}, {"pattern": "(B)"}):
         other = AnswerReader(Scoring(), **settings)
-        keep_answers(one, other, None, {"A and B": Answer("iron", ("A",))})
+        keep_answers(one, other, None, {("A and B", False): Answer("iron", ("A",))})
         assert take_answers(one, reader, None) == {}
-    keep_answers(one, AnswerReader(Scoring()), None, {"x": Answer("x")})
-    assert take_answers(one, reader, None) == {"x": Answer("x")}
+    keep_answers(one, AnswerReader(Scoring()), None, {("x", False): Answer("x")})
+    assert take_answers(one, reader, None) == {("x", False): Answer("x")}
     assert take_answers(one, reader, None) == {}

@@ -11,6 +11,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
+from helm_ext.scoring.annotators import AnswerAnnotator
 from helm_ext.scoring.answers import AnswerReader, get_options
 from helm_ext.scoring.likelihood_rules import count_reference_tokens
 from helm_ext.scoring.metrics import EvalSetMetric, best_stats
@@ -57,6 +58,28 @@ def test_every_way_to_write_a_label_scores_and_what_names_none_is_counted():
     assert stats["exact_match"] == pytest.approx(4 / 7)
     assert stats["unmapped"] == pytest.approx(2 / 7)
     assert stats["num_instances"] == 7
+
+
+def test_no_option_is_read_of_an_answer_that_was_cut_off_before_it_chose():
+    shown = []
+    for reason in ("stop", "length"):
+        rows = [state(t, id=f"r{i}", labels=LABELS, wrong=("Rome", "Oslo")) for i, t in enumerate(CUT_OFF)]
+        for row in rows:
+            row.result.completions[0] = replace(row.result.completions[0], finish_reason={"reason": reason})
+        _, stats = evaluate(*rows)
+        annotated = [AnswerAnnotator(metrics=["exact_match"]).annotate(row)["read_as"] for row in rows]
+        assert evaluate(*rows)[1]["unmapped"] == stats["unmapped"] == annotated.count("unmapped") / len(rows)
+        shown.append(annotated)
+    assert shown == [["A", "A", "A", "B", "B"], ["A", "A", "A", "unmapped", "unmapped"]]
+
+
+CUT_OFF = [
+    "A",
+    "A. Par",
+    "The answer is A. It lies on the Seine, and it was the seat of the kings of",
+    "B. Rome lies on the Tiber, and it was the capital of the empire until it moved to",
+    "The question asks for a capital. The oldest city of them is Rome",
+]
 
 
 def test_helms_own_label_rule():

@@ -86,10 +86,10 @@ class Shown:
     text: str
     """The answer, in the labels of that order."""
 
-    def in_order_of_dataset(self, choices: Sequence[str], *, takes_all: bool) -> str:
+    def in_order_of_dataset(self, choices: Sequence[str], *, takes_all: bool, is_cut_off: bool) -> str:
         """Return the answer in the labels of the dataset's order; as it is where it names no option."""
         options = {label(position): choices[original] for position, original in enumerate(self.order)}
-        named = parsing.read_choice(self.text, options, None, multi_label=takes_all, is_list=False, is_exact=False)
+        named = parsing.read_choice(self.text, options, multi_label=takes_all, is_cut_off=is_cut_off)
         shown = [*options]
         found = sorted({self.order[shown.index(one)] for one in named if one is not None})
         return f"ANSWER: {', '.join(map(label, found))}" if found else self.text

@@ -215,9 +215,14 @@ class RowMaker:
                 row.answers = [_with_text(epoch, epoch.shown.text) for epoch in answered if epoch.shown]
             else:
                 row.answers = [
-                    _with_text(epoch, epoch.shown.in_order_of_dataset(texts, takes_all=self.takes_all))
+                    _with_text(
+                        epoch,
+                        epoch.shown.in_order_of_dataset(
+                            texts, takes_all=self.takes_all, is_cut_off=epoch.answer.finish_reason == "length"
+                        ),
+                    )
                     for epoch in answered
-                    if epoch.shown
+                    if epoch.shown and epoch.answer is not None
                 ]
         names = multiple_choice.labels(len(texts))
         row.options = dict(zip(names, [texts[original] for original in order], strict=True))

@@ -151,17 +151,28 @@ class UnmappedCompletions(Rule):
         completions = recorded["result"]["completions"]
         try:
             texts = [_take_answer(one["text"], row, self.thinking) for one in completions]
-            if not any(self._names(text, options) for text in texts[: None if self.is_list else 1]):
+            cut = [parsing.is_cut_off(one.get("finish_reason")) for one in completions]
+            counted = list(zip(texts, cut, strict=True))[: None if self.is_list else 1]
+            if not any(self._names(text, options, is_cut_off=is_cut_off) for text, is_cut_off in counted):
                 self.found.add(row)
         except ValueError:  # an invalid regular expression; reported with the header
             return
 
-    def _names(self, completion: str, options: Mapping[str, str]) -> bool:
-        completion = parsing.cut_at_next_question(completion, self.next_question)
-        text = parsing.clean(completion, extract=self.extract, strip=self.strip, lower=self.lower)
+    def _names(self, completion: str, options: Mapping[str, str], *, is_cut_off: bool) -> bool:
+        whole = parsing.cut_at_next_question(completion, self.next_question)
+        text = parsing.clean(whole, extract=self.extract, strip=self.strip, lower=self.lower)
         if text is None:
             return False
-        return any(parsing.read_choice(text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list))
+        return any(
+            parsing.read_choice(
+                text,
+                options,
+                self.pattern,
+                multi_label=self.multi_label,
+                is_list=self.is_list,
+                is_cut_off=is_cut_off and self.extract is None and whole == completion,
+            )
+        )
 
     def merge(self, other: Rule) -> None:
         assert isinstance(other, UnmappedCompletions)
