@@ -1,7 +1,11 @@
-"""Which files belong together: `<model>/samples_<task>_<time>.jsonl` beside `results_<time>.json`."""
+"""Which files belong together: `<model>/samples_<task>_<time>.jsonl` beside `results_<time>.json`.
+
+Versions before 0.4.3 write `<arguments of the model>_<task>.jsonl` beside `results.json` (v0.4.2 lm_eval/__main__.py).
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +13,12 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, Problem, did_you_mean
 
-__all__ = ["SampleFile", "choose", "find_results", "find_samples", "is_results_name", "is_samples_name"]
+__all__ = ["SampleFile", "choose", "find_results", "find_samples", "has_samples", "is_results_name", "is_samples_name"]
 
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
 """The task lies between the first and the last `_` (lm_eval/utils.py, get_file_task_name)."""
-_RESULTS = re.compile(r"results_(?P<time>[^_]+)\.json")
+_RESULTS = re.compile(r"results(?:_(?P<time>[^_]+))?\.json")
+_OLDER_RESULTS = "results.json"
 _SHOWN = 10
 
 
@@ -25,6 +30,15 @@ class SampleFile:
     task: str
     time: str
     """When the harness wrote it, as its name says; "" for a file that was renamed."""
+
+
+def has_samples(folder: Path) -> bool:
+    """Whether a folder, or one right below it, holds samples."""
+    try:
+        below = [path for path in folder.iterdir() if path.is_dir()]
+        return any(_in(each) for each in (folder, *below))
+    except OSError:
+        return False
 
 
 def is_samples_name(name: str) -> bool:
@@ -46,13 +60,14 @@ def find_samples(path: Path) -> list[SampleFile]:
         return _of_folder(path)
     results = _RESULTS.fullmatch(path.name)
     if results:
-        found = [one for one in _in(path.parent) if one.time == results["time"]]
+        found = [one for one in _in(path.parent) if one.time == (results["time"] or "")]
         if not found:
             raise _error(path, "no samples of this time stand beside it", "lm-eval writes them with --log_samples")
         return found
     if not path.is_file():
         raise _error(path, "no such file", kind=DatasetNotFoundError)
-    return [_to_file(path) or SampleFile(path, path.name.split(".")[0], "")]
+    older = (one for one in _older(path.parent) if one.path == path)
+    return [_to_file(path) or next(older, None) or SampleFile(path, path.name.split(".")[0], "")]
 
 
 def _of_folder(path: Path) -> list[SampleFile]:
@@ -70,7 +85,20 @@ def _of_folder(path: Path) -> list[SampleFile]:
 
 def _in(folder: Path) -> list[SampleFile]:
     files = [_to_file(path) for path in sorted(folder.iterdir()) if path.is_file()]
-    return [file for file in files if file is not None]
+    return [file for file in files if file is not None] or _older(folder)
+
+
+def _older(folder: Path) -> list[SampleFile]:
+    """Return the samples beside a `results.json`: files whose names end with one of its tasks, the longest."""
+    try:
+        configs = json.loads((folder / _OLDER_RESULTS).read_bytes())["configs"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    tasks = sorted(configs, key=len, reverse=True) if isinstance(configs, dict) else []
+    files = [
+        (path, next((task for task in tasks if path.stem.endswith(f"_{task}")), None)) for path in folder.iterdir()
+    ]
+    return [SampleFile(path, task, "") for path, task in sorted(files) if task and path.suffix == ".jsonl"]
 
 
 def _to_file(path: Path) -> SampleFile | None:
@@ -98,8 +126,10 @@ def choose(path: Path, found: Sequence[SampleFile], task: str | None, time: str 
 
 def find_results(file: SampleFile) -> Path | None:
     """Return the results file that was written with these samples, or None."""
-    path = file.path.parent / f"results_{file.time}.json"
-    return path if file.time and path.is_file() else None
+    if file.time:
+        path = file.path.parent / f"results_{file.time}.json"
+        return path if path.is_file() else None
+    return file.path.with_name(_OLDER_RESULTS) if file in _older(file.path.parent) else None
 
 
 def _join(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, one_of
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
-from helm_ext.formats.lm_eval.folder import find_samples, is_results_name, is_samples_name
+from helm_ext.formats.lm_eval.folder import find_samples, has_samples, is_results_name, is_samples_name
 from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT"]
 
-_SIGNATURE = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})
+_SIGNATURE = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps"})
 _RESULTS = frozenset({"results", "configs", "versions"})
 
 
@@ -28,7 +28,8 @@ class _LmEval(ImportedFormat):
     usage = "lm_eval:path=FILE,model=..."
     scenario_class = "helm_ext.formats.lm_eval.scenario.LmEvalScenario"
     arguments = (
-        Argument("path", PATH, "`samples_*.jsonl`, `results_*.json`, or their folder", names_data=True),
+        Argument("path", PATH, "`samples_*.jsonl`, `results_*.json`, or their folder (before 0.4.3: `results.json` and "
+                 "the `.jsonl` beside it)", names_data=True),
         Argument("task", TEXT, "which task of a folder", "its only one", names_data=True),
         Argument("time", TEXT, "which run of a folder: the time in its files' names", "its only one", names_data=True),
         Argument("results", TEXT, "the results file; `none` reads the samples alone",
@@ -47,7 +48,7 @@ class _LmEval(ImportedFormat):
     def claims(self, seen: Seen) -> Claim:
         """Samples have their keys on the first line; a folder has files of their names."""
         if seen.is_folder:
-            return Claim.SURE if _has_samples(seen.path) else Claim.NO
+            return Claim.SURE if has_samples(seen.path) else Claim.NO
         if seen.keys >= _SIGNATURE:
             return Claim.SURE
         if is_samples_name(seen.path.name) and {"doc_id", "doc"} <= seen.keys and b"\n" not in seen.start:
@@ -73,15 +74,6 @@ class _LmEval(ImportedFormat):
         from helm_ext.formats.lm_eval.opening import open_samples
 
         return open_samples(Path(arguments.pop("path")), **arguments)
-
-
-def _has_samples(folder: Path) -> bool:
-    """Whether a folder, or one right below it, holds samples."""
-    try:
-        below = [path for path in folder.iterdir() if path.is_dir()]
-        return any(is_samples_name(path.name) for each in (folder, *below) for path in each.iterdir())
-    except OSError:
-        return False
 
 
 FORMAT = _LmEval()

@@ -21,6 +21,8 @@ _NO_MEANS = frozenset(
 )  # fmt: skip
 """Metrics whose report is no mean of the rows' values unless the task says so (lm_eval/api/metrics.py)."""
 _MEANS = ("mean", "nanmean")
+_WITH_DELIMITER = ("0.4.2", "0.4.3", "0.4.4", "0.4.5")
+"""Versions that keep the delimiter where a chat template is applied (v0.4.5 lm_eval/api/task.py)."""
 
 _SETTINGS = (
     "output_type", "dataset_path", "dataset_name", "test_split", "validation_split", "num_fewshot",
@@ -55,6 +57,8 @@ class Report:
     original: int | None = None
     effective: int | None = None
     """How many questions the task has, and how many of them were asked."""
+    filters: tuple[str, ...] = ()
+    """The names of the task's filters, in order: `none`, where it declares none."""
     settings: dict[str, Any] = field(default_factory=dict)
     exact_match: Mapping[str, Any] | None = None
     """The options of the task's `exact_match`, where it has that metric."""
@@ -104,6 +108,7 @@ def read_report(path: Path | None, task: str) -> Report:
         lower_is_better=_find_lower(metrics, _dict(_dict(given.get("higher_is_better")).get(task))),
         original=_whole(samples.get("original")),
         effective=effective,
+        filters=tuple(str(_dict(one).get("name")) for one in _list(config.get("filter_list"))) or ("none",),
         settings=_find_settings(given, config, run, task),
         exact_match=next((one for one in metrics if one.get("metric") == "exact_match"), None),
         _aggregations={str(one.get("metric")): str(one["aggregation"]) for one in metrics if one.get("aggregation")},
@@ -125,7 +130,7 @@ def _find_delimiter(given: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """Return what stands before an option (lm_eval/api/task.py, construct_requests)."""
     delimiter = config.get("target_delimiter")
     delimiter = " " if delimiter is None else str(delimiter)
-    if not given.get("chat_template"):
+    if not given.get("chat_template") or str(given.get("lm_eval_version") or "0.4.2") in _WITH_DELIMITER:
         return delimiter
     prefix = config.get("gen_prefix")
     return delimiter if prefix and not str(prefix)[-1].isspace() else ""

@@ -115,7 +115,7 @@ def survey(path: Path, report: Report, options: Options) -> Survey:
 def _survey(path: Path, report: Report, options: Options) -> Survey:
     found = Survey()
     columns = _Columns(path, report, options)
-    for number, sample in read_samples(path):
+    for number, sample in read_samples(path, report.filters):
         if number == 0:
             found.digest = sample["digest"]
             break

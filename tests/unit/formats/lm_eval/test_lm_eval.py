@@ -2,9 +2,10 @@
 
 import json
 import math
+import re
 
 import pytest
-from lm_eval_logs import LOGS, MODEL, TIME, changed, lines, results, samples, write
+from lm_eval_logs import LOGS, MODEL, TIME, changed, downgrade, lines, results, samples, write
 
 from helm_ext.errors import DatasetChangedError, DatasetError
 from helm_ext.evalset import row_extra
@@ -588,3 +589,32 @@ def test_a_reported_number_that_no_float_holds_is_not_compared(tmp_path):
     results(tmp_path).write_text(json.dumps(report), encoding="utf-8")
     scores = FORMAT.open(path=str(path)).source.scores
     assert (scores["acc,none"].mean, scores["acc_norm,none"].mean) == (None, 0.5)
+
+
+@pytest.mark.parametrize("before_0_4_3", [False, True])
+@pytest.mark.parametrize("task", [*CHOICES, "lx_lists", "lx_repeats", "lx_sums"])
+def test_logs_of_older_versions_are_read_as_those_of_newer_ones(tmp_path, task, before_0_4_3):
+    path = downgrade(tmp_path, task, before_0_4_3=before_0_4_3)
+    newer, older = load(samples(task)), load(path)
+    assert str(older.instances) == str(newer.instances)
+    assert older.source == newer.source
+    assert [str(one.message) for one in older.warnings] == [str(one.message) for one in newer.warnings]
+    assert detect(path, all_formats()) is detect(tmp_path, all_formats()) is FORMAT
+    assert FORMAT.tasks({"path": str(tmp_path)}) == [{}]
+    with_results = [name for name in ("results.json", results().name) if (tmp_path / name).exists()]
+    for named in (tmp_path, tmp_path / with_results[0]):
+        assert str(load(named).instances) == str(newer.instances)
+
+
+def test_filters_of_older_logs_are_numbered_where_no_results_file_names_them(tmp_path):
+    path = downgrade(tmp_path, "lx_sums", before_0_4_3=False)
+    results(tmp_path).unlink()
+    names = {name.partition(",")[2] for name in load(path).source.scores}
+    assert names == {"filter 1", "filter 2"}
+
+
+def test_an_older_log_that_breaks_off_is_refused_with_its_line(tmp_path):
+    path = downgrade(tmp_path, "lx_sums", before_0_4_3=True)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: len(text) // 2], encoding="utf-8")
+    assert re.search(rf"{path.name}:\d+: ", refusal(path))
