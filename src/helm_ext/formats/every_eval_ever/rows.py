@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
 from helm_ext.formats.every_eval_ever.survey import name_scores, read_conversation, read_list, read_options
+from helm_ext.formats.imported.agents import Call, find_answer
 from helm_ext.formats.imported.gold import GoldKind
 from helm_ext.formats.imported.row import Answer, Message, Row
 
@@ -176,8 +178,8 @@ class RowMaker:
             return turns, [_answer(sample, messages[-1]["content"], messages[-1].get("reasoning_trace"))]
         # Tools were used: what was said between question and answer is no prompt that could be sent again.
         self._counts["agentic"] += 1
-        last = next((m for m in reversed(messages) if m["role"] == "assistant" and m.get("content") is not None), None)
-        answers = None if last is None else [_answer(sample, last["content"], last.get("reasoning_trace"))]
+        last = next((m for m in reversed(messages) if m["role"] == "assistant" and _says(m)), None)
+        answers = None if last is None else [_answer(sample, _last_words(last), last.get("reasoning_trace"))]
         return _text_of(given), answers
 
 
@@ -193,6 +195,30 @@ def _keep_question(sample: Sample) -> JSONObject:
 def _text_of(given: Mapping[str, Any]) -> str:
     """Return the prompt, where the record has it, else the bare question."""
     return str(given.get("formatted") or given["raw"])
+
+
+def _says(message: Mapping[str, Any]) -> bool:
+    """Whether a message says anything, be it by a call that submits an answer."""
+    return message.get("content") is not None or bool(_last_words(message))
+
+
+def _last_words(message: Mapping[str, Any]) -> str:
+    """Return what an agent's message says. Converters write arguments of calls as JSON (inspect's does)."""
+    content = message.get("content") or ""
+    made = message.get("tool_calls")
+    calls = [
+        Call(str(one.get("name")), {key: _from_json(value) for key, value in (one.get("arguments") or {}).items()})
+        for one in (made if isinstance(made, list) else ())
+        if isinstance(one, dict) and isinstance(one.get("arguments"), dict | None)
+    ]
+    return find_answer(calls, content, "") if calls else content
+
+
+def _from_json(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return text
 
 
 def _is_plain(message: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, show
+from helm_ext.formats.imported.agents import Call, find_answer
 from helm_ext.formats.imported.row import Answer, Row
 from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs import choices as multiple_choice
@@ -159,8 +160,11 @@ class RowMaker:
         self.counts["other_choices"] += len(output.choices) - 1
         message = choice.message
         text = texts.of_message(message)
-        # An agent calls a tool to give its answer: inspect_ai scores `completion`, and the message may say nothing.
-        if completion and (not text or message.tool_calls):
+        if message.tool_calls:
+            text = find_answer(
+                [Call(call.function, call.arguments or {}) for call in message.tool_calls], text, completion
+            )
+        elif completion and not text:
             text = completion
         elif completion and completion != text:
             self.counts["other_completion"] += 1

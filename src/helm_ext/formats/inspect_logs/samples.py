@@ -46,12 +46,19 @@ class Part(msgspec.Struct):
     refusal: bool | None = None
 
 
+class ToolCall(msgspec.Struct):
+    """A call of a tool."""
+
+    function: str = ""
+    arguments: dict[str, Any] | None = None
+
+
 class Message(msgspec.Struct):
     """A turn of a conversation."""
 
     content: str | list[Part] = ""
     role: str = ""
-    tool_calls: list[Any] | None = None
+    tool_calls: list[ToolCall] | None = None
     reasoning: str | None = None
     """Where logs before 0.3.60 or so keep it."""
 

@@ -222,6 +222,19 @@ def test_of_tool_use_the_last_reply_is_scored(tmp_path):
     assert (completions(evalset), evalset.counts["agentic"]) == ([["banana"]], 1)
 
 
+def test_of_an_agent_the_answer_that_it_submits_is_scored(tmp_path):
+    """As EEE's converter writes messages of inspect_ai's basic_agent: arguments of calls are JSON."""
+    messages = [
+        {"turn_idx": 0, "role": "user", "content": "Which?"},
+        {"turn_idx": 1, "role": "assistant", "content": "tool call for tool submit",
+         "tool_calls": [{"id": "1", "name": "submit", "arguments": {"answer": '"banana"'}}]},
+        {"turn_idx": 2, "role": "tool", "content": "banana", "tool_call_id": ["1"]},
+    ]  # fmt: skip
+    assert completions(load(write(tmp_path, [sample(interaction_type="agentic", output=None, messages=messages)]))) == [
+        ["banana"]
+    ]
+
+
 def test_what_was_extracted_can_be_scored(tmp_path):
     path = write(tmp_path, [sample(answer="I say: banana!")])
     assert completions(load(path)) == [["I say: banana!"]]

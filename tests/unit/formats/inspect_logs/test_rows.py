@@ -65,10 +65,32 @@ def test_a_filtered_answer_is_a_refusal_and_an_answer(tmp_path) -> None:
     assert (answer.text, answer.is_refusal) == ("", True)
 
 
-def test_an_agent_answers_by_a_tool(tmp_path) -> None:
-    call = [{"id": "1", "function": "submit", "arguments": {"answer": "Anda"}}]
-    (answer,) = read_row(tmp_path, [sample(**output("I submit.", "I submit.\n\nAnda", tool_calls=call))]).answers
-    assert answer.text == "I submit.\n\nAnda"
+SUBMIT = ("submit", {"answer": "Anda"})
+
+
+@pytest.mark.parametrize(
+    ("said", "completion", "calls", "answer"),
+    [
+        # What basic_agent and react of inspect_ai 0.3.285 leave, by how `submit` is set up; mockllm says so beside a call.
+        ("tool call for tool submit", "Anda", [SUBMIT], "Anda"),
+        ("tool call for tool submit\n\nAnda", "tool call for tool submit\n\nAnda", [SUBMIT], "Anda"),
+        ("Anda", "Anda\n\nAnda", [SUBMIT], "Anda"),
+        ("I submit.", "I submit.\n\nAnda", [SUBMIT], "Anda"),
+        ("I submit.", "Anda", [("hand_in", {"text": "Anda"})], "Anda"),
+        ("", "4", [("submit", {"answer": 4})], "4"),
+        # The solver did not take the answer out of the call.
+        ("tool call for tool submit", "tool call for tool submit", [SUBMIT], "Anda"),
+        ("", "", [SUBMIT], "Anda"),
+        # A solver of its own made the completion, or a tool was called that submits nothing.
+        ("", "the river Anda", [SUBMIT], "the river Anda"),
+        ("I look it up.", "I look it up.", [("look_up", {"town": "1"})], "I look it up."),
+        ("tool call for tool look_up", "tool call for tool look_up", [("look_up", {"town": "1", "n": 2})], ""),
+    ],
+)
+def test_the_answer_of_an_agent_is_what_it_submits(tmp_path, said, completion, calls, answer) -> None:
+    made = [{"id": "1", "function": name, "arguments": arguments} for name, arguments in calls]
+    (found,) = read_row(tmp_path, [sample(**output(said, completion, tool_calls=made))]).answers
+    assert found.text == answer
 
 
 def test_log_probabilities_are_added_up(tmp_path) -> None:
