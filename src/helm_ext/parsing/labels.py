@@ -11,7 +11,8 @@ on which label it is: whether "A" is the label A or a word is told from what fol
 4.  *Decoration*: it is a label or a text but for Unicode compatibility forms (`（B）`, `②`), brackets, quotes, markup,
     LaTeX, punctuation, a bullet; then but for case. Decoration is taken off step by step, and the least stripped
     spelling counts: "$5" is the option `$5` rather than `5`. A sign before a digit is no decoration. What was taken off
-    must not make another option ("- 3" with `3` and `-3`).
+    must not make another option ("- 3" with `3` and `-3`). Superscripts stay, and numbers with units are compared as
+    values (`quantities`).
 5.  *Statements* (`statements`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
     "答案是"), what declares one ("B is correct"), the first and the last line where they are nothing but an answer. One
     that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that

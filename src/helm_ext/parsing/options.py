@@ -19,7 +19,8 @@ class Options:
 
     def __init__(self, label_set: LabelSet, labels: Mapping[str, str]) -> None:
         self.label_set = label_set
-        whole = {label: " ".join(lower(simplify(option)).split()) for label, option in labels.items()}
+        self.simplified = {label: simplify(option) for label, option in labels.items()}
+        whole = {label: " ".join(lower(option).split()) for label, option in self.simplified.items()}
         self.folded = {label: text.rstrip(FINAL) for label, text in whole.items()}
         """Label to text, where case, white space and final punctuation do not count."""
         first_of_text: dict[str, str] = {}

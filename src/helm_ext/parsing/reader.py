@@ -6,6 +6,7 @@ from helm_ext.parsing import phrases
 from helm_ext.parsing.checklists import read_checklist
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import Options
+from helm_ext.parsing.quantities import spell_as_options
 from helm_ext.parsing.ratings import read_ratings
 from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, peel
@@ -25,7 +26,8 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     `several`: more than one option may be right, so that what declares one after the other ("A is correct. C is
     correct.") adds up. `is_cut_off`: the text stops in the middle, so that only what it states or is counts.
     """
-    mentions = Mentions(options, text)
+    mentions = Mentions(options, spell_as_options(text, options.simplified))
+    text = mentions.text
     whole = _read_whole(mentions, text)
     checklist = None if whole and len(whole) == 1 else read_checklist(mentions) or read_ratings(mentions)
     if whole is not None and checklist is None:
