@@ -64,6 +64,11 @@ class Row:
         return self.split == TRAIN
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked."""
+        return not any(text.strip() for text in self.texts)
+
+    @property
     def path(self) -> Path:
         """Where it stands in a document; () in a file of lines."""
         return self.place if isinstance(self.place, tuple) else ()
@@ -202,7 +207,7 @@ class _Source:
         seen: set[int] = set()
         for number, instance in enumerate(self._instances):
             texts = _texts(instance)
-            if instance.perturbation is not None or not any(text.strip() for text in texts):
+            if instance.perturbation is not None or not (any(map(str.strip, texts)) or _is_empty(instance)):
                 continue
             if self._places is not None and self._is_split_in_two:
                 if self._places.positions[number] in seen:
@@ -253,6 +258,13 @@ def _texts(instance: Instance) -> tuple[str, ...]:
     if messages:
         return tuple(message["content"] for message in messages if isinstance(message["content"], str))
     return (instance.input.text,)
+
+
+def _is_empty(instance: Instance) -> bool:
+    """Whether nothing is asked, in whatever form."""
+    return not (
+        instance.input.multimedia_content or any(message["content"] for message in instance.input.messages or ())
+    )
 
 
 def _to_row(instance: Instance, number: int, place: Location | Path, split: str, texts: tuple[str, ...]) -> Row:
