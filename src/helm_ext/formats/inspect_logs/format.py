@@ -61,8 +61,11 @@ class _Inspect(ImportedFormat):
     def open(self, **arguments: Any) -> Opened:
         """Read a log. Raises DatasetError."""
         from helm_ext.formats.inspect_logs.opening import open_samples
+        from helm_ext.formats.inspect_logs.shards import describe_shards
 
-        return open_samples(_find_log(str(arguments["path"]), arguments.get("log")), self.name)
+        path = _find_log(str(arguments["path"]), arguments.get("log"))
+        notes = describe_shards(Path(path), of_folder=Path(str(arguments["path"])).is_dir())
+        return open_samples(path, self.name, list(notes))
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Return what the run is about. Raises DatasetIntegrityError for a run that has not ended well.
@@ -95,7 +98,10 @@ def _is_log(seen: Seen) -> bool:
 
 
 def _find_logs(folder: Path) -> list[str]:
-    """Return the names of the logs in a folder and those below it, hidden ones aside, with `/` between folders."""
+    """Return the names of the logs in a folder and those below it, hidden ones aside, with `/` between folders.
+
+    Shards that their merged log covers are not among them.
+    """
     found = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
@@ -103,7 +109,11 @@ def _find_logs(folder: Path) -> list[str]:
             seen = look(path)
             if seen.exists and not seen.is_folder and (path.suffix.lower() == ".eval" or _is_log(seen)):
                 found.append(name.as_posix())
-    return found
+    if not any(".shards/" in name for name in found):
+        return found
+    from helm_ext.formats.inspect_logs.shards import drop_covered
+
+    return drop_covered(folder, found)
 
 
 def _find_log(path: str, log: str | None) -> str:

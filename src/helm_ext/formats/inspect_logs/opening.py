@@ -7,7 +7,7 @@ what its row needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helm_ext.errors import count
@@ -31,8 +31,8 @@ def read_model(path: str) -> str:
         return log.header.model
 
 
-def open_samples(path: str, tool: str) -> Opened:
-    """Read a log and return it opened, of the format `tool`. Raises DatasetError."""
+def open_samples(path: str, tool: str, notes: Sequence[str] = ()) -> Opened:
+    """Read a log and return it opened, of the format `tool`; `notes` are said of it too. Raises DatasetError."""
     with garbage.paused(), open_log(path) as log:
         header = log.header
         scores = Scores(header.reducers, header.scores)
@@ -50,7 +50,7 @@ def open_samples(path: str, tool: str) -> Opened:
     return Opened(
         path=path,
         source=source,
-        rows=lambda: _hand_on(rows, scores, header, source),
+        rows=lambda: _hand_on(rows, scores, header, source, notes),
         digest=lambda: digest,
         adapter_spec=_to_adapter_spec(rows),
         scoring={"completions": _to_reducer(header)} if rows.most_epochs > 1 else {},
@@ -71,7 +71,7 @@ def _to_reducer(header: Header) -> str:
     return known[0] if known else "mean"
 
 
-def _hand_on(rows: RowMaker, scores: Scores, header: Header, source: Source) -> Iterator[Row]:
+def _hand_on(rows: RowMaker, scores: Scores, header: Header, source: Source, notes: Sequence[str]) -> Iterator[Row]:
     """Yield the rows; complete what is said of the source when the last one went."""
     yield from rows.rows()
     if rows.most_epochs == 1:
@@ -88,7 +88,12 @@ def _hand_on(rows: RowMaker, scores: Scores, header: Header, source: Source) -> 
         for score in source.scores.values():
             score.mean = None
     source.counts = counts
-    source.notes = [*_about_completeness(header, rows), *_about_scores(header, scores, rows), *_about_texts(rows)]
+    source.notes = [
+        *notes,
+        *_about_completeness(header, rows),
+        *_about_scores(header, scores, rows),
+        *_about_texts(rows),
+    ]
 
 
 def _about_completeness(header: Header, rows: RowMaker) -> Iterator[str]:

@@ -34,7 +34,7 @@ from helm_ext.formats.inspect_logs.samples import (
     without_nan,
 )
 
-__all__ = ["LogFile", "Logged", "open_log"]
+__all__ = ["LogFile", "Logged", "list_samples", "open_log"]
 
 _SAMPLE = re.compile(r"samples/(?P<id>.+)_epoch_[0-9]+\.json", re.DOTALL)
 _SHELL = re.compile(r"(?P<prefix>samples/(?P<id>.+)_epoch_[0-9]+/)sample\.json", re.DOTALL)
@@ -105,7 +105,7 @@ class _EvalFile:
         self.header = to_header(values, archive.path)
 
     def samples(self) -> Iterator[Logged]:
-        for position, name in enumerate(_in_order(self._archive), start=1):
+        for position, name in enumerate(list_samples(self._archive), start=1):
             logged = self._read(name, position)
             shell = _SHELL.fullmatch(name)
             if shell:
@@ -162,7 +162,7 @@ class _EvalFile:
         return parse_json(self._archive.read(name), self._place(name), allow_nan=True)
 
 
-def _in_order(archive: Archive) -> list[str]:
+def list_samples(archive: Archive) -> list[str]:
     """Return the members to begin reading samples at, those of one sample's epochs one after the other.
 
     Raises DatasetIntegrityError for a member among the samples that is none.
