@@ -20,6 +20,7 @@ from typing import Any
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring
+from helm_ext.evalset.patterns import limit_pattern
 
 __all__ = ["Read", "Reader", "make_reader"]
 
@@ -124,6 +125,7 @@ def _read_as_helm(completions: Sequence[JSONObject], options: Mapping[str, str] 
     if options is None:
         return Read(text, None, "text")
     if pattern:
-        match = re.search(pattern, text)
+        with limit_pattern(pattern, text):
+            match = re.search(pattern, text)
         text = "" if match is None else match.group(1) if match.groups() else match.group(0)
     return Read(options.get(text), text if text in options else None, "label_exact")

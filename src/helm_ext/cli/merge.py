@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from helm_ext.cli.output import echo
-from helm_ext.cli.session import without_output
+from helm_ext.cli.session import require_suite, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
 __all__ = ["merge"]
@@ -63,6 +63,7 @@ def merge(
     engine = find_engine()
     if not into or into in (".", "..") or "/" in into or "\\" in into:
         raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
+    require_suite("--into", into)
     resolved = [path.resolve() for path in runs]
     for number, path in enumerate(runs):
         if resolved.index(resolved[number]) < number:

@@ -12,6 +12,7 @@ import typer
 from helm_ext.cli.output import Console, echo
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
+from helm_ext.cli.session import require_suite
 from helm_ext.clients.estimate import format_cost
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, count, show
 
@@ -154,6 +155,7 @@ def in_(
     from helm_ext.clients.estimate import Prices
     from helm_ext.clients.manifest import MANIFEST, read_manifest
 
+    require_suite("--suite", suite)
     cost = None if prices is None else Prices.parse(prices)
     if missing not in ("error", "skip"):
         raise RunEntryError(f"--missing {missing}: expected error or skip")

@@ -23,6 +23,7 @@ from helm_ext.cli.session import (
     load_arguments,
     make_run_spec,
     parse_arguments,
+    require_suite,
     start_helm,
     without_output,
 )
@@ -102,9 +103,9 @@ def score(
     """
     from helm_ext.planning.own_runner import check_settings
 
-    for option, value in (("--model", model), ("--suite", suite)):
-        if value is not None and not value.strip():
-            raise RunEntryError(f"{option}: expected a name, got {value!r}")
+    if model is not None and not model.strip():
+        raise RunEntryError(f"--model: expected a name, got {model!r}")
+    require_suite("--suite", suite)
     if model is not None and model.removeprefix("recorded/").count("/") > 1:
         raise RunEntryError(f"--model {model}: expected NAME or ORGANIZATION/NAME, with one slash at most")
     check_settings()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,7 @@ __all__ = [
     "make_run_spec",
     "parse_arguments",
     "read_format_name",
+    "require_suite",
     "require_unnamed",
     "shorten",
     "start_helm",
@@ -106,6 +108,17 @@ def require_unnamed(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> N
         if name in named or {name, *named} <= {"dataset", "path"}:
             given = next(iter(named.values()))
             raise RunEntryError(f"--arg {name}={value}: the dataset is named already, {given}")
+
+
+def require_suite(option: str, name: str) -> None:
+    """Raise RunEntryError for a suite that cannot be a folder."""
+    from helm_ext.planning.names import MAX_FILE_NAME
+
+    if not name.strip():
+        raise RunEntryError(f"{option}: expected a name, got {name!r}")
+    longest = max(len(os.fsencode(part)) for part in name.split("/"))
+    if longest > MAX_FILE_NAME:
+        raise RunEntryError(f"{option}: a folder's name has {MAX_FILE_NAME} bytes at most, and this one {longest}")
 
 
 def read_format_name(name: str) -> str:

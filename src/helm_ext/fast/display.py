@@ -33,6 +33,7 @@ from helm.common.images_utils import encode_base64
 from helm.common.multimodal_request_utils import gather_generated_image_locations
 from helm.common.request import Request, RequestResult
 
+from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.fast.json_arrays import BytesRead, read_array, read_element, read_elements
 from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import ArrayWriter, write_array
@@ -382,7 +383,8 @@ class _DisplayRows:
             return None
         text = text.strip()
         if self._adapter_spec.output_mapping_pattern:
-            match = re.search(self._adapter_spec.output_mapping_pattern, text)
+            with limit_pattern(self._adapter_spec.output_mapping_pattern, text):
+                match = re.search(self._adapter_spec.output_mapping_pattern, text)
             text = "" if not match else match.group(1) if match.groups() else match.group(0)
         return mapping.get(text)
 

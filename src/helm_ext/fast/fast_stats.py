@@ -34,6 +34,7 @@ from helm.common.general import singleton
 from helm.common.hierarchical_logger import hlog, hwarn
 from scipy.special import softmax
 
+from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.fast.calibration import compute_calibration
 from helm_ext.fast.fast_scores import get_score
 from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
@@ -188,7 +189,9 @@ def read_as_helm(state: RequestState, adapter_spec: AdapterSpec) -> Reading:
             from helm.benchmark.metrics import evaluate_reference_metrics
 
             apply = evaluate_reference_metrics._apply_output_mapping_pattern  # noqa: SLF001
-            predictions = [apply(pattern, prediction) for prediction in predictions]
+            for index, prediction in enumerate(predictions):
+                with limit_pattern(pattern, prediction):
+                    predictions[index] = apply(pattern, prediction)
         predictions = [state.output_mapping.get(prediction) for prediction in predictions]
     golds = [reference.output.text for reference in state.instance.references if CORRECT_TAG in reference.tags]
     return Reading(golds, predictions, completions[0].logprob if completions else 0.0, {})

@@ -31,7 +31,8 @@ MAX_RELAXED_BYTES = 1 << 20
 MAX_RATIO = 1_000
 """Decompressed to compressed size of a file, past RATIO_FREE_BYTES: what no real dataset reaches."""
 
-RATIO_FREE_BYTES = 1 << 30
+RATIO_FREE_BYTES = 1 << 26
+"""124 kB of zstd can be 4 GB of blank lines, over which a check would sit for minutes."""
 
 READ_BYTES = 1 << 16
 """Read at a time where the bytes are looked at: they stay in the processor's cache."""

@@ -33,6 +33,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
+from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.scoring.normal_form import bare_form, normalize
 
 __all__ = ["Answer", "AnswerReader", "Question", "get_options", "keep_answers", "take_answers"]
@@ -117,11 +118,13 @@ class AnswerReader:
             is_cut_off = self.scoring.extract is None and len(text) >= len(recorded.strip())
         separator = self.scoring.separator
         if self.is_list and self.scoring.extract_all is not None:
-            text = separator.join(parsing.find_segments(text, self.scoring.extract_all))
-        labels = parsing.read_choice(
-            text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list, is_exact=self.is_exact,
-            separator=separator, is_cut_off=is_cut_off,
-        )  # fmt: skip
+            with limit_pattern(self.scoring.extract_all, text):
+                text = separator.join(parsing.find_segments(text, self.scoring.extract_all))
+        with limit_pattern(self.pattern, text):
+            labels = parsing.read_choice(
+                text, options, self.pattern, multi_label=self.multi_label, is_list=self.is_list, is_exact=self.is_exact,
+                separator=separator, is_cut_off=is_cut_off,
+            )  # fmt: skip
         texts = tuple(["" if label is None else options[label] for label in labels])
         joined = ("; " if self.is_list else ", ").join(texts)
         return Answer(joined, tuple([label for label in labels if label is not None]), texts)
@@ -133,7 +136,8 @@ class AnswerReader:
         scoring = self.scoring
         text = parsing.cut_at_stops(text, scoring.cut_at)
         if scoring.extract_references and scoring.extract is not None:
-            extracted = parsing.extract(text, scoring.extract)
+            with limit_pattern(scoring.extract, text):
+                extracted = parsing.extract(text, scoring.extract)
             text = text if extracted is None else extracted
         return text.lower() if scoring.lower and not self.is_list else text
 
@@ -158,7 +162,8 @@ class AnswerReader:
     def _split(self, text: str, pattern: str | None) -> list[str]:
         if pattern is None:
             return parsing.split_segments(text, self.scoring.separator)
-        return parsing.find_segments(text, pattern, positions=self.scoring.extract_positions)
+        with limit_pattern(pattern, text):
+            return parsing.find_segments(text, pattern, positions=self.scoring.extract_positions)
 
     def _clean(self, text: str, *, is_choice: bool) -> str | None:
         scoring = self.scoring
@@ -167,7 +172,8 @@ class AnswerReader:
             stops = tuple(stop for stop in stops if stop.strip())
         lower = scoring.lower and (is_choice or not self.is_list)  # `extract_all` sees a list's text as it is
         text = parsing.cut_at_stops(text, stops)
-        return parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=lower)
+        with limit_pattern(scoring.extract, text):
+            return parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=lower)
 
 
 def get_options(state: RequestState) -> dict[str, str] | None:

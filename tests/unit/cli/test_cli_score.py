@@ -106,15 +106,22 @@ def test_wrong_rows_are_listed(tmp_path):
     assert "Which swims? 2" not in shown
 
 
-@pytest.mark.parametrize("given", [["--model", ""], ["--model", "m", "--suite", " "]])
-def test_names_are_not_empty(given):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--model", ""], "--model: expected a name"),
+        (["--model", "m", "--suite", " "], "--suite: expected a name"),
+        (["--model", "m", "--suite", "s" * 300], "--suite: a folder's name has 255 bytes at most, and this one 300"),
+    ],
+)
+def test_names_are_neither_empty_nor_longer_than_a_folders(given, said):
     from typer.testing import CliRunner
 
     from helm_ext.cli import app
 
     done = CliRunner().invoke(app, ["score", "x.json", *given])
     assert isinstance(done.exception, RunEntryError)
-    assert f"{given[-2]}: expected a name" in str(done.exception)
+    assert said in str(done.exception)
 
 
 @pytest.mark.parametrize(

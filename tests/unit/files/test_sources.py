@@ -172,6 +172,18 @@ class TestBrokenCompression:
         assert len(sources.read_source(path, max_ratio=100).data) == 3_000_000
 
 
+def test_blank_lines_that_are_next_to_nothing_when_compressed_end_soon(tmp_path):
+    """256 MB here; four thousand of these frames would be a day's work."""
+    path = write(tmp_path / "x.jsonl.zst", zstandard.ZstdCompressor(level=19).compress(b"\n" * (1 << 28)))
+    with (
+        pytest.raises(DatasetSyntaxError, match=r"zstd data of \d+ bytes expands to more than"),
+        sources.LineSource(path) as source,
+    ):
+        for _ in source:
+            pass
+    assert source._reader.size <= 1 << 27
+
+
 def opening_read(path, max_ratio):
     reader = opening.Reader(path, max_ratio=max_ratio, ratio_free_bytes=opening.RATIO_FREE_BYTES)
     try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from helm_ext.errors import RunEntryError, show
+from helm_ext.evalset.patterns import limit_pattern
 
 __all__ = ["Cleaner", "is_lenient", "make_cleaner"]
 
@@ -29,7 +30,8 @@ def make_cleaner(options: Mapping[str, Any] | None) -> Cleaner | None:
 
     def clean(text: str) -> str:
         for pattern in patterns:
-            text = pattern.sub("", text)
+            with limit_pattern(pattern.pattern, text):
+                text = pattern.sub("", text)
         return text
 
     return clean

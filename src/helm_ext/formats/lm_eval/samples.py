@@ -44,10 +44,13 @@ _TYPES: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
     ("filtered_resps", list, "a list"),
     ("filter", str, "a text"),
     ("metrics", list, "a list"),
+    ("doc_hash", str, "a text"),
+    ("prompt_hash", str, "a text"),
+    ("target_hash", str, "a text"),
 )
 
 
-_USUAL = (int, str, dict, list, list, str, list)
+_USUAL = (int, str, dict, list, list, str, list, str, str, str)
 
 
 def read_samples(path: Path, filters: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -63,7 +63,7 @@ def parse_request(line: Any) -> Request:
         raise LineError("custom_id", f"expected a text, got {show(custom_id)}")
     if line["method"] != "POST":
         raise LineError("method", f'expected "POST", got {show(line["method"])}')
-    if url not in _ENDPOINTS:
+    if not isinstance(url, str) or url not in _ENDPOINTS:
         known = ", ".join(_ENDPOINTS)
         raise LineError(
             "url", f"no answers in words come from {show(url)}", did_you_mean(str(url), _ENDPOINTS) or known

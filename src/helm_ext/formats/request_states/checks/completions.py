@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from helm_ext import parsing
 from helm_ext.errors import count, show
+from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.formats.request_states.checks.rule import MOST_KEPT, File, Rule
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
@@ -160,11 +161,12 @@ class UnmappedCompletions(Rule):
 
     def _names(self, completion: str, options: Mapping[str, str], *, is_cut_off: bool) -> bool:
         whole = parsing.cut_at_next_question(completion, self.next_question)
-        text = parsing.clean(whole, extract=self.extract, strip=self.strip, lower=self.lower)
+        with limit_pattern(self.extract, whole):
+            text = parsing.clean(whole, extract=self.extract, strip=self.strip, lower=self.lower)
         if text is None:
             return False
-        return any(
-            parsing.read_choice(
+        with limit_pattern(self.pattern, text):
+            read = parsing.read_choice(
                 text,
                 options,
                 self.pattern,
@@ -172,7 +174,7 @@ class UnmappedCompletions(Rule):
                 is_list=self.is_list,
                 is_cut_off=is_cut_off and self.extract is None and whole == completion,
             )
-        )
+        return any(read)
 
     def merge(self, other: Rule) -> None:
         assert isinstance(other, UnmappedCompletions)

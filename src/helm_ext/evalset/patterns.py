@@ -1,0 +1,52 @@
+"""Regular expressions that come with data (`extract`, `extract_all`, `output_mapping_pattern`) end, whatever they are.
+
+They are applied by Python's `re`, whose meaning no other engine has (`$` before a line feed, which characters are words
+and digits, lookbehind), and which looks for signals while it matches. The limit is one of CPU time, so that a busy
+machine does not reach it sooner.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from helm_ext.errors import HelmExtError, count, show
+
+__all__ = ["PATTERN_SECONDS", "PatternTimeoutError", "limit_pattern"]
+
+PATTERN_SECONDS = 10.0
+"""CPU seconds for one text. A pattern that is not hopeless takes microseconds."""
+
+
+class PatternTimeoutError(HelmExtError):
+    """A pattern takes too long with a text. It ends the run: a row without an answer would be a wrong score."""
+
+
+@contextmanager
+def limit_pattern(pattern: str | None, text: str = "") -> Iterator[None]:
+    """Raise PatternTimeoutError in a block that applies the pattern to this text for more than PATTERN_SECONDS.
+
+    Blocks are not nested. Without a pattern, outside of the main thread (Python handles signals there alone) and on
+    Windows there is no limit.
+    """
+    if pattern is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise PatternTimeoutError(
+            f"the regular expression {show(pattern)} takes more than {PATTERN_SECONDS:g} seconds with a text of "
+            f"{count(len(text), 'character')}: {show(text)}\n"
+            "  hint: repetitions inside repetitions, (a+)+, try every way to divide a text; write it without them"
+        )
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, PATTERN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,74 @@
+"""Regular expressions that come with data end a run, with an error that names them, rather than hang it."""
+
+import json
+import re
+import signal
+import time
+
+import pytest
+from request_states_files import answered, choice, state, write
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.evalset import patterns
+from helm_ext.evalset.patterns import PatternTimeoutError, limit_pattern
+
+HOPELESS = "(a+)+$"
+TEXT = "a" * 100 + "b"
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    monkeypatch.setattr(patterns, "PATTERN_SECONDS", 0.3)
+
+
+def rows(make):
+    return [answered(make(id=f"r{i}"), TEXT) for i in range(3)]
+
+
+def free(**instance):
+    return state("q?", "mercury", **instance)
+
+
+def labelled(**instance):
+    return choice("q?", ["x", "y"], **instance)
+
+
+@pytest.mark.parametrize(
+    ("make", "spec", "scoring"),
+    [
+        (free, {}, {"extract": HOPELESS}),
+        (free, {"output_format": "list"}, {"extract_all": HOPELESS}),
+        (labelled, {"output_mapping_pattern": HOPELESS}, {}),
+        (labelled, {"output_mapping_pattern": HOPELESS}, {"metrics": ["quasi_exact_match"]}),  # HELM's own
+    ],
+    ids=["extract", "extract_all", "output_mapping_pattern", "metric of HELM's"],
+)
+@pytest.mark.parametrize("command", [["validate"], ["score", "--model", "m"]], ids=lambda command: command[0])
+def test_a_pattern_that_takes_too_long_ends_the_run(command, make, spec, scoring, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    more = {"scoring": scoring} if scoring else {}
+    write(tmp_path / "x.json", rows(make), {"max_train_instances": 0, **spec}, **more)
+    start = time.process_time()
+    result = CliRunner().invoke(app, [command[0], "x.json", *command[1:]])
+    assert time.process_time() - start < 60
+    said = f"{result.output}{result.exception}"
+    if command == ["validate"] and make is free:  # looks at the answers of multiple choice alone
+        assert result.exit_code == 0
+        return
+    assert result.exit_code
+    assert f"the regular expression {json.dumps(HOPELESS)} takes more than 0.3 seconds" in said
+    assert "Traceback" not in said
+    assert not list(tmp_path.rglob("stats.json"))
+
+
+def test_the_limit_is_off_behind_the_block():
+    before = signal.getsignal(signal.SIGVTALRM)
+    with limit_pattern("a", "b"):
+        pass
+    start = time.process_time()
+    while time.process_time() - start < 0.6:
+        pass
+    assert signal.getsignal(signal.SIGVTALRM) == before
+    with pytest.raises(PatternTimeoutError), limit_pattern(HOPELESS, TEXT):
+        re.search(HOPELESS, TEXT)
