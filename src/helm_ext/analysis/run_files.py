@@ -13,6 +13,7 @@ from helm_ext.analysis.answers import make_reader
 from helm_ext.analysis.predictions import Prediction, read_predictions
 from helm_ext.analysis.row_stats import RowStats
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problem
+from helm_ext.evalset import DECODING_NUMBERS
 
 __all__ = ["MERGED", "RUN_FILES", "RunFiles"]
 
@@ -101,6 +102,16 @@ class RunFiles:
         """The arguments of our metric, `helm_ext.scoring.metrics.EvalSetMetric`; {} in a run of HELM's own."""
         ours = [m for m in self.run_spec["metric_specs"] if m["class_name"].startswith("helm_ext.")]
         return dict(next((m["args"] for m in ours if "metrics" in (m.get("args") or {})), {}))
+
+    @property
+    def decoding(self) -> dict[str, float | None]:
+        """What the answers were decoded with: `temperature`, `max_tokens`. None: recorded answers do not say it.
+
+        The `adapter_spec` of their run has numbers all the same, for HELM's class must.
+        """
+        said = {name: self.adapter_spec[name] for name in DECODING_NUMBERS if name in self.adapter_spec}
+        is_recorded = str(self.adapter_spec.get("model_deployment", "")).startswith("recorded/")
+        return {**said, **(self.metric_arguments.get("recorded_decoding") or {})} if is_recorded else said
 
     @property
     def is_ours(self) -> bool:

@@ -1,6 +1,7 @@
 """The normal form that every format is lowered to, and how a million rows of it are made, copied and kept cheaply."""
 
 from helm_ext.evalset.model import (
+    DECODING_NUMBERS,
     DIGEST_LENGTH,
     EXTRA_KEY,
     Decoding,
@@ -18,6 +19,7 @@ from helm_ext.evalset.model import (
 from helm_ext.evalset.source import Source, SourceScore
 
 __all__ = [
+    "DECODING_NUMBERS",
     "DIGEST_LENGTH",
     "EXTRA_KEY",
     "Decoding",

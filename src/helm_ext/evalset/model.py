@@ -7,7 +7,7 @@ survives HELM's instance cache, Slurm and multi-GPU workers, and is visible in `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from helm_ext.evalset.source import Source
 
 __all__ = [
+    "DECODING_NUMBERS",
     "DIGEST_LENGTH",
     "EXTRA_KEY",
     "Decoding",
@@ -38,6 +39,9 @@ __all__ = [
 
 DIGEST_LENGTH = 12
 """Of a SHA-256 this many hex digits stand in run names, scenario arguments and messages."""
+
+DECODING_NUMBERS = ("temperature", "max_tokens")
+"""Decoding parameters for which HELM's AdapterSpec must have a number, also where nobody knows it."""
 
 EXTRA_KEY = "helm_ext"
 """The key of ours in `Instance.extra_data`."""
@@ -252,6 +256,10 @@ class EvalSet:
 
     source: Source | None = None
     """Where the completions come from, for files that another tool wrote."""
+
+    recorded_decoding: Mapping[str, float | None] = field(default_factory=dict)
+    """Of `DECODING_NUMBERS` those of recorded completions, where they are not those of `adapter_spec`: HELM's class
+    must have numbers there. None: not recorded."""
 
     places: Places | None = None
     """Where the instances come from, where the format knows it."""

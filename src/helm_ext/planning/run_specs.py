@@ -89,6 +89,8 @@ def _metric_spec(evalset: EvalSet) -> MetricSpec:
         args["attributes"] = {name: list(values) for name, values in evalset.attributes.items()}
     if evalset.source is not None:
         args["source"] = evalset.source.to_args()
+    if evalset.recorded_decoding:
+        args["recorded_decoding"] = dict(evalset.recorded_decoding)
     return MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
 
 

@@ -27,7 +27,7 @@ from helm.benchmark.metrics.metric import MetricMetadata, create_metric
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.presentation.schema import MetricGroup, MetricNameMatcher
 from helm.benchmark.presentation.summarize import Run
-from helm.benchmark.scenarios.scenario import ScenarioSpec
+from helm.benchmark.scenarios.scenario import ScenarioMetadata, ScenarioSpec
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.fast.json_arrays import read_array
@@ -38,7 +38,15 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.presentation.summarize import Table
 
-__all__ = ["add_intervals", "describe_metrics", "interval_group", "join_recordings", "name_ends_first", "tidy_table"]
+__all__ = [
+    "add_intervals",
+    "describe_metrics",
+    "interval_group",
+    "join_recordings",
+    "name_ends_first",
+    "say_unrecorded",
+    "tidy_table",
+]
 
 Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
 """As `Summarizer.group_scenario_adapter_to_runs` has them for a group."""
@@ -54,6 +62,35 @@ def interval_group(main_metrics: Iterable[str]) -> MetricGroup:
         aggregation_strategies=[],
         metrics=[MetricNameMatcher(name=name, split="${main_split}") for name in ("${main_name}", *ends)],
     )
+
+
+def say_unrecorded(groups: Iterable[ScenarioMetadata], runs: Iterable[Run]) -> list[ScenarioMetadata]:
+    """Return the groups; where runs are of answers that do not say how they were decoded, the description does.
+
+    Pages show the numbers of `adapter_spec`, which HELM's class must have.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for run in runs:
+        spec = run.run_spec
+        if not str(spec.adapter_spec.model_deployment).startswith("recorded/"):
+            continue
+        for metric in spec.metric_specs:
+            said = (metric.args or {}).get("recorded_decoding") or {}
+            for name, value in said.items():
+                what = f"{name} {'not recorded' if value is None else f'recorded as {value}'}"
+                found.setdefault(spec.groups[0], {})[f"{spec.adapter_spec.model.removeprefix('recorded/')}: {what}"] = (
+                    None
+                )
+    return [
+        replace(
+            group,
+            description=f"{group.description} Pages of runs show HELM's defaults for what follows. "
+            f"{'; '.join(found[group.name])}.",
+        )
+        if group.name in found
+        else group
+        for group in groups
+    ]
 
 
 def describe_metrics(runs: Sequence[Run]) -> list[MetricMetadata]:

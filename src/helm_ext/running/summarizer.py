@@ -34,6 +34,7 @@ from helm_ext.running.leaderboard import (
     interval_group,
     join_recordings,
     name_ends_first,
+    say_unrecorded,
     tidy_table,
 )
 from helm_ext.scoring.stat_names import ENDS
@@ -119,7 +120,7 @@ class StreamingSummarizer(Summarizer):
 
     def get_scenario_metadata(self) -> list[ScenarioMetadata]:
         """Describe the groups as HELM does, sorted by title, and tell those apart that have one title."""
-        groups = tell_apart(super().get_scenario_metadata())
+        groups = say_unrecorded(tell_apart(super().get_scenario_metadata()), self.runs)
         return sorted(groups, key=lambda group: ((group.display_name or group.name).casefold(), group.name))
 
     def auto_generate_metric_groups(self) -> list[MetricGroup]:

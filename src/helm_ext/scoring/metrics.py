@@ -52,6 +52,7 @@ class EvalSetMetric(FoldingMetric):
         metrics: Sequence[str],
         attributes: Mapping[str, Sequence[str]] | None = None,
         source: Mapping[str, Any] | None = None,
+        recorded_decoding: Mapping[str, float | None] | None = None,  # noqa: ARG002 - stands in the run's spec for reports
         **scoring: Any,
     ) -> None:
         self.scoring = Scoring(metrics=tuple(metrics), **scoring)

@@ -291,11 +291,13 @@ class _Record:
     def _generation_config(self) -> JSONObject:
         spec = self.run.adapter_spec
         arguments: JSONObject = {}
-        if isinstance(spec.get("temperature"), (int, float)):
-            arguments["temperature"] = spec["temperature"]
-        if isinstance(spec.get("max_tokens"), int) and spec["max_tokens"] >= 1:
-            arguments["max_tokens"] = spec["max_tokens"]
+        decoding = self.run.decoding
+        if isinstance(decoding.get("temperature"), (int, float)):
+            arguments["temperature"] = decoding["temperature"]
+        if isinstance(longest := decoding.get("max_tokens"), int) and longest >= 1:
+            arguments["max_tokens"] = longest
         details = {
+            **{name: "not recorded" for name, value in decoding.items() if value is None},
             "method": str(spec.get("method")),
             "num_outputs": str(spec.get("num_outputs")),
             "max_train_instances": str(spec.get("max_train_instances")),

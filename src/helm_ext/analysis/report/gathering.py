@@ -27,7 +27,7 @@ _BINS = 10
 _LONGEST = 2_000
 """Characters of a text in the sample."""
 _CUT = frozenset({"length", "max_tokens"})
-_ADAPTER_KEYS = ("method", "max_train_instances", "temperature", "max_tokens")
+_ADAPTER_KEYS = ("method", "max_train_instances")
 _SOURCE_KEYS = ("tool", "version", "model", "task", "settings")
 
 
@@ -264,6 +264,7 @@ def _provenance(run: RunFiles) -> dict[str, str]:
         "scenario": spec["scenario_spec"]["class_name"],
         **arguments,
         **{f"adapter: {key}": adapter[key] for key in _ADAPTER_KEYS if key in adapter},
+        **{key: "not recorded" if value is None else value for key, value in run.decoding.items()},
     }
     source = run.metric_arguments.get("source") or {}
     facts |= {f"source: {key}": source[key] for key in _SOURCE_KEYS if source.get(key)}

@@ -96,7 +96,8 @@ class ImportedFormat(Format):
         if not opened.may_be_live:
             _require_answers(opened, evalset.counts)
         counts = {**evalset.counts, **opened.source.counts}
-        return replace(evalset, format=self.name, source=opened.source, counts=counts)
+        decoding = {name: _find_setting(opened.source.settings, name) for name in evalset.recorded_decoding}
+        return replace(evalset, format=self.name, source=opened.source, counts=counts, recorded_decoding=decoding)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
         """Return all problems of a file and what was counted; nothing is executed."""
@@ -148,6 +149,17 @@ def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in arguments.items() if name not in _OF_THE_PIPELINE and name != "missing"}
     kept = [*(arguments.get("by") or ()), *([arguments["cluster"]] if arguments.get("cluster") else [])]
     return {**own, "by": kept} if kept else own
+
+
+def _find_setting(settings: Mapping[str, Any], name: str) -> float | None:
+    """Return a decoding parameter that the source names, at the top of its settings or in a part of them."""
+    from helm_ext.formats.imported.row import is_finite_number
+
+    for part in (settings, *(part for part in settings.values() if isinstance(part, Mapping))):
+        value = part.get(name)
+        if is_finite_number(value):
+            return value
+    return None
 
 
 def _read(opened: Opened, problems: Problems, scoring: Mapping[str, Any]) -> ImportReader:

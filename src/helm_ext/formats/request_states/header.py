@@ -114,6 +114,13 @@ class Settings:
             return self.given[key] or ""
         return HELM_DEFAULTS[key] if used else ""
 
+    def find_unrecorded(self) -> dict[str, None]:
+        """Return the decoding parameters that a file with completions does not name (`EvalSet.recorded_decoding`)."""
+        from helm_ext.evalset import DECODING_NUMBERS
+
+        given = {**self.given, **(self.given.get("decoding_parameters") or {})}
+        return {name: None for name in DECODING_NUMBERS if given.get(name) is None}
+
     @property
     def next_question(self) -> tuple[str, ...]:
         """What the file's next question would begin with; see `helm_ext.parsing.find_question_starts`."""

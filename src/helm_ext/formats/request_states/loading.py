@@ -278,6 +278,7 @@ def _build(open_: Opener, content: _Content, file: File, options: Options) -> Ev
         counts=file.counts,
         places=Places(content.reader.path, chosen.places, "" if content.reader.is_streamed else "request_states"),
         attributes=chosen.find_attributes(options.by),
+        recorded_decoding=plan.settings.find_unrecorded() if survey.is_recorded else {},
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
 

@@ -59,6 +59,11 @@ def to_json_lines(
 def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
     spec = dataclasses.asdict(evalset.adapter_spec)
     written = {key: value for key, value in spec.items() if key not in _NOT_WRITTEN and value is not None}
+    # What nobody recorded is not written; what the source says of it is.
+    unsaid = {name for name, value in evalset.recorded_decoding.items() if value is None}
+    written = {key: value for key, value in written.items() if key not in unsaid} | {
+        name: value for name, value in evalset.recorded_decoding.items() if value is not None
+    }
     written["output_format"] = evalset.scoring.output_format
     decodings = [row_extra(i).get("decoding", {}) for i in evalset.instances if i.split != _TRAIN]
     if any(decoding != decodings[0] for decoding in decodings):
