@@ -57,7 +57,7 @@ def rows_of_words(**more: Any) -> list[dict[str, Any]]:
     return [
         {
             "question": f"Which metal is number {at}?", "gold": word, "alpha": word.upper(), "beta": f"It is {word}.",
-            "subject": f"s{at % 2}", "passage": f"p{at // 2}", "key": f"k{at}", "wording": f"Name metal {at}.",
+            "subject": f"s{at % 2}", "passage": f"p{at // 2}", "key": f"k{at}", "wording": f"Name metal {at}.", "score": "CPIN"[at % 4],
             "other_gold": f"{word}!", "part": "train" if at < 2 else "test", **more,
         }
         for at, word in enumerate(WORDS)
@@ -120,6 +120,7 @@ TABLE = {
     "options": Case("A+B+C", "choices", "output=alpha,gold_kind=text"),
     "gold": Case("other_gold", beside="output=alpha"),
     "output": Case("beta", unlike="output=alpha"),
+    "scores": Case("score", beside="output=alpha"),
     "id": Case("key", beside="output=alpha"),
     "context": Case("subject", beside="output=alpha"),
     "split": Case("part", beside="output=alpha"),

@@ -15,34 +15,16 @@ from typing import Any
 
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.row import is_finite_number
+from helm_ext.formats.imported.score_values import to_number
 from helm_ext.scoring.reducers import find_reducer, mode
 
-__all__ = ["Scores", "to_number"]
+__all__ = ["Scores"]
 
-_WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Correct, partially correct, incorrect, no answer."""
-_LOWER_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MEANS = ("accuracy", "mean")
 """Metrics of inspect_ai that are the mean of the rows' numbers."""
 
 Key = tuple[str, str | None]
 """A scorer, and of an object of scores the key."""
-
-
-def to_number(value: Any) -> float | None:
-    """Return a score's value as inspect_ai counts it; NaN for what was not scored, None for what is no number."""
-    if isinstance(value, str):
-        known = _WORDS.get(value, _LOWER_WORDS.get(value.lower()))
-        if known is not None:
-            return known
-        try:
-            number = float(value)
-        except ValueError:
-            return None
-        return number if math.isfinite(number) else None
-    if isinstance(value, int) and not is_finite_number(int(value)):
-        return None
-    return float(value) if isinstance(value, int | float) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,8 @@ class _Table(ImportedFormat):
         Argument("gold", TEXT, "the column of right answers", "the only one called so", names_data=True),
         Argument("output", SEVERAL, "the column of a model's outputs; several, `gpt+llama`: `helm-ext score` makes one "
                  "run of each", "the only one called so; without one, a model is asked", names_data=True),
+        Argument("scores", SEVERAL, "columns of scores that the output was given: numbers, true/false, yes/no, or C, "
+                 "P, I, N; `main_metric=` may name one", "none", names_data=True),
         Argument("id", TEXT, "the column of the rows' names", "found by name", names_data=True),
         Argument("context", TEXT, "the column whose text stands before the question", "found by name",
                  names_data=True),
@@ -172,9 +174,13 @@ class _Table(ImportedFormat):
         return [each for each in files if each.resolve() not in mapped]
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
-        """Return one task for each column of outputs, where several are named."""
-        from helm_ext.formats.table.loading import list_outputs
+        """Return one task for each column of outputs, where several are named.
 
+        Raises RunEntryError where scores are named too: they are those of one model's outputs.
+        """
+        from helm_ext.formats.table.loading import list_outputs, require_one_scored
+
+        require_one_scored(arguments)
         outputs = list_outputs(arguments)
         return [{"output": output} for output in outputs] if len(outputs) > 1 else [{}]
 

@@ -51,6 +51,8 @@ class Layout:
     """The tool that wrote the table."""
     model: Callable[[Cells], str] | None = None
     """Whose output a row holds. All rows of a table must agree: they are one run."""
+    main: str = ""
+    """The score of the tool that its own reports are headed by."""
     several_models: str = ""
     """What to do with a table of several."""
 

@@ -27,7 +27,7 @@ from helm_ext.formats.table.survey import Survey, look_at
 from helm_ext.formats.table.table import Table, plain_suffix
 from helm_ext.formats.table.values import Values
 
-__all__ = ["describe", "list_outputs", "name_model", "open_file", "read_options"]
+__all__ = ["describe", "list_outputs", "name_model", "open_file", "read_options", "require_one_scored"]
 
 DELIMITED = (".csv", ".tsv", ".tab")
 
@@ -107,6 +107,7 @@ def open_file(**arguments: Any) -> Opened:
         model=survey.model or _model_of(roles.output, table.columns),
         task=options.name or _dataset_name(options.path),
         scores=survey.scores,
+        main=survey.main,
         counts={"lines": survey.lines, **({"other_splits": survey.left_out} if survey.left_out else {})},
         notes=survey.notes,
     )
@@ -123,6 +124,7 @@ def open_file(**arguments: Any) -> Opened:
         adapter_spec=_adapter_spec(roles, options, survey, is_live=is_live),
         scoring={**(layout.scoring if layout is not None and survey.gold.element == "text" else {}), **options.scoring},
         may_be_live=is_live,
+        is_measured=survey.is_measured,
         display_name=options.display_name or "",
         description=options.description or "",
     )
@@ -183,6 +185,19 @@ def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
     if given is None and is_mapping_file(str(arguments.get("path", ""))):
         given = read_mapping(str(arguments["path"]))[0].output
     return list(given or ())
+
+
+def require_one_scored(arguments: Mapping[str, Any]) -> None:
+    """Raise RunEntryError where scores are named with several columns of outputs: whose they are is not said."""
+    outputs = list_outputs(arguments)
+    scores = arguments.get("scores")
+    if scores is None and is_mapping_file(str(arguments.get("path", ""))):
+        scores = read_mapping(str(arguments["path"]))[0].scores
+    if len(outputs) > 1 and scores:
+        raise RunEntryError(
+            f"table: scores={'+'.join(scores)} would be those of {len(outputs)} models, {'+'.join(outputs)}\n"
+            f"  hint: score them one by one, output={outputs[0]} with its own scores"
+        )
 
 
 def name_model(arguments: Mapping[str, Any]) -> str:

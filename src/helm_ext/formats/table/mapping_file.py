@@ -44,6 +44,8 @@ class MappingModel(TypedDict, total=False):
     """The column of right answers."""
     output: Columns
     """The column of a model's outputs; several: one run for each."""
+    scores: Columns
+    """The columns of scores that the outputs were given."""
     id: str
     """The column of the rows' names."""
     split: str
@@ -105,7 +107,7 @@ def read_mapping(path: str) -> tuple[Options, str]:
         raise DatasetSchemaError(_problems(error, path, source.text())) from None
     said.pop("$schema", None)
     said.pop("schema_", None)
-    for key in ("options", "output"):
+    for key in ("options", "output", "scores"):
         if isinstance(said.get(key), str):
             said[key] = [said[key]]
     table = said.pop("path")

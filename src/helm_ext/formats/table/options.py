@@ -21,6 +21,8 @@ class Options:
     options: Sequence[str] | None = None
     gold: str | None = None
     output: Sequence[str] | None = None
+    scores: Sequence[str] = ()
+    """Columns of scores that the outputs were given."""
     id: str | None = None
     split: str | None = None
     splits: Sequence[str] | None = None

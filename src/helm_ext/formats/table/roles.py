@@ -66,6 +66,9 @@ class Roles:
     thought: str = ""
     likelihoods: str = ""
     source_scores: str = ""
+    """The cell of a layout that holds its scores by name."""
+    scores: tuple[str, ...] = ()
+    """The columns of scores that the user named."""
     layout: Layout | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Role to why it is this column, in words."""
@@ -78,9 +81,9 @@ class Roles:
     def columns(self) -> list[tuple[str, str]]:
         """Return (role, column) of what the user knows of."""
         return [
-            (role, "+".join(self.options) if role == "options" else getattr(self, role))
-            for role in CANDIDATES
-            if getattr(self, role)
+            (role, column if isinstance(column, str) else "+".join(column))
+            for role in (*CANDIDATES, "scores")
+            if (column := getattr(self, role))
         ]
 
 
@@ -98,7 +101,8 @@ class _Chooser:
         self._reasons: dict[str, str] = {}
         self._layout = find_layout(table.columns, sample)
         named = (options.question, options.gold, options.context, options.id, options.split)
-        self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ())}
+        self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ()),
+                       *options.scores}  # fmt: skip
         """Columns that the user has named: each is what he says, and nothing else."""
         self._sample = sample
 
@@ -110,7 +114,7 @@ class _Chooser:
             return self._of_headerless()
         question = self._one("question", given.question)
         gold = self._one("gold", given.gold)
-        if not question or not gold:
+        if not question or (not gold and not given.scores):  # what has its scores needs no gold
             raise self._missing("question" if not question else "gold")
         roles = Roles(
             question=question,
@@ -120,6 +124,7 @@ class _Chooser:
             output=self._output(),
             id=self._one("id", given.id),
             split="" if self._table.splits and not given.split else self._one("split", given.split),
+            scores=tuple(self._known("scores", column) for column in given.scores),
             layout=self._layout,
             reasons=self._reasons,
             **{role: self._of_layout(role) for role in ("thought", "likelihoods", "source_scores")},
@@ -242,8 +247,9 @@ class _Chooser:
     def _require_apart(self, roles: Roles) -> None:
         """Raise DatasetError for a column that is two things."""
         used: dict[str, str] = {}
-        single = [(role, column) for role, column in roles.columns() if role != "options"]
-        for role, column in [*single, *(("options", one) for one in roles.options)]:
+        single = [(role, column) for role, column in roles.columns() if role not in ("options", "scores")]
+        several = [("options", one) for one in roles.options] + [("scores", one) for one in roles.scores]
+        for role, column in [*single, *several]:
             other = used.setdefault(column, role)
             if other != role and not (role == "options" and other == "gold" and roles.gold_is_option):
                 message = f"the column {show(column)} would be both {other} and {role}"

@@ -64,8 +64,8 @@ class _RowReader:
             if is_asked
             else None,
             likelihoods=likelihoods,
-            unscored="" if right else "the row has no gold",
-            source_scores=self._values.scores(cells) if roles.source_scores else {},
+            unscored="" if right or not survey.is_measured else "the row has no gold",
+            source_scores=self._values.scores(cells) if roles.source_scores or roles.scores else {},
             data=self._kept(cells),
             chain_of_thought=thought,
         )

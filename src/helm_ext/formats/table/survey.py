@@ -56,6 +56,10 @@ class Survey:
     model: str = ""
     """Whose outputs they are, where a known layout says so."""
     scores: dict[str, SourceScore] = field(default_factory=dict)
+    main: str = ""
+    """The score of the tool that wrote the table that its own reports are headed by; `Source.main`."""
+    is_measured: bool = True
+    """Whether some row has a gold; else only the scores that it was given count."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -95,7 +99,7 @@ class _Surveyor:
             index_base=layout.index_base if options.index_base is None and layout else options.index_base,
             is_said=options.index_base is not None,
             is_class_label=roles.gold in table.class_labels,
-            allow_hidden=layout is not None and layout.allows_hidden,
+            allow_hidden=bool(roles.scores) or (layout is not None and layout.allows_hidden),
             path=table.path,
             name=shown(roles.gold),
         )
@@ -151,6 +155,9 @@ class _Surveyor:
         found, values = self._found, self._values
         if not found.rows:
             values.refuse("there are no rows", "", "no-rows")
+        if values.is_live and values.roles.scores:
+            message = "no column holds the outputs that the scores were given to"
+            values.refuse(message, "output=COLUMN names it", "scores")
         found.lines = values.table.lines
         found.left_out = found.lines - found.rows
         found.golds_are_lists = self._may_be_lists
@@ -161,6 +168,7 @@ class _Surveyor:
         found.golds_are_truths = self._may_be_truths
         golds = self._truths if found.golds_are_truths else self._golds
         found.gold = self._decide(self._lists if found.golds_are_lists else golds)
+        found.main = self._find_main(found)
         names = self._split_names
         found.uses_split = self._uses_split(names)
         if found.uses_split and not values.splits:
@@ -168,6 +176,13 @@ class _Surveyor:
         found.outputs_are_positions = self._outputs_are_positions(found.gold)
         found.notes = [*values.table.notes, *self._notes(found)]
         return found
+
+    def _find_main(self, found: Survey) -> str:
+        """Return the score that is the main metric, unless the run entry names another; "" for one of ours."""
+        layout, scores = self._values.roles.layout, list(found.scores)
+        if layout is not None and layout.main in scores:
+            return layout.main
+        return "" if found.is_measured else scores[0]
 
     def _decide(self, golds: GoldColumn) -> GoldKind:
         """Return what the golds are; the layout knows why some may be missing."""
@@ -177,6 +192,9 @@ class _Surveyor:
             layout = self._values.roles.layout
             problem = error.problems[0]
             if problem.code == "gold-hidden":
+                if self._found.scores and self._found.recorded:  # `golds` allows for rows without: this is all of them
+                    self._found.is_measured = False
+                    return GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
                 hint = layout.hidden_hint if layout is not None and layout.hidden_hint else problem.hint
                 if self._values.table.splits:
                     hint += f"; splits={'+'.join(self._values.table.splits)} says which are read"

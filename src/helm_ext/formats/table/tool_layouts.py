@@ -109,7 +109,7 @@ def _promptfoo(named: Named, _: Cells) -> Layout | None:
         },
         hidden_hint="no assertion says what the answer must be equal to, or contain: name the variable, gold=vars.NAME",
         notes=("golds are what promptfoo's assertions compare with; whether a row passed stands beside as `pass`",),
-        model=_name_promptfoo_run,
+        model=_name_promptfoo_run, main="pass",
         several_models="score them one by one: jq -c '(.results.results? // .results)[] | "
         'select(.provider.id == "PROVIDER" and .promptIdx == 0)\' FILE > ONE.jsonl',
     )  # fmt: skip
@@ -167,10 +167,12 @@ def _fill_in(value: Any, variables: Mapping[str, Any]) -> Any:
     return value if match is None else variables.get(match[1])
 
 
-def _evalscope(named: Named, _: Cells) -> Layout | None:
+def _evalscope(named: Named, sample: Cells) -> Layout | None:
     if not has(named, "index", "target", "sample_score"):
         return None
+    score = _read_review(sample)
     return Layout(
+        main=str(score.get("main_score_name") or next(iter(score.get("value") or ()), "")),
         name="evalscope reviews", why="the keys index, target and sample_score", adapt=_adapt_evalscope,
         tool="evalscope", allows_hidden=True,
         roles={"question": QUESTION, "output": OUTPUT, "gold": "target", "id": "index", "source_scores": SCORES},
@@ -178,11 +180,16 @@ def _evalscope(named: Named, _: Cells) -> Layout | None:
     )  # fmt: skip
 
 
-def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
+def _read_review(cells: Cells) -> Mapping[str, Any]:
     review = cells.get("sample_score")
     score = review.get("score") if isinstance(review, Mapping) else None
-    if not isinstance(score, Mapping):
-        raise CellError(f"expected sample_score.score, got {show(review)}")
+    return score if isinstance(score, Mapping) else {}
+
+
+def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
+    score = _read_review(cells)
+    if not score:
+        raise CellError(f"expected sample_score.score, got {show(cells.get('sample_score'))}")
     extracted, whole = score.get("extracted_prediction"), score.get("prediction")
     asked = [turn for turn in cells.get("messages") or () if isinstance(turn, Mapping)]
     while asked and asked[-1].get("role") != "user":
@@ -213,7 +220,7 @@ def _opencompass_details(named: Named, _: Cells) -> Layout | None:
         name="OpenCompass results", why="details with prompt, predictions and references", tool="opencompass",
         roles={"question": "prompt", "output": "predictions", "gold": "references", "id": "idx",
                **({"source_scores": SCORES} if "correct" in named else {})},
-        adapt=lambda cells: {SCORES: {"correct": cells.get("correct")}},
+        adapt=lambda cells: {SCORES: {"correct": cells.get("correct")}}, main="correct",
         notes=("what is scored is the answer that OpenCompass extracted; output=origin_prediction is all of it",),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
@@ -9,6 +10,7 @@ from typing import Any, Literal, NoReturn, cast
 from helm_ext.errors import DatasetIntegrityError, Location, Problem, did_you_mean, show
 from helm_ext.formats.imported.gold import NO_YES, GoldKind, to_options
 from helm_ext.formats.imported.row import Answer, Message
+from helm_ext.formats.imported.score_values import to_number
 from helm_ext.formats.table.cells import CellError, label_options, look_up, read_options, to_text
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.roles import MOST_OPTIONS, Roles, option_labels
@@ -52,7 +54,7 @@ class Values:
             return None
         roles = self.roles
         named = [roles.question, roles.context, *roles.options, roles.gold, roles.output, roles.id, roles.split,
-                 roles.likelihoods, roles.source_scores, *self.options.by]  # fmt: skip
+                 roles.likelihoods, roles.source_scores, *roles.scores, *self.options.by]  # fmt: skip
         columns = {name if name in self.table.columns else name.partition(".")[0] for name in named}
         return [column for column in self.table.columns if column in columns]
 
@@ -184,16 +186,27 @@ class Values:
         return "test"
 
     def scores(self, cells: Cells) -> dict[str, float | None]:
-        """Return the numbers among the scores that the tool gave the row; None for none, NaN and infinity."""
-        roles = self.roles
-        value = look_up(cells, roles.source_scores) if roles.source_scores else None
+        """Return the scores that the row was given; None for one that it was not, or of which nobody knows it."""
+        given = {column: self._score(column, look_up(cells, column)) for column in self.roles.scores}
+        value = look_up(cells, self.roles.source_scores) if self.roles.source_scores else None
         if not isinstance(value, Mapping):
-            return {}
+            return given
         return {
             name: float(score) if score is not None and score - score == 0 else None
             for name, score in value.items()
             if score is None or isinstance(score, int | float)
-        }
+        } | given
+
+    def _score(self, column: str, value: Any) -> float | None:
+        """Return a score that stands in a column of its own."""
+        value = value.strip() if isinstance(value, str) else value
+        if value is None or value == "":
+            return None
+        number = to_number(value)
+        if number is None:
+            hint = "scores are numbers, true/false, yes/no, or C, P, I, N; leave the cell empty where there is none"
+            raise CellError(f"the score {column} is {show(value)}", name_parts("scores", column, value) or hint)
+        return None if math.isnan(number) else number
 
     def refuse(self, message: str, hint: str, code: str, line: int | None = None) -> NoReturn:
         """Raise the error about the whole table, or a line of it."""

@@ -190,9 +190,13 @@ class TestPromptfoo:
             (tmp_path / "one.jsonl").write_text(lines)
             assert answers(load(str(tmp_path / "one.jsonl"))) == [["Paris"]] * 2
 
-    def test_without_assertions_that_compare_says_how_golds_are_named(self, tmp_path):
-        path = self.write(tmp_path, promptfoo(testCase={"vars": {"a": "b"}, "assert": []}))
-        assert "gold=vars.NAME" in refusal(path).hint
+    def test_its_headline_is_the_main_metric_and_all_there_is_without_golds(self, tmp_path):
+        judged = {"testCase": {"vars": {"capital": "Rom"}, "assert": [{"type": "llm-rubric", "value": "Is polite."}]}}
+        path = self.write(tmp_path, promptfoo(**judged), promptfoo(**judged, test=1, success=False, score=0))
+        evalset = load(path)
+        assert (evalset.scoring.metrics, evalset.scoring.main_metric) == ((), "promptfoo_pass")
+        assert means(finished_runs.score(tmp_path, path), "promptfoo_pass") == {"promptfoo_pass": 0.5}
+        assert golds(load(path, gold="testCase.vars.capital")) == [["Rom"]] * 2
 
 
 class TestEvalscope:
@@ -216,6 +220,7 @@ class TestEvalscope:
         assert [i.input.text for i in evalset.instances] == ["What rusts?\nA) tin\nB) iron", "What rusts?"]
         assert (golds(evalset), answers(evalset)) == ([["B"]] * 2, [["B"]] * 2)
         assert scores(evalset) == [{"evalscope_acc": 1}] * 2
+        assert evalset.scoring.main_metric == "evalscope_acc"
 
     def test_predictions_are_named(self, tmp_path):
         row = {"index": 0, "model": "qwen", "model_output": {"choices": []}, "messages": [], "metadata": {}}
@@ -270,6 +275,7 @@ class TestOpenCompass:
         assert (golds(evalset), answers(evalset)) == ([["iron"]] * 2, [["iron"]] * 2)
         assert conversations(evalset) == [[{"role": "user", "content": "What rusts?"}]] * 2
         assert scores(evalset) == [{"opencompass_correct": 1}, {"opencompass_correct": 0}]
+        assert evalset.scoring.main_metric == "opencompass_correct"
 
     def test_results_that_do_not_say_what_was_asked_are_named(self, tmp_path):
         path = write_json(

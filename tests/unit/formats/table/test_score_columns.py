@@ -1,0 +1,123 @@
+"""`scores=`: columns of scores that a table's outputs were given are scores like any other."""
+
+from __future__ import annotations
+
+import json
+
+import finished_runs
+import pytest
+from table_files import golds, load, refusal, write_csv, write_lines
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import RunEntryError
+from helm_ext.evalset import row_extra
+from helm_ext.formats.table.format import FORMAT
+
+HEADER = ["question", "answer", "gpt", "judge", "human", "topic"]
+ROWS = [
+    ["Capital of France?", "Paris", "Paris", "C", "1", "eu"],
+    ["Capital of Italy?", "Rome", "It is Rome", "C", "0.5", "eu"],
+    ["Capital of Peru?", "Lima", "Quito", "I", "0", "am"],
+    ["Capital of Chile?", "Santiago", "Santiago de C.", "P", "", "am"],
+]
+
+
+def write(folder, header=HEADER, rows=ROWS):
+    return write_csv(folder, header, *rows, name="judged.csv")
+
+
+def scores(evalset):
+    return [row_extra(instance).get("source_scores") for instance in evalset.instances]
+
+
+def stats(run):
+    found = json.loads((run.folder / "stats.json").read_text())
+    return {stat["name"]["name"]: stat for stat in found if stat["name"]["split"] == "test"}
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ("C", 1), ("P", 0.5), ("I", 0), ("N", 0), ("yes", 1), ("No", 0), ("TRUE", 1), ("false", 0), ("0.25", 0.25), (" 4 ", 4), ("-1e-3", -0.001),
+        (True, 1), (False, 0), (3, 3), (0.5, 0.5), ("", None), (None, None),
+    ],
+)  # fmt: skip
+def test_values_are_those_of_inspect(tmp_path, value, number):
+    row = {"question": "?", "answer": "iron", "output": "tin", "judge": value}
+    [found] = scores(load(write_lines(tmp_path, row), scores=["judge"]))
+    assert found == (None if number is None else {"table_judge": number})
+
+
+@pytest.mark.parametrize("value", ["good", "85%", "c", "nan", "1e999", [1], {"value": 1}])
+def test_what_is_no_score_is_refused_with_its_place(tmp_path, value):
+    path = write_lines(
+        tmp_path, *({"question": "?", "answer": "iron", "output": "tin", "judge": each} for each in ("C", value))
+    )
+    found = refusal(path, scores=["judge"])
+    assert found.location.line == 2
+    assert found.message.startswith("the score judge is")
+
+
+def test_stand_beside_ours(tmp_path):
+    run = finished_runs.score(tmp_path, write(tmp_path), output="gpt", scores="judge+human")
+    found = stats(run)
+    assert found["normalized_exact_match"]["mean"] == 0.25
+    assert found["table_judge"]["mean"] == (1 + 1 + 0 + 0.5) / 4
+    assert (found["table_human"]["mean"], found["table_human"]["count"]) == ((1 + 0.5 + 0) / 3, 3)
+    assert found["table_human_unscored"]["sum"] == 1
+
+
+@pytest.mark.parametrize("name", ["judge", "table_judge"])
+def test_one_may_be_the_main_metric(tmp_path, name):
+    path = write(tmp_path)
+    arguments = ["--arg", "output=gpt", "--arg", "scores=judge+human", "--arg", f"main_metric={name}"]
+    done = CliRunner().invoke(
+        app, ["score", path, *arguments, "--arg", "by=topic", "--json", "-o", str(tmp_path / "o"), "--fail-under", "main=0.7"]
+    )  # fmt: skip
+    assert done.exit_code == 1
+    assert "table_judge is 0.625, less than 0.7" in done.output
+    said = json.loads(next(line for line in done.output.splitlines() if line.startswith("{")))
+    assert said["main_metric"] == "table_judge"
+    [path] = (tmp_path / "o/runs/score").glob("*/stats.json")
+    means = {s["name"]["name"]: s.get("mean") for s in json.loads(path.read_text())}
+    assert {name: means[name] for name in means if "@topic" in name and not name.endswith(("_low", "_high"))} == {
+        "table_judge@topic=eu": 1, "table_judge@topic=am": 0.25,
+    }  # fmt: skip
+
+
+def test_need_no_gold(tmp_path):
+    path = write(tmp_path, [HEADER[0], *HEADER[2:]], [[row[0], *row[2:]] for row in ROWS])
+    evalset = load(path, output=["gpt"], scores=["human", "judge"])
+    assert (evalset.scoring.metrics, evalset.scoring.main_metric) == ((), "table_human")
+    assert not evalset.counts.get("unscored")
+    found = stats(finished_runs.score(tmp_path, path, output="gpt", scores="judge"))
+    assert found["table_judge"]["mean"] == 0.625
+    assert "normalized_exact_match" not in found
+
+
+def test_rows_without_a_gold_keep_their_scores(tmp_path):
+    rows = [*ROWS[:3], [*ROWS[3][:1], "", *ROWS[3][2:]]]
+    path = write(tmp_path, rows=rows)
+    evalset = load(path, output=["gpt"], scores=["judge"])
+    assert golds(evalset)[:3] == [["Paris"], ["Rome"], ["Lima"]]
+    assert evalset.counts["unscored"] == 1
+    assert scores(evalset)[3] == {"table_judge": 0.5}
+
+
+def test_are_those_of_one_output(tmp_path):
+    path = write_csv(tmp_path, ["question", "answer", "a", "b", "judge"], ["?", "x", "x", "y", "C"])
+    with pytest.raises(RunEntryError, match="scores=judge would be those of 2 models, a\\+b"):
+        FORMAT.tasks({"path": path, "output": ["a", "b"], "scores": ["judge"]})
+
+
+def test_without_outputs_are_refused(tmp_path):
+    path = write_csv(tmp_path, ["question", "answer", "judge"], ["?", "x", "C"])
+    assert refusal(path, scores=["judge"]).hint == "output=COLUMN names it"
+
+
+def test_in_a_mapping_file(tmp_path):
+    write(tmp_path)
+    said = {"path": "judged.csv", "output": "gpt", "scores": "judge", "scoring": {"main_metric": "judge"}}
+    (tmp_path / "x.table.json").write_text(json.dumps(said))
+    assert load(str(tmp_path / "x.table.json")).scoring.main_metric == "table_judge"
