@@ -16,7 +16,7 @@ from typing import Any
 
 from helm_ext.analysis.answers import Read, Reader
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY
 from helm_ext.fast.json_arrays import read_array
 
 __all__ = ["Prediction", "read_predictions"]
@@ -68,6 +68,8 @@ class Prediction:
     """The row's values of what the report groups by."""
     data: Mapping[str, Any]
     """What else the dataset says of the row (HELM: `extra_data`)."""
+    media: list[Any] = field(default_factory=list)
+    """What tells the images and files of question and references from others: a URL, a path, a digest."""
     cluster: str | None = None
     """What the row belongs to, by the run's own `cluster=`."""
     stats: dict[str, JSONObject] = field(default_factory=dict)
@@ -166,10 +168,20 @@ def _to_prediction(
         prompt_truncated=first.get("prompt_truncated"),
         attributes=extra.get("attributes") or {},
         data={**own, **(extra.get("data") or {})},
+        media=_find_media(instance, own, extra.get("data") or {}),
         cluster=extra.get("cluster"),
         stats=stats,
         requests=[state["request"] for state in states],
     )
+
+
+def _find_media(instance: JSONObject, own: JSONObject, unknown: JSONObject) -> list[Any]:
+    """Return the images and files of a row: HELM's own (`multimedia_content`), those that an importer noted."""
+    holders = [instance["input"], unknown.get("input") or {}]
+    holders += [reference["output"] for reference in instance.get("references") or ()]
+    found = [holder["multimedia_content"] for holder in holders if holder.get("multimedia_content")]
+    noted = own.get(MEDIA_KEY)
+    return [*found, *(noted if isinstance(noted, list) else ())]
 
 
 def _read(

@@ -226,5 +226,5 @@ def _dataset(run: RunFiles) -> str:
 
 def _digest(row: Prediction) -> bytes:
     right = sorted((reference["text"], reference["correct"]) for reference in row.references)
-    asked = [row.input, row.messages if not row.input else None, right]
+    asked = [row.input, row.messages if not row.input else None, right, *row.media]
     return hashlib.blake2b(orjson.dumps(asked), digest_size=8).digest()

@@ -24,6 +24,7 @@ __all__ = [
     "DECODING_NUMBERS",
     "DIGEST_LENGTH",
     "EXTRA_KEY",
+    "MEDIA_KEY",
     "Decoding",
     "EvalSet",
     "LeftOut",
@@ -42,6 +43,9 @@ DIGEST_LENGTH = 12
 
 DECODING_NUMBERS = ("temperature", "max_tokens")
 """Decoding parameters for which HELM's AdapterSpec must have a number, also where nobody knows it."""
+
+MEDIA_KEY = "question_media"
+"""The key of `Instance.extra_data` under which imported rows keep what tells their images and files from others."""
 
 EXTRA_KEY = "helm_ext"
 """The key of ours in `Instance.extra_data`."""

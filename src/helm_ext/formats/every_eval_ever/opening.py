@@ -89,9 +89,8 @@ def open_samples(
         counts=counts,
         notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
     )
-    source.main = next(iter(source.scores))
-    if len(source.scores) > 1:
-        source.main_reason = "the first of the record" if aggregate else "the first in the samples"
+    if not has_references:
+        source.main = next(iter(source.scores))
     maker = RowMaker(
         chosen.samples,
         aggregate,

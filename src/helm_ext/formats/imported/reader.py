@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from helm_ext.errors import DatasetError, Path, Problems, count
+from helm_ext.evalset import MEDIA_KEY
 from helm_ext.formats.imported.row import Answer, Opened, Row
 from helm_ext.formats.request_states.reading import Place, Reader, State
 
@@ -115,8 +116,8 @@ class ImportReader(Reader):
             instance["id"] = row.id
         if row.chain_of_thought and row.split == "train":
             instance["chain_of_thought"] = row.chain_of_thought
-        if row.data:
-            instance["extra_data"] = dict(row.data)
+        if row.data or row.media:
+            instance["extra_data"] = {**row.data, MEDIA_KEY: list(row.media)} if row.media else dict(row.data)
         value: dict[str, Any] = {"instance": instance}
         if labels is not None and not unscored and not _are_made(labels, row.gold):
             value["answer_mapping"] = labels
@@ -128,11 +129,9 @@ class ImportReader(Reader):
             value["request"] = {"result": _to_result(row.answers)}
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
+        not_given = [source.stat_name(name) for name, score in row.source_scores.items() if score is None]
         # Where nothing was answered nothing is compared, unless the rows may be asked yet.
         has_answer = bool(row.answers or row.likelihoods)
-        not_given = [
-            source.stat_name(name) for name, score in row.source_scores.items() if score is None and has_answer
-        ]
         needs_gold = self.is_measured and (has_answer or self._opened.may_be_live) and not row.none_right
         return State(
             place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,

@@ -53,6 +53,9 @@ class Row:
     id: str | int | None
     question: str | Sequence[Message]
     """The text that was sent, or the conversation."""
+    media: Sequence[str] = ()
+    """What the question shows beside its text, in order: of each image or file what tells it from others, its URL or a
+    digest of its bytes. A part of what is asked."""
     options: Mapping[str, str] | None = None
     """Label to text, in order; None for free text. Completions are read as one of the labels."""
     gold: Sequence[str] = ()

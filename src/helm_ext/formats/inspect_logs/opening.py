@@ -133,6 +133,9 @@ def _about_scores(header: Header, scores: Scores, rows: RowMaker) -> Iterator[st
 def _about_texts(rows: RowMaker) -> Iterator[str]:
     if rows.counts["media"]:
         yield f"{count(rows.counts['media'], 'image or file', 'images and files')} in messages: a word stands for each"
+    if rows.counts["media_removed"]:
+        gone = count(rows.counts["media_removed"], "image or file", "images and files")
+        yield f"{gone} of questions not in the log (log_images): questions that differ in them alone count as the same"
     if rows.counts["other_choices"]:
         said = count(rows.counts["other_choices"], "further completion")
         yield f"{said} of a sample: the first is scored, as in the log"

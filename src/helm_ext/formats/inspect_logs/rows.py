@@ -44,6 +44,7 @@ class _Group:
     line: int
     id: int | str
     question: str | list[Turn]
+    media: list[str]
     choices: list[str] | None
     target: str | list[str]
     metadata: dict[str, Any]
@@ -99,20 +100,22 @@ class RowMaker:
         sample = logged.sample
         key = (type(sample.id), sample.id)
         group = self._groups.get(key)
-        question = texts.to_question(sample.input)
+        question, media = texts.to_question(sample.input), texts.find_media(sample.input)
         if group is None:
+            self.counts["media_removed"] += texts.media_removed
             self.is_chat |= not isinstance(question, str)
             group = self._groups[key] = _Group(
                 line=logged.position,
                 id=sample.id,
                 question=question,
+                media=media,
                 choices=[texts.resolve(choice) for choice in sample.choices] if sample.choices else None,
                 target=_resolve_all(sample.target, texts),
                 metadata=sample.metadata or {},
                 is_shuffled=multiple_choice.was_shuffled(sample, self._settings),
             )
             self._see_target(group)
-        elif (question, len(sample.choices or ())) != (group.question, len(group.choices or ())):
+        elif (question, media, len(sample.choices or ())) != (group.question, group.media, len(group.choices or ())):
             raise _error(logged, f"the epochs of sample {show(sample.id)} ask different questions", "epochs-differ")
         return group
 
@@ -191,6 +194,7 @@ class RowMaker:
             line=group.line,
             id=group.id,
             question=group.question,
+            media=group.media,
             source_scores=scores,
             answers=answers or None,
             failed="" if answers else epochs[0].failed,

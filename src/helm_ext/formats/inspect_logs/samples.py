@@ -44,6 +44,11 @@ class Part(msgspec.Struct):
     summary: str | None = None
     redacted: bool | None = None
     refusal: bool | None = None
+    image: str | None = None
+    audio: str | None = None
+    video: str | None = None
+    document: str | None = None
+    data: Any = None
 
 
 class ToolCall(msgspec.Struct):

@@ -6,17 +6,24 @@ of 2024). See inspect_ai, log/_condense.py (`resolve_attachment_fn`).
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from helm_ext.errors import DatasetIntegrityError, Location, Problem, show
+from helm_ext.files import canonical_json
 from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs.reading import Logged
-from helm_ext.formats.inspect_logs.samples import Extras, Message, T, to_type
+from helm_ext.formats.inspect_logs.samples import Extras, Message, Part, T, to_type
 
 __all__ = ["Texts"]
 
 _PROTOCOLS = ("attachment://", "tc://")
+_REMOVED = "<base64-data-removed>"
+"""Stands for what a log was told not to hold (_util/constants.py)."""
+_FEWEST = 64
+"""Characters of base64 without a scheme before it. Shorter ones may be the name of a file."""
 
 
 class Texts:
@@ -25,6 +32,8 @@ class Texts:
     def __init__(self, logged: Logged) -> None:
         self.media = 0
         """Images, files and the like in messages that were read."""
+        self.media_removed = 0
+        """Of these, what the log does not hold of a question (log_images=False)."""
         self._logged = logged
         self._extras: Extras | None = None
 
@@ -56,6 +65,21 @@ class Texts:
             return self.resolve(given)
         return [{"role": message.role, "content": self.of_message(message)} for message in given]
 
+    def find_media(self, given: str | Sequence[Message]) -> list[str]:
+        """Return what tells the images and files of a sample's input from others: its URL or a digest of its bytes."""
+        messages = () if isinstance(given, str) else given
+        parts = [part for one in messages if not isinstance(one.content, str) for part in one.content]
+        return [self._identify(part) for part in parts if part.type not in ("text", "reasoning")]
+
+    def _identify(self, part: Part) -> str:
+        given = next((one for one in (part.image, part.audio, part.video, part.document) if one is not None), None)
+        if given is None:
+            return f"{part.type} {_hash(canonical_json(part.data))}"
+        value = self.resolve(given)
+        self.media_removed += value == _REMOVED
+        data = _decode(value)
+        return f"{part.type} {value if data is None else _hash(data)}"
+
     def of_message(self, message: Message) -> str:
         """Return what a message says: its text parts, each on a line of its own, as for inspect_ai.
 
@@ -85,3 +109,20 @@ class Texts:
     def _attachments(self) -> Mapping[str, str]:
         extras = self.extras
         return extras.attachments or (extras.transcript.content if extras.transcript else {})
+
+
+def _decode(value: str) -> bytes | None:
+    """Return the bytes of a file that is written out; None for a URL or a path."""
+    scheme, comma, data = value.partition(",")
+    if not (scheme.startswith("data:") and comma):
+        data = value if len(value) >= _FEWEST else ""
+    elif not scheme.endswith(";base64"):
+        return data.encode()
+    try:
+        return base64.b64decode(data, validate=True) or None
+    except ValueError:
+        return None
+
+
+def _hash(data: bytes) -> str:
+    return f"sha256:{sha256(data).hexdigest()}"

@@ -125,7 +125,7 @@ class _Older:
         self._seen[doc_id] += 1
         filters = self._filters
         completed = {
-            "doc_hash": files.canonical_json(value["doc"]),
+            "doc_hash": files.canonical_json(value["doc"]).decode(),
             "prompt_hash": "",
             "target_hash": "",
             **value,

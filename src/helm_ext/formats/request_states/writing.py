@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.evalset import EvalSet, RowExtra, Scoring, row_extra
+from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, row_extra
 from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
 from helm_ext.scoring.registry import find_unnamable
 
@@ -127,7 +127,7 @@ def _instance(instance: Instance, split: str, extra: RowExtra, findings: Finding
         findings.lose("options that are worth a number instead of right or wrong")
     if "only" in extra:
         findings.lose(f"rows that take part in {extra['only']} runs only")
-    if instance.input.multimedia_content is not None:
+    if instance.input.multimedia_content is not None or MEDIA_KEY in (instance.extra_data or {}):
         findings.lose("images, sound or video")
     shown: dict[str, Any] = {"text": text, **_nested(extra, "input")}
     if instance.input.messages:
@@ -143,6 +143,9 @@ def _instance(instance: Instance, split: str, extra: RowExtra, findings: Finding
         made["sub_split"] = instance.sub_split
     if instance.perturbation is not None:
         made["perturbation"] = dataclasses.asdict(instance.perturbation)
+    data = {key: value for key, value in (instance.extra_data or {}).items() if key != EXTRA_KEY}
+    if data:
+        made["extra_data"] = data
     return made
 
 
