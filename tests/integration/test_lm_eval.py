@@ -40,7 +40,7 @@ def require_parity(runs, report):
 
 def test_a_folder_is_a_run_for_each_task_with_the_reported_means(tmp_path):
     runs = score(MODEL, tmp_path)
-    assert len(runs) == 13  # of 15: the gold of one is not logged, and one measures perplexity alone
+    assert len(runs) == 14  # of 15: the gold of one is not logged
     require_parity(runs, json.loads(results().read_text(encoding="utf-8"))["results"])
 
 
@@ -58,7 +58,7 @@ def test_the_collected_samples_have_the_reported_means(tmp_path):
     (report,) = folder.glob("results_*.json")
     reported = json.loads(report.read_text(encoding="utf-8"))["results"]
     runs = score(folder, tmp_path)
-    assert sorted(run["dataset"] for run in runs) == sorted(set(reported) - {"imp_ppl"})
+    assert sorted(run["dataset"] for run in runs) == sorted(reported)
     require_parity(runs, reported)
     for task, chosen in (("gsm", "strict-match"), ("gsm", "flexible-extract"), ("sc", "score-first"), ("sc", "maj@4")):
         (run,) = score(folder, tmp_path, "--arg", f"task=imp_{task}", "--arg", f"filter={chosen}")

@@ -85,17 +85,18 @@ def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestStat
     ]
 
 
-def _has_score_of_source(row: Instance) -> bool:
-    """Whether the row has an answer that its source scored, though none of ours can be."""
-    extra = row_extra(row)
-    return extra.get("recorded", {}).get("status") == "unscored" and bool(extra.get("source_scores"))
+def _is_for_its_source(row: Instance) -> bool:
+    """Whether the row has an answer that none of our scores can be made of. The file says what its source made of it:
+    importers refuse files that say nothing (`ImportedFormat`).
+    """
+    return row_extra(row).get("recorded", {}).get("status") == "unscored"
 
 
 def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
     """Raise unless every row can be scored, or is to be skipped."""
     recordings = [row_extra(row).get("recorded") for row in rows]
     unusable = [row for row, found in zip(rows, recordings, strict=True) if found is None or found["status"] != "ok"]
-    if len(unusable) == len(rows) and not any(map(_has_score_of_source, rows)):
+    if len(unusable) == len(rows) and not any(map(_is_for_its_source, rows)):
         _refuse_incomplete(rows, adapter_spec)
         raise RecordedError(
             f"{adapter_spec.model_deployment}: none of the {len(rows)} rows holds a recorded completion\n"

@@ -29,7 +29,7 @@ from helm_ext.adaptation.chat_clients import require_chat_client
 from helm_ext.adaptation.likelihood_clients import require_prompt_logprobs
 from helm_ext.adaptation.rebuilding import rebuild_recorded
 from helm_ext.adaptation.selection import leave_out, select, without_recording
-from helm_ext.errors import RecordedError, RunEntryError
+from helm_ext.errors import RecordedError, RunEntryError, show
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.evalset.unread import read_unread
 
@@ -93,6 +93,7 @@ class EvalSetAdapter(Adapter):
 
     def _adapt_live(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
         _require_texts(instances, self.adapter_spec)
+        _require_options_at_the_end(instances, self.adapter_spec)
         require_chat_client(self.adapter_spec)
         require_prompt_logprobs(self.adapter_spec.model_deployment, instances)
         prepared = [
@@ -207,6 +208,31 @@ def finish(state: RequestState, prepared: Prepared, adapter_spec: AdapterSpec) -
     if "labels" in extra and state.reference_index is None:
         state = replace(state, output_mapping=dict(extra["labels"]))
     return state
+
+
+def _require_options_at_the_end(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
+    """Refuse a prompt of which HELM would score other tokens than the option's.
+
+    HELM counts the tokens of " " and the option, and adds up the log-probabilities of as many at the end of the prompt
+    (basic_metrics.py, `compute_logprob_and_length`).
+    """
+    if not adapter_spec.method.startswith("multiple_choice_separate"):
+        return
+    if any("prompt" in row_extra(instance) for instance in instances):
+        return  # a prompt of our own, whose options begin where they say
+    for key in ("output_suffix", "global_suffix"):
+        if text := getattr(adapter_spec, key):
+            raise RunEntryError(
+                f"{key} {show(text)}: with method {adapter_spec.method} the end of the prompt is scored, which would "
+                f'be {show(text)} and not the option\n  hint: "{key}": "", and what stands between demonstrations in '
+                "instance_prefix"
+            )
+    if not adapter_spec.output_prefix.endswith(" "):
+        raise RunEntryError(
+            f"output_prefix {show(adapter_spec.output_prefix)}: with method {adapter_spec.method} HELM scores the "
+            "tokens of a space and the option, and no space is before the option\n"
+            f'  hint: "output_prefix": {show(adapter_spec.output_prefix + " ")}'
+        )
 
 
 def _require_texts(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> None:

@@ -185,7 +185,7 @@ def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) 
     mine, differs, unscored = (stats.get(name) for name in _source_stats(score))
     of_rows = not score.get("no_mean")
     return {
-        "mean": _finite(mine["mean"]) if mine and of_rows else None,
+        "mean": _finite(mine["mean"]) if mine else None,
         "count": mine["count"] if mine and of_rows else 0,
         "differs": round(differs["sum"]) if differs else None,
         "unscored": round(unscored["mean"]) if unscored else 0,
@@ -227,6 +227,9 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
     warnings = [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
     source = find_source(run_spec) or {"tool": "", "scores": {}}
     own = next((spec.args["own_metric"] for spec in run_spec.metric_specs if "own_metric" in spec.args), main)
+    if source.get("main_reason") and main in (score["stat"] for score in source["scores"].values()):
+        others = ", ".join(score["stat"] for score in source["scores"].values() if score["stat"] != main)
+        warnings.append(f"note: the main metric is {main}, {source['main_reason']}; main_metric= also takes {others}")
     for name, score in source["scores"].items():
         stat, differs, unscored = _source_stats(score)
         if score.get("no_mean"):

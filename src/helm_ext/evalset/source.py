@@ -40,6 +40,8 @@ class Source:
     main: str = ""
     """Name of the score that the source itself is headed by: the main metric, unless the run entry names another. ""
     where it has none. Known when the last row was read, as `scores` and `counts` are."""
+    main_reason: str = ""
+    """Why that one, in words, where there are others: "the first of metric_list"."""
     counts: dict[str, int] = field(default_factory=dict)
     """What the importer counts beyond the rows themselves: `lines`, `duplicates`, `edited`, ... Complete when the last
     row was read."""
@@ -54,7 +56,11 @@ class Source:
         return f"{self.tool}_{score.removesuffix(',none')}"
 
     def find_stat(self, name: str) -> str | None:
-        """Return the stat of the score that goes by this name: the stat's own, or the source's, also without "none"."""
+        """Return the stat of the score that goes by this name: the stat's own, or the source's, also without "none".
+
+        HELM splits run entries at commas; there a name with one is written with `%2C`.
+        """
+        name = name.replace("%2C", ",")
         known = [(score, self.stat_name(score)) for score in self.scores]
         return next((stat for score, stat in known if name in (stat, score, score.removesuffix(",none"))), None)
 
@@ -74,6 +80,7 @@ class Source:
             "tool": self.tool,
             **{key: value for key, value in said.items() if value},
             **({"settings": dict(self.settings)} if self.settings else {}),
+            **({"main_reason": self.main_reason} if self.main_reason else {}),
             "scores": scores,
             "counts": dict(self.counts),
         }

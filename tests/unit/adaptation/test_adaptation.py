@@ -64,7 +64,9 @@ class TestLive:
         assert state.request.stop_sequences == ["\n"]
 
     def test_nothing_is_changed_where_a_given_text_is_scored(self, live_deployment):
-        adapter_spec = spec(live_deployment, "multiple_choice_separate_original", stop_sequences=["\n"])
+        adapter_spec = spec(
+            live_deployment, "multiple_choice_separate_original", stop_sequences=["\n"], output_suffix=""
+        )
         first, second = adapt(
             adapter_spec, row(options=("3", "4"), decoding={"top_p": 0.5}, labels={"A": "3", "B": "4"})
         )

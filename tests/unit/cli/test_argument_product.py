@@ -80,6 +80,7 @@ SHARED = {
     "metrics": Case("exact_match+f1_score"),
     "main_metric": Case("f1_score"),
     "completions": Case("mean"),
+    "thinking": Case("keep"),
     "extract": Case(r"is (.*)\."),
     "strip": Case("true"),
     "lower": Case("true"),
@@ -349,6 +350,7 @@ ULTRAEVAL = {
     "task": Case("more", "config", unlike="task=sums"),
     "transform": Case("{folder}/datasets/sums/transform_gen_v0.py", "data"),
     "method": Case("ppl", unlike="method=gen"),
+    "thinking": Case("keep", beside="method=gen"),
     "version": Case("0", "names", "method=gen"),
     "fewshot": Case("2", beside="method=gen"),
     "seed": Case("5", beside="method=gen,fewshot=2"),
@@ -391,6 +393,7 @@ INNODATA = {
     "missing": Case("skip", beside="replies={folder}/some.jsonl"),
     "metrics": Case("expected_exact"),
     "main_metric": Case("expected_exact"),
+    "thinking": Case("keep"),
     "extract": Case(r"is (.*)\."),
     "strip": Case("true"),
     "lower": Case("true"),
@@ -534,7 +537,11 @@ class TestArgument:
         lost = " ".join(written.findings.losses)
         if "UltraEval" in lost or "cannot name" in lost:
             return
-        assert again.scoring == loaded.scoring
+        own = loaded.scoring.own_metric  # what a log is headed by stays behind, with its scores
+        expected = (
+            loaded.scoring if own is None else dataclasses.replace(loaded.scoring, main_metric=own, own_metric=None)
+        )
+        assert again.scoring == expected
 
 
 @pytest.mark.parametrize("argument", [name for name, case in TABLE.items() if "output=" in case.beside])
@@ -544,6 +551,10 @@ def test_score_of_several_outputs_plans_the_run_of_each(argument, files, monkeyp
     one = {**read_arguments(case.beside, folder), argument: case.value}
     file = made[case.file]
     outputs = ["3", "4"] if case.file == "bare" else ["beta", "alpha"]
+    if argument == "scores":  # they are those of one output (docs/table.md)
+        with pytest.raises(RunEntryError, match="scores=score would be those of 2 models"):
+            format_.tasks({"path": str(file), "output": outputs, "scores": [case.value]})
+        return
     expected = [without_model(plan(format_, file, {**one, "output": output})) for output in outputs]
     scored: list[RunSpec] = []
     monkeypatch.setattr(scoring, "run", lambda run_spec, *_: scored.append(run_spec))

@@ -23,6 +23,7 @@ from typing import Any
 
 from helm_ext.analysis.export.every_eval_ever_samples import RowValues, SampleWriter
 from helm_ext.analysis.export.lines import to_line
+from helm_ext.analysis.export.scores import find_main
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
@@ -110,7 +111,9 @@ class _Record:
         self.facts = describe_scores(run.run_spec, find_scores(run.row_stats.names))
         with run.blaming("stats.json"):
             self.means = {stat_key(stat["name"]): stat for stat in run.stats if stat.get("mean") is not None}
-            self.results = list(self._name_results())
+            # The main metric first: whoever asks a record for one number takes the first.
+            main = find_main(run)
+            self.results = sorted(self._name_results(), key=lambda result: result[0]["name"] != main)
         """Full name of a stat, its canonical text, and the id of its result."""
         digest = hashlib.sha256((run.folder / "run_spec.json").read_bytes()).hexdigest()
         self.dataset = self._original_results_dataset() or run.scenario_name

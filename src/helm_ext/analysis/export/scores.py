@@ -14,7 +14,7 @@ from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric,
 from helm_ext.analysis.scores import find_scores
 from helm_ext.errors import RunEntryError
 
-__all__ = ["SCORE_COLUMNS", "scores_table", "to_score_table"]
+__all__ = ["SCORE_COLUMNS", "find_main", "scores_table", "to_score_table"]
 
 _COLUMNS: tuple[tuple[str, Kind, str], ...] = (
     ("run", "text", "name of the run"),
@@ -49,11 +49,16 @@ def scores_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Iterator[l
     return SCORE_COLUMNS, (line for run in runs for line in _measure(run))
 
 
-def _measure(run: RunFiles) -> Iterator[list[Any]]:
+def find_main(run: RunFiles) -> str | None:
+    """Return the main metric of a run; None for one of HELM's own that has no usual one."""
     try:
-        main = find_main_metric(run)
-    except RunEntryError:  # a run of HELM's own, and no usual one
-        main = None
+        return find_main_metric(run)
+    except RunEntryError:
+        return None
+
+
+def _measure(run: RunFiles) -> Iterator[list[Any]]:
+    main = find_main(run)
     every = [open_scores(run, name) for name in find_scores(run.row_stats.names)]
     for row in run.predictions():
         for scores in every:

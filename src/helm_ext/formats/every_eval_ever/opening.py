@@ -89,8 +89,9 @@ def open_samples(
         counts=counts,
         notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
     )
-    if not has_references:
-        source.main = next(iter(source.scores))
+    source.main = next(iter(source.scores))
+    if len(source.scores) > 1:
+        source.main_reason = "the first of the record" if aggregate else "the first in the samples"
     maker = RowMaker(
         chosen.samples,
         aggregate,

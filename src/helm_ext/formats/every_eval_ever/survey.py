@@ -29,6 +29,8 @@ __all__ = [
     "survey",
 ]
 
+_CLOSE = 1e-9
+
 LABELS = "option_labels"
 """The key of `metadata` under which our export keeps the labels of options, as a JSON list."""
 _LM_EVAL_METRICS = "lm_eval_metrics"
@@ -91,13 +93,29 @@ class Survey:
         return first.column.decide() if first.has_choices and first.referenced else None
 
     def scores(self, task: str, aggregate: Aggregate | None) -> dict[str, SourceScore]:
-        """Return what the record reports of each score that occurs in the samples of a task."""
-        known = {result.name: result for result in aggregate.results} if aggregate else {}
-        names = dict.fromkeys(name for each in self.tasks[task] for name in self.evaluations[each].sums)
-        return {
-            name: SourceScore(known[name].score, known[name].lower_is_better) if name in known else SourceScore()
-            for name in names
-        }
+        """Return the scores of a task, those that the record reports first and in its order.
+
+        What it reports is the mean of the samples, but for two: what no sample has, and where another mean comes out of
+        all of them. A record that counts lines without an answer as 0 reports their mean too.
+        """
+        sums = {name: sums for each in self.tasks[task] for name, sums in self.evaluations[each].sums.items()}
+        found: dict[str, SourceScore] = {}
+        for result in aggregate.results if aggregate else ():
+            if result.name not in sums and result.evaluation not in self.tasks[task]:
+                continue
+            why = "no sample has a score of that name"
+            if result.name in sums:
+                total, scored, lines = sums[result.name]
+                means = [total / scored, total / lines] if scored else []
+                differs = not any(abs(mean - result.score) <= _CLOSE for mean in means)
+                why = "the mean of the samples is another" if differs and self.is_whole(aggregate) else ""
+            found[result.name] = SourceScore(result.score, result.lower_is_better, why)
+        return found | {name: SourceScore() for name in sums if name not in found}
+
+    def is_whole(self, aggregate: Aggregate | None) -> bool:
+        """Whether all samples of the record are there."""
+        lines = sum(each.lines_of.total() for each in self.evaluations.values())
+        return aggregate is None or aggregate.total_rows in (None, lines)
 
 
 def survey(path: Path, aggregate: Aggregate | None, given: Golds) -> Survey:

@@ -129,9 +129,11 @@ class ImportReader(Reader):
             value["request"] = {"result": _to_result(row.answers)}
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
-        not_given = [source.stat_name(name) for name, score in row.source_scores.items() if score is None]
         # Where nothing was answered nothing is compared, unless the rows may be asked yet.
         has_answer = bool(row.answers or row.likelihoods)
+        not_given = [
+            source.stat_name(name) for name, score in row.source_scores.items() if score is None and has_answer
+        ]
         needs_gold = self.is_measured and (has_answer or self._opened.may_be_live) and not row.none_right
         return State(
             place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,

@@ -82,7 +82,7 @@ def _settings_notes(evalset: EvalSet, findings: Findings) -> None:
     settings = [f"max_tokens={spec.max_tokens}", f"temperature={spec.temperature:g}"]
     settings += [f"stop={show(spec.stop_sequences)}"] if spec.stop_sequences else []
     settings += [f"metrics={'+'.join(scoring.metrics)}"] if scoring.metrics else []
-    settings += [f"main_metric={scoring.main_metric}"]
+    settings += [f"main_metric={scoring.own_metric or scoring.main_metric}"]
     settings += [f"extract={show(scoring.extract)}"] if scoring.extract else []
     settings += [f"{key}=true" for key in ("strip", "lower") if getattr(scoring, key)]
     findings.note(f"a bundle holds no settings of the run; this one had {', '.join(settings)}")

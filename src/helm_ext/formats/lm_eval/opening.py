@@ -50,11 +50,15 @@ def open_samples(
             given = Options(chosen, gold, gold_kind, index_base)
             found = survey(file.path, report, given)
     cleaner = make_cleaner(report.exact_match) if wants else None
-    main_score = _choose_main_score(report, found, given, file.path)
-    maker = RowMaker(file.path, found, given, by=by, cleaner=cleaner, needs_gold=not main_score)
+    is_measured = bool(given.gold or given.filter) or not (
+        report.scores_itself or found.kind == "loglikelihood_rolling"
+    )
+    maker = RowMaker(file.path, found, given, by=by, cleaner=cleaner, needs_gold=is_measured)
     digest = sha256(f"{found.digest}{report.digest}".encode()).hexdigest() if report.digest else found.digest
     source = _to_source(file.task, report, found, given)
-    source.main = main_score
+    source.main, source.main_reason = _choose_main(report, found, given, source)
+    if not (is_measured or source.main):
+        raise _refuse(file.path, *_why_unscored(found))
     return Opened(
         path=str(file.path),
         source=source,
@@ -62,7 +66,7 @@ def open_samples(
         digest=lambda: digest,
         adapter_spec={"method": "chat"} if found.is_chat else {},
         scoring=_choose_scoring(report, found),
-        is_measured=not main_score,
+        is_measured=is_measured,
     )
 
 
@@ -93,16 +97,35 @@ def _choose_filter(found: Survey, name: str | None, path: Path) -> str:
     return name
 
 
-def _choose_main_score(report: Report, found: Survey, given: Options, path: Path) -> str:
-    """Return the harness's score that is the main one, where code of the task's own says what is right; else ""."""
-    if not report.scores_itself or given.gold or given.filter:
-        return ""
-    if not found.score_names:
-        raise _refuse(
-            path, "the task's scores are made by code of its own (process_results), and none is a mean of its rows",
-            "gold=doc.KEY names what is right, and we score",
-        )  # fmt: skip
-    return found.score_names[0]
+def _choose_main(report: Report, found: Survey, given: Options, source: Source) -> tuple[str, str]:
+    """Return the harness's score that is the main metric, and why: the first of its metrics, by the first filter.
+
+    "" where the harness scored nothing, or the user says what is right.
+    """
+    if given.gold or report.is_unscored:
+        return "", ""
+    first = given.filter or next(iter(report.filters), "") or next(iter(found.filters), _NONE)
+    name = f"{next(iter(report.metrics), '')},{first}"
+    reason = "the first of the task's metric_list" + (" and filter_list" if len(report.filters) > 1 else "")
+    if name not in source.scores:  # nothing says which is first, or it made several scores of other names
+        there = [name for name in found.names if name in source.scores]
+        name = next((one for one in there if one.endswith(f",{first}")), next(iter(there), ""))
+        reason = "the first in the file"
+    if given.filter is not None:
+        reason = f"the first by filter {given.filter}"
+    return name, reason if len(source.scores) > 1 else ""
+
+
+def _why_unscored(found: Survey) -> tuple[str, str]:
+    if found.kind == "loglikelihood_rolling":
+        return (
+            "loglikelihood_rolling measures how likely a text is: there is nothing that could be right or wrong",
+            "results_*.json holds its perplexities: results=FILE names it",
+        )
+    return (
+        "the task's scores are made by code of its own (process_results), and none is a mean of its rows",
+        "gold=doc.KEY names what is right, and we score",
+    )
 
 
 def _choose_scoring(report: Report, found: Survey) -> dict[str, Any]:
@@ -117,10 +140,16 @@ def _choose_scoring(report: Report, found: Survey) -> dict[str, Any]:
 
 
 def _to_source(task: str, report: Report, found: Survey, given: Options) -> Source:
-    scores = {
-        name: SourceScore(report.aggregates.get(name), name.rpartition(",")[0] in report.lower_is_better)
-        for name in found.score_names
-    }
+    scores = {}
+    for name in dict.fromkeys([*found.names, *report.aggregates]):
+        metric, reported = name.rpartition(",")[0], report.aggregates.get(name)
+        is_mean = name in found.score_names
+        if is_mean or reported is not None:
+            scores[name] = SourceScore(
+                reported,
+                lower_is_better=report.is_lower_better(metric),
+                no_mean="" if is_mean else report.explain(metric),
+            )
     return Source(
         tool="lm_eval",
         version=report.tool_version,
@@ -161,8 +190,9 @@ def _notes(report: Report, found: Survey) -> Sequence[str]:
     ]
     if found.none_answers:
         notes.append(f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give')
-    if found.kept:
-        notes.append(f"no means of rows, and not averaged: {', '.join(found.kept)}")
+    not_known = [name for name in found.kept if name not in report.aggregates]
+    if not_known:
+        notes.append(f"no means of rows, and not averaged: {', '.join(not_known)}")
     lines: Counter[str] = Counter()
     for names, number in found.count_filters().items():
         lines.update(dict.fromkeys(names, number))
@@ -180,7 +210,7 @@ def _note_on_filters(report: Report, found: Survey, given: Options) -> Sequence[
     named = " or filter=".join(filters)
     if report.is_unscored:
         return [f"whole completions are scored: filter={named} scores what a filter extracts"]
-    return [f"whole completions are scored, and lm-eval scored what its filters extract: filter={named}"]
+    return [f"our own scores are of whole completions, lm-eval's of what its filters extract: filter={named}"]
 
 
 def _refuse(path: Path, message: str, hint: str = "") -> DatasetError:

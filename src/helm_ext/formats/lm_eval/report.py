@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ _NO_MEANS = frozenset(
 _MEANS = ("mean", "nanmean")
 _WITH_DELIMITER = ("0.4.2", "0.4.3", "0.4.4", "0.4.5")
 """Versions that keep the delimiter where a chat template is applied (v0.4.5 lm_eval/api/task.py)."""
+_LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter"})
+"""Metrics of which the harness says that lower is better (`register_metric` there)."""
 
 _SETTINGS = (
     "output_type", "dataset_path", "dataset_name", "test_split", "validation_split", "num_fewshot",
@@ -60,6 +63,8 @@ class Report:
     filters: tuple[str, ...] = ()
     """The names of the task's filters, in order: `none`, where it declares none."""
     settings: dict[str, Any] = field(default_factory=dict)
+    metrics: Sequence[str] = ()
+    """Names of the task's metrics, in its order."""
     exact_match: Mapping[str, Any] | None = None
     """The options of the task's `exact_match`, where it has that metric."""
     _aggregations: dict[str, str] = field(default_factory=dict)
@@ -72,6 +77,15 @@ class Report:
         if given in _MEANS:
             return True
         return False if given in _NO_MEANS or given in ("matthews_corrcoef", "weighted_perplexity", "median") else None
+
+    def is_lower_better(self, metric: str) -> bool:
+        """Whether a lower value of a metric is better: as the run says, else as the harness has it of its own."""
+        return metric in self.lower_is_better or (self.path is None and metric in _LOWER)
+
+    def explain(self, metric: str) -> str:
+        """Return in words why what is reported of a metric is no mean of the rows' scores."""
+        given = self._aggregations.get(metric, metric if metric in _NO_MEANS else "")
+        return f"lm-eval makes it of all rows at once, by {given if given in _NO_MEANS else 'a function of the task'}"
 
 
 def read_report(path: Path | None, task: str) -> Report:
@@ -104,12 +118,13 @@ def read_report(path: Path | None, task: str) -> Report:
         # --predict_only leaves these two words where the task may have had code (lm_eval/api/task.py, override_metric).
         scores_itself=bool(config.get("process_results")) and not is_unscored,
         is_unscored=is_unscored,
-        aggregates=_find_aggregates(_dict(_dict(given.get("results")).get(task))),
+        aggregates={} if is_unscored else _find_aggregates(_dict(_dict(given.get("results")).get(task))),
         lower_is_better=_find_lower(metrics, _dict(_dict(given.get("higher_is_better")).get(task))),
         original=_whole(samples.get("original")),
         effective=effective,
         filters=tuple(str(_dict(one).get("name")) for one in _list(config.get("filter_list"))) or ("none",),
         settings=_find_settings(given, config, run, task),
+        metrics=[] if is_unscored else [_name_metric(one.get("metric")) for one in metrics],
         exact_match=next((one for one in metrics if one.get("metric") == "exact_match"), None),
         _aggregations={str(one.get("metric")): str(one["aggregation"]) for one in metrics if one.get("aggregation")},
     )
@@ -142,6 +157,15 @@ def _find_aggregates(results: Mapping[str, Any]) -> dict[str, float]:
         for name, value in results.items()
         if "," in name and "_stderr," not in name and is_finite_number(value)
     }
+
+
+_FUNCTION = re.compile(r"(?:^|\n)\s*def (\w+)|<function (?:\w+\.)*(\w+) at ")
+
+
+def _name_metric(given: Any) -> str:
+    """Return the name of a metric: of a function, which is written as its source or its place, the function's."""
+    found = _FUNCTION.search(str(given))
+    return str(given) if found is None else found[1] or found[2]
 
 
 def _find_lower(metrics: list[dict[str, Any]], higher: Mapping[str, Any]) -> frozenset[str]:

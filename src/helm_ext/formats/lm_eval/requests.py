@@ -24,7 +24,7 @@ from helm_ext.formats.imported.row import Message
 
 __all__ = ["Asked", "Kind", "RequestError", "read_asked", "read_texts"]
 
-Kind = Literal["generate_until", "multiple_choice", "loglikelihood"]
+Kind = Literal["generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling"]
 
 _MUTUAL_INFORMATION = "acc_mutual_info"
 _LEAST = -1e100
@@ -74,10 +74,7 @@ def read_asked(sample: Mapping[str, Any]) -> Asked:
         raise RequestError("the question has images or sound (arg_2), which this package does not score")
     if len(requests) == 1 and not isinstance(asked[0], str):
         if asked[0] is None:
-            raise RequestError(
-                "loglikelihood_rolling measures how likely a text is: there is nothing that could be right or wrong",
-                "results_*.json holds its perplexities",
-            )
+            return Asked("loglikelihood_rolling", _read_question(prompts[0]))
         return Asked("generate_until", _read_question(prompts[0]))
     if {*map(type, asked), *map(type, prompts)} != {str}:
         raise RequestError("options and their prompts must be texts", "log-probabilities of conversations are not read")

@@ -65,6 +65,8 @@ class RowMaker:
         )
         if asked.kind == "generate_until":
             self._add_texts(row, sample, entry)
+        elif asked.kind == "loglikelihood_rolling":
+            row.unscored = "it says how likely a text is: nothing that could be right or wrong"
         elif asked.kind == "loglikelihood":
             row.gold = asked.options
             row.likelihoods = [

@@ -86,6 +86,8 @@ class Survey:
     """Of a task whose model writes texts: what `target` is a position of; None where it is a text."""
     score_names: list[str] = field(default_factory=list)
     """The harness's scores that are numbers."""
+    names: list[str] = field(default_factory=list)
+    """All of the harness's scores, in the order of the file."""
     kept: list[str] = field(default_factory=list)
     """Its scores that are no numbers, or whose report is no mean."""
     means: dict[str, float] = field(default_factory=dict)
@@ -271,6 +273,7 @@ def _settle_scores(found: Survey, report: Report, path: Path) -> None:
     for entry in found.entries.values():
         for name, value in entry.scores.items():
             values.setdefault(name, []).append(value)
+    found.names = list(values)
     for name, given in values.items():
         numbers = [value for value in given if value is not None]
         metric = name.rpartition(",")[0]

@@ -279,6 +279,8 @@ def make_adapter_spec(plan: Plan, survey: Survey) -> AdapterSpec:
     if plan.reference_prefix is not None:
         texts["reference_prefix"] = plan.reference_prefix
     given = settings.given
+    if plan.method.startswith("multiple_choice_separate") and "output_suffix" not in given:
+        texts["output_suffix"] = ""  # HELM scores the end of the prompt (get_multiple_choice_separate_adapter_spec)
     if settings.max_train_instances == 0 and plan.method == "generation" and not survey.helm.count:
         # The text holds the frame already, as in files with worked examples: it is given to the model as it is.
         if survey.starts_doubled.count == survey.rows:

@@ -147,8 +147,27 @@ def test_lm_evals_converter_keeps_all_scores_under_metadata(tmp_path):
 
 def test_a_score_of_which_the_result_cannot_be_told_is_not_compared(tmp_path):
     evalset = load(write(tmp_path, [sample()], [result(metric="a"), result(metric="b")]))
-    assert {name: score.mean for name, score in evalset.source.scores.items()} == {"fruit": None}
+    scores = evalset.source.scores
+    assert {name: score.mean for name, score in scores.items()} == {"a": 0.5, "b": 0.5, "fruit": None}
+    assert [bool(score.no_mean) for score in scores.values()] == [True, True, False]
     assert "1 samples do not say which of several results" in warnings(evalset)[0]
+
+
+def test_the_main_metric_is_the_first_that_the_record_reports(tmp_path):
+    def headline(results, lines=(sample("a", "apple", 1.0), sample("b", "banana", 0.0)), **arguments):
+        evalset = load(write(tmp_path, lines, results), **arguments)
+        score = evalset.source.scores[evalset.source.main]
+        return evalset.scoring.main_metric, score.mean, score.lower_is_better, score.no_mean
+
+    name, lower = "every_eval_ever_judge", {"metric_id": "judge", "lower_is_better": True}
+    assert headline([result(metric="judge")]) == (name, 0.5, False, "")
+    assert headline([result(metric_config=lower)]) == (name, 0.5, True, "")
+    assert headline([result(metric="judge", score=0.75)]) == (name, 0.75, False, "the mean of the samples is another")
+    corpus = [result(metric="judge", score=0.9, evaluation_result_id="j"), result(evaluation_result_id="a")]
+    rows = [sample("a", evaluation_result_id="a"), sample("b", score=0.0, evaluation_result_id="a")]
+    assert headline(corpus, rows) == (name, 0.9, False, "no sample has a score of that name")
+    assert headline(corpus, rows, main_metric="accuracy")[0] == "every_eval_ever_accuracy"
+    assert headline(corpus, rows, main_metric="exact_match")[0] == "exact_match"
 
 
 def test_epochs_are_completions_of_one_row(tmp_path):

@@ -63,11 +63,11 @@ def test_a_position_of_a_choice_is_its_text(task, tmp_path):
 
 
 def score_with_helm_ext(path, tmp_path):
-    """The main metric of each row, as helm-ext score writes it."""
+    """Our own score of each row, as helm-ext score writes it."""
     from finished_runs import score as score_file
 
     run = score_file(tmp_path, path)
-    name = load(path).scoring.main_metric
+    name = load(path).scoring.own_metric
     stats = json.loads((run.folder / "per_instance_stats.json").read_bytes())
     values = {row["instance_id"]: [s["mean"] for s in row["stats"] if s["name"]["name"] == name] for row in stats}
     return [values[instance.id][0] for instance in load(path).instances]
@@ -117,11 +117,14 @@ def test_each_row_has_the_scores_that_the_harness_logged(task):
 @pytest.mark.parametrize("task", CHOICES)
 def test_means_of_what_was_logged_are_those_that_are_reported(task):
     evalset = load(samples(task))
+    assert evalset.source.scores.keys() == {name for name in REPORT[task] if "," in name and "_stderr" not in name}
     for name, found in evalset.source.scores.items():
+        assert found.mean == REPORT[task][name]
+        if found.no_mean:
+            continue
         stat = evalset.source.stat_name(name)
         values = [row_extra(instance)["source_scores"][stat] for instance in evalset.instances]
         assert math.isclose(sum(values) / len(values), REPORT[task][name], abs_tol=1e-9)
-        assert found.mean == REPORT[task][name]
 
 
 def test_the_brier_score_is_the_reported_one():
@@ -178,8 +181,8 @@ def test_an_ending_is_right_if_the_model_would_have_written_it():
     assert evalset.scoring.metrics == ("acc",)
 
 
-def test_rolling_likelihoods_are_refused():
-    message = refusal(samples("lx_rolling"))
+def test_rolling_likelihoods_are_refused_where_no_results_say_what_they_come_to():
+    message = refusal(samples("lx_rolling"), results="none")
     assert "nothing that could be right or wrong" in message
     assert "perplexities" in message
 
@@ -448,9 +451,74 @@ def test_where_the_task_scores_itself_its_scores_are_all_there_is():
 
 @pytest.mark.parametrize(("task", "kept"), [("lx_letters", "brier_score"), ("lx_contexts", "f1"), ("lx_ending", "perplexity"), ("lx_predict", "bypass")])  # fmt: skip
 def test_what_is_no_mean_is_not_averaged(task, kept):
-    evalset = load(samples(task))
+    evalset = load(samples(task), results="none")
     assert f"{kept},none" not in evalset.source.scores
     assert any(f"not averaged: {kept},none" in warning.message for warning in evalset.warnings)
+
+
+# The main metric
+
+
+@pytest.mark.parametrize("path", sorted(LOGS.glob("*/samples_*.jsonl")), ids=lambda path: f"{path.parent.name}-{path.name.split('_2026')[0]}")  # fmt: skip
+def test_the_main_metric_is_the_first_that_the_harness_reports(path, tmp_path):
+    """By the first filter; brought to the run's stats, to the last digit."""
+    from finished_runs import score as score_file
+
+    task = path.name.removeprefix("samples_").partition("_2026")[0]
+    report = json.loads(results(path.parent).read_bytes())
+    config = report["configs"][task]
+    metric = config["metric_list"][0]["metric"]
+    if metric == "bypass" or task in ("lx_chosen_code", "lx_contexts_acc"):
+        return  # --predict_only: the harness scored nothing; and golds that are not logged
+    filters = [one["name"] for one in config.get("filter_list") or [{"name": "none"}]]
+    stat = f"lm_eval_{metric},{filters[0]}".removesuffix(",none")
+    run = score_file(tmp_path, path)
+    spec = json.loads((run.folder / "run_spec.json").read_bytes())
+    assert spec["scenario_spec"]["args"]["main_metric"] == stat
+    stats = {one["name"]["name"]: one for one in json.loads((run.folder / "stats.json").read_bytes())}
+    assert stats[stat]["mean"] == pytest.approx(report["results"][task][f"{metric},{filters[0]}"], abs=1e-9)
+    assert (f"{stat}@ci_low" in stats) == (task not in ("lx_ending", "lx_rolling"))
+
+
+def test_which_score_is_the_main_one_is_said_and_chosen():
+    def headline(task, **arguments):
+        evalset = load(samples(task), **arguments)
+        return evalset.scoring.main_metric, evalset.scoring.own_metric, evalset.source.main_reason
+
+    own = "normalized_exact_match"
+    assert headline("lx_sums") == (
+        "lm_eval_exact_match,strict",
+        own,
+        "the first of the task's metric_list and filter_list",
+    )
+    assert headline("lx_sums", results="none") == ("lm_eval_exact_match,strict", own, "the first in the file")
+    assert headline("lx_sums", filter="last") == ("lm_eval_exact_match,last", own, "the first by filter last")
+    assert headline("lx_sums", main_metric="exact_match,last")[:2] == ("lm_eval_exact_match,last", own)
+    assert headline("lx_sums", main_metric="exact_match")[:2] == ("exact_match", None)
+    assert headline("lx_lists") == ("lm_eval_exact_match", "exact_match", "")  # there is no other
+    assert headline("lx_ending", results="none")[0] == "lm_eval_acc"  # nothing says what the perplexity is
+    assert headline("lx_index", gold="doc.answer", gold_kind="index", index_base=0)[:2] == ("acc", None)
+
+
+def test_a_metric_that_is_a_function_is_known_by_its_name(tmp_path):
+    """It is written as its source, or where that is not found as its place in memory (lm_eval/config/task.py)."""
+    rows = lines(samples("lx_lists"))
+    for row in rows:
+        row["metrics"], row["mine"], row["other"] = ["other", "mine"], row.pop("exact_match"), 1.0
+    path = write(samples("lx_lists", tmp_path), rows)
+    report = json.loads(results().read_bytes())
+    found = report["results"]["lx_lists"]
+    found |= {"mine,none": found.pop("exact_match,none"), "other,none": 1.0}
+    for text in ("def mine(items):\n    return items[0]\n", "<function mine at 0x7f>", "<function Task.mine at 0x7f>"):
+        report["configs"]["lx_lists"]["metric_list"] = [{"metric": text}, {"metric": "other"}]
+        results(tmp_path).write_text(json.dumps(report))
+        assert load(path).scoring.main_metric == "lm_eval_mine"
+
+
+@pytest.mark.parametrize(("task", "lower"), [("lx_ending", True), ("lx_rolling", True), ("lx_index", False)])
+def test_a_lower_perplexity_is_better(task, lower):
+    evalset = load(samples(task))
+    assert evalset.source.scores[evalset.source.main].lower_is_better is lower
 
 
 def test_numbers_may_be_texts_and_nan_is_no_score(tmp_path):
