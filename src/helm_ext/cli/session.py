@@ -32,6 +32,7 @@ __all__ = [
     "make_run_spec",
     "parse_arguments",
     "read_format_name",
+    "require_known",
     "require_suite",
     "require_unnamed",
     "shorten",
@@ -195,7 +196,18 @@ def load_arguments(format_: Format, file: Path, arguments: Mapping[str, Any]) ->
 
     names = format_.argument_names()
     own = {name: value for name, value in arguments.items() if name in names or name not in RUN_EXPANDERS}
+    require_known(format_, own)
     return {**format_.name_file(file), **format_.parse(own)}
+
+
+def require_known(format_: Format, arguments: Mapping[str, Any]) -> None:
+    """Raise RunEntryError for an argument that other formats have and this one has not: the file may be of those."""
+    known = {argument.name for argument in format_.arguments}
+    for name in arguments:
+        owners = [] if name in known else [other.name for other in all_formats() if name in other.argument_names()]
+        if owners:
+            said = f"{format_.name}: unknown argument {name!r}: it is one of {' and '.join(owners)}"
+            raise RunEntryError(f"{said}\n  hint: --as {owners[0]} reads the file so")
 
 
 def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], arguments: Mapping[str, Any]) -> RunSpec:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from helm_ext.cli.output import echo
-from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_unnamed
+from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_known, require_unnamed
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
 from helm_ext.evalset.progress import read_mode
 from helm_ext.formats import Format, detect, files_in, get_format
@@ -104,6 +104,7 @@ def check_file(
         except RunEntryError as error:  # it says which dataset has that file name
             problem = to_problem(error, str(file))
             return {"file": str(file), "format": format_.name, "problems": [problem], "counts": {}, "linted": False}
+    require_known(format_, arguments)
     named |= format_.parse_for_load(arguments)
     try:
         for task in format_.tasks(named):

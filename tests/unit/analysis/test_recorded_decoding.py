@@ -74,6 +74,11 @@ def test_a_converted_file_says_no_more(tmp_path):
     assert provenance(score(tmp_path, tmp_path / "x.jsonl")) == BOTH
 
 
+def test_a_run_scored_again_says_no_more(tmp_path):
+    run = score(tmp_path, table(tmp_path))
+    assert provenance(score(tmp_path, run.folder / "scenario_state.json", model="again")) == BOTH
+
+
 def test_the_leaderboard_says_it_of_the_group(tmp_path):
     run = score(tmp_path, table(tmp_path), model="org/m")
     spec = from_json((run.folder / "run_spec.json").read_bytes(), RunSpec)

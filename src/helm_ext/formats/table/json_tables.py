@@ -268,6 +268,10 @@ def _find_rows(value: Any) -> list[Any] | None:
     for key in ("data", "testCases"):
         if isinstance(value.get(key), list):
             return list(value[key])
+    if len(value) == 1:
+        [held] = value.values()
+        if isinstance(held, list) and held and all(isinstance(row, dict) for row in held):
+            return held
     results = value.get("results")  # of promptfoo: in an object, with what it says of the whole; once without
     results = results.get("results") if isinstance(results, dict) else results
     if isinstance(results, list) and all(isinstance(row, dict) and "testCase" in row for row in results):

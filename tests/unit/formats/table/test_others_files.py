@@ -8,6 +8,7 @@ OpenCompass: format_details (opencompass/tasks/openicl_eval.py). ragas: SingleTu
 from __future__ import annotations
 
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 
 from helm_ext.cli.validate import check_file
-from helm_ext.errors import DatasetError
+from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import detect
 from helm_ext.formats.table.format import FORMAT
@@ -58,6 +59,12 @@ class TestRowsOfUnknownColumns:
     def test_are_refused_with_all_columns_until_then(self, tmp_path):
         report = check_file(tmp_path / write_lines(tmp_path, *self.ROWS), None, {})
         assert "columns: goal, sol1, sol2, right" in report["problems"][0].hint
+
+    def test_arguments_of_a_table_for_another_document_name_it(self, tmp_path):
+        path = write_json(tmp_path, {"items": list(self.ROWS)})
+        assert golds(load(path, question="goal", gold="right")) == [["Use a knife."], ["Use a stove."]]
+        with pytest.raises(RunEntryError, match="it is one of table\n  hint: --as table reads the file so"):
+            check_file(pathlib.Path(path), None, {"question": "goal"})
 
     def test_what_is_inside_a_cell_is_named_in_the_hint(self, tmp_path):
         row = {"question": {"stem": "What rusts?"}, "answer": {"text": "iron", "start": 0}, "output": {"text": "tin"}}
