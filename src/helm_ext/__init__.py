@@ -1,4 +1,4 @@
-"""helm-ext: three dataset formats, recorded completions and a dataset hub for HELM.
+"""helm-ext: datasets of one's own, recorded completions, other harnesses' logs and a dataset hub for HELM.
 
 Users rarely import this package: `helm-run` finds it by its entry point (`helm_ext.plugin`), and the `helm-ext`
 command does the rest. For Python code, `helm_ext.hub.load`, `helm_ext.formats.load`, `helm_ext.read_run` and

@@ -30,7 +30,7 @@ def test_the_column_says_so(tmp_path):
     suite = tmp_path / "benchmark_output" / "runs" / "s"
     (group,) = {load(run / "run_spec.json")["groups"][0] for run in runs.values()}
     (shown,) = [g for g in load(suite / "schema.json")["run_groups"] if g["name"] == group]
-    assert shown["display_name"] == "sums (a live run scores 7 of 10 rows)"
+    assert shown["display_name"] == "sums"
     (table, *_) = load(suite / "groups" / f"{group}.json")
     assert len(table["rows"]) == 2
-    assert "a live run scores 7 of 10 rows" in json.dumps(load(suite / "groups.json"))
+    assert "A live run scores 7 of 10 rows." in json.dumps(load(suite / "groups.json"))

@@ -171,15 +171,15 @@ class EvalSetScenario(Scenario):
 
     def get_metadata(self) -> ScenarioMetadata:
         """Describe the dataset for `helm-summarize --auto-generate-schema`."""
-        fewer = f"a live run scores {self.live_rows} rows" if self.live_rows else ""
-        beside = ", ".join(filter(None, [self.variant, fewer]))
-        title = f"{self.display_name} ({beside})" if beside else self.display_name
+        title = f"{self.display_name} ({self.variant})" if self.variant else self.display_name
+        fewer = f" A live run scores {self.live_rows} rows." if self.live_rows else ""
         return ScenarioMetadata(
             name=self.name,
             display_name=title,
             short_display_name=title,
             description=f"{self.display_name}: {self.format.dataset_title} `{self.title()}`, main metric "
-            f"{self.main_metric}. Digest of the questions: {self.questions}; each run's name has that of its data.",
+            f"{self.main_metric}. Digest of the questions: {self.questions}; each run's name has that of its "
+            f"data.{fewer}",
             main_metric=self.main_metric,
             main_split=self.main_split(),
         )

@@ -250,6 +250,10 @@ def title_of(spec):
     return create_scenario(spec.scenario_spec).get_metadata().display_name
 
 
+def description_of(spec):
+    return create_scenario(spec.scenario_spec).get_metadata().description
+
+
 def test_a_column_says_that_live_runs_score_fewer_rows(write):
     """Three demonstrations are drawn for live runs; a recorded run scores all ten rows. Both are in one column."""
     rows = [(f"{i}+{i}?", str(2 * i)) for i in range(10)]
@@ -261,7 +265,7 @@ def test_a_column_says_that_live_runs_score_fewer_rows(write):
     plain, recorded = make("adapter_spec:dataset=plain"), make("adapter_spec:dataset=recorded")
     assert plain.groups == recorded.groups
     assert title_of(plain) == title_of(recorded)
-    assert title_of(plain).endswith(" (a live run scores 7 of 10 rows)")
+    assert description_of(plain).endswith(" A live run scores 7 of 10 rows.")
 
 
 def test_a_cap_of_the_file_is_for_live_runs(write):
@@ -269,17 +273,17 @@ def test_a_cap_of_the_file_is_for_live_runs(write):
         states=[state(f"{i}?", "x", "x") for i in range(10)],
         adapter_spec={"max_train_instances": 0, "max_eval_instances": 4},
     )
-    assert title_of(make("adapter_spec:dataset=sums")).endswith(" (a live run scores 4 of 10 rows)")
+    assert description_of(make("adapter_spec:dataset=sums")).endswith(" A live run scores 4 of 10 rows.")
 
 
 def test_where_all_runs_score_the_same_rows_no_column_says_otherwise(write):
     write(states=[state(f"{i}?", "x", "x") for i in range(10)])
     spec = make("adapter_spec:dataset=sums")
     assert "live_rows" not in spec.scenario_spec.args
-    assert "live run" not in title_of(spec)
+    assert "live run" not in description_of(spec)
     split = [state(f"{i}?", "x", "x", split="train" if i < 3 else "test") for i in range(10)]
     write(states=split, adapter_spec={"max_train_instances": 3})
-    assert "live run" not in title_of(make("adapter_spec:dataset=sums"))
+    assert "live run" not in description_of(make("adapter_spec:dataset=sums"))
 
 
 def test_an_empty_separator_is_refused():

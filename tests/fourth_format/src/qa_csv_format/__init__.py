@@ -1,1 +1,1 @@
-"""A fourth format: CSV files with the columns `question` and `answer`."""
+"""A format of its own: CSV files with the columns `question` and `answer`."""

@@ -1,0 +1,48 @@
+"""What the package says of itself."""
+
+import ast
+import re
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def imported():
+    """Top-level names that modules import, and where."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from ((alias.name.partition(".")[0], path) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield node.module.partition(".")[0], path
+
+
+def test_whatever_is_imported_is_declared():
+    given = [
+        *PROJECT["dependencies"],
+        *(one for extra in ("s3", "ray") for one in PROJECT["optional-dependencies"][extra]),
+    ]
+    declared = {re.match(r"[\w.-]+", one)[0].lower().replace("_", "-") for one in given}
+    of = packages_distributions()
+    undeclared = {
+        (name, path.name)
+        for name, path in imported()
+        if name not in sys.stdlib_module_names and name != "helm_ext"
+        if declared.isdisjoint(dist.lower().replace("_", "-") for dist in of.get(name, [name]))
+    }
+    assert undeclared == set()
+
+
+def test_the_version_is_the_newest_of_the_changelog():
+    assert (
+        re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+        == PROJECT["version"]
+    )
