@@ -168,10 +168,12 @@ _VERDICT = re.compile(
     r"|best)\ssense)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since|as)\b)"
     rf"|(?:both\s|all\s)?{_MUST}\s{{1,3}}(?:(?:clearly|definitely|therefore|thus|the|both|all|only|most"
     rf"|most\slikely|likely|indeed|"
-    r"obviously|probably|my|final|also)\s{1,2}){0,3}(?:correct|right|best|true|answers?|choices?|appropriate|accurate)"
+    r"obviously|probably|my|final|also|more)\s{1,2}){0,3}(?:correct|right|best|better|true|answers?|choices?"
+    r"|appropriate|accurate|(?<=more\s)(?:likely|plausible|accurate|suitable)|(?<=most\s)(?:likely|plausible|suitable))"
     rf"(?:\s(?:correct\s)?(?:answer|option|choice|one|response|pick|fit)s?)?{_END}"
     r"|(?:as\s)?(?:the|my|our)\s(?:(?:only|final|most)\s)?(?:(?:correct|right|best|likely)\s)?(?:answer|option"
     r"|choice)(?=\s{0,2}(?:[.,;:!]|$|\n)|\s(?:because|since)\b)"
+    rf"|richtig{_END}"  # "also ist B richtig"
     r"|(?:alone\s)?(?:remains|is\s(?:the\s(?:only\s)?(?:odd\s(?:one|man)\sout|exception|outlier|one|(?:one|option"
     r"|choice)\s(?:left|remaining))"
     r"|left|it|all\sthat\s(?:is\sleft|remains))"
@@ -193,7 +195,23 @@ _VERDICT_BEYOND = re.compile(
     r"|(?:だけ)?\s?(?:が|は)(?:正解|正しい|残)|を(?:選|選択)|\s?(?:가|이)\s?(?:정답|맞)|(?:를|을)\s(?:선택|고르)"
 )
 _VERDICT_WORDS = (
-    *("correct", "right", "best", "true", "answer", "choice", "option", "sense", "it is", "appropriate", "accurate"),
+    *(
+        "correct",
+        "right",
+        "best",
+        "better",
+        "likely",
+        "plausible",
+        "suitable",
+        "true",
+        "answer",
+        "choice",
+        "option",
+        "sense",
+        "it is",
+        "appropriate",
+        "accurate",
+    ),
     *("corret", "juist", "rätt", "certa", "bonne", "giust", "richtig", "korrekt", "what"),
     *("remain", " left", " odd ", "exception", "outlier", " one", " do", " fit", " work", " match", " appl", " satisf"),
     *("übrig", "bleibt", "reste", "queda", "rimane", "верн", "правильн", "оста"),

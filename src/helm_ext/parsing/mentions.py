@@ -339,7 +339,8 @@ class Mentions:
             place = lowered.find(option, begin, end)
             while place >= 0:
                 before, after = lowered[max(0, place - 5) : place], lowered[place + len(option) :][:1]
-                is_word = not before[-1:].isalnum() and not after.isalnum() and not before.endswith(("not ", "nor "))
+                is_word = not any(char.isalnum() and not is_unspaced(char) for char in (before[-1:], after))
+                is_word = is_word and not before.endswith(("not ", "nor "))
                 if is_word and not any(at <= place and lowered.startswith(text, place - at) for text, at in covers):
                     return True
                 place = lowered.find(option, place + 1, end)

@@ -36,7 +36,6 @@ __all__ = [
     "STRANGER",
     "SUBJECT",
     "SUFFIX",
-    "TOPIC",
     "UNIT",
     "UNREAL",
     "VOID",
@@ -118,7 +117,7 @@ VOID = re.compile(
 """Before an introduction: it introduces no answer ("if the answer is", "the other option is", "不选")."""
 
 HYPOTHESIS = re.compile(
-    r"\b(?:if|unless|suppose|supposing|assuming|otherwise|whereas|at\sfirst|initially|in\s(?:a|an|any)\s(?:different"
+    r"\b(?:if(?!\s(?:i|we)\s(?:had|have|must|need)\b|\sforced\b)|unless|suppose|supposing|assuming|otherwise|whereas|at\sfirst|initially|in\s(?:a|an|any)\s(?:different"
     r"|other|opposite)|under\s(?:different|other)|(?:next|previous|other|another|following)\s(?:question"
     r"|problem|exercise|case))\b|^\W{0,4}(?:had|were|should|si|se|wenn|falls|если|in\s(?:the|that)\scase)\b"
     r"|如果|假如|要是|若|もし|만약",
@@ -250,9 +249,6 @@ LEAD = re.compile(
     _FLAGS,
 )
 """Before a label at the very start of a completion or a line. May be empty."""
-
-TOPIC = re.compile(r"\s(?:is|was|are|were)\s(?:the|what)\s", _FLAGS)
-"""After an option's text that begins a completion: the sentence says of it what the question asks for."""
 
 PREDICATE = re.compile(
     r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest|recommend|rispondo|respondo|este|je|jest|on|es|est"

@@ -1,9 +1,8 @@
-"""Which option a sentence is about, where a completion states no answer: what it ends in, or what it says of one."""
+"""Which option a completion is about, where it states no answer: the only one that it names, or concludes with."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import Mentions, Named
@@ -13,86 +12,96 @@ __all__ = ["read_sentence"]
 
 
 def read_sentence(mentions: Mentions) -> Named | None:
-    """Return the option that a sentence is about, where nothing states an answer.
+    """Return the option that the completion is about, where nothing states an answer.
 
-    The first sentence or the last one ends in it ("The capital of France is Paris."), or the completion begins with an
-    option's text that "is the" something. None where that is denied, doubted or asked, or another text is named too.
+    It is the only one whose text the last sentence names, where that concludes ("Thus it must be Paris."), or what
+    something equals ("= 5"); else the only one that the completion names at all ("The capital is Paris.", "Paris lies
+    on the Seine."). None where that is denied, doubted or asked, or told of oneself ("I was in Paris.").
     """
-    text, options = mentions.text, mentions.options
+    text = mentions.text
     ends = [match.end() for match in phrases.SENTENCE_END.finditer(text)]
     spans = [(begin, end) for begin, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[begin:end].strip()]
-    named: set[Named] = set()
+    spans = [span for span in spans if not phrases.ELSEWHERE.search(text, *span)]
+    predicates: set[Named] = set()
+    if len(spans) > 1:  # "Let me think... B."
+        begin, end = spans[-1]
+        alone = mentions.read_items(begin + len(text[begin:end]) - len(text[begin:end].lstrip()), end)
+        if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
+            predicates.add(alone[0])
     for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
-        stop = min(end, begin + _LONGEST_SENTENCE)
-        if "?" in text[end - 2 : end] or phrases.ELSEWHERE.search(text, begin, end):
-            continue
-        sentence = text[begin:stop]
-        named.update(_read_sentence_end(mentions, begin, stop))
-        for head in phrases.PREDICATE.finditer(sentence):
+        for head in phrases.PREDICATE.finditer(text[begin : min(end, begin + _LONGEST_SENTENCE)]):
             read = mentions.read_items(begin + head.end())
             if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
                 continue
             if not head["equals"]:
-                named.add(read[0])
+                predicates.add(read[0])
             elif read[1].is_text and (head["equals"] == "=" or phrases.ENDED.match(text, read[1].stem)):
                 return read[0]
-    topics = [t for t in options.texts if mentions.lowered.startswith(t) and phrases.TOPIC.match(text, len(t))]
-    if topics and not phrases.NEGATION.search(text, 0, spans[0][1]):
-        named.add(frozenset({options.by_text[topics[0]] or ""}))
-    if len(named) != 1:
-        return None
-    found = named.pop()
-    longer = [text for text, label in options.by_text.items() if label in found]
-    others = [text for text, label in options.by_text.items() if label not in found]
-    here = [span for span in spans if not phrases.ELSEWHERE.search(text, *span)]
-    return None if any(mentions.names_text(other, longer, here) for other in others) else found
+    last = spans[-1:]
+    concludes = last and phrases.CONCLUSION.match(text[last[0][0] :].lstrip())
+    for sentences in [last, spans] if concludes else [spans]:
+        found = _find_named(mentions, sentences)
+        if len(found) == 1 and "" not in found:
+            is_said = predicates == {frozenset(found)} or _is_said(mentions, found, sentences)
+            return frozenset(found) if is_said else None
+    return predicates.pop() if len(predicates) == 1 and not found else None
 
 
-def _read_sentence_end(mentions: Mentions, begin: int, end: int) -> Iterator[Named]:
-    """Yield the option that the sentence is nothing but, and the options' texts that it ends in."""
-    if begin and end == len(mentions.text):
-        whole = mentions.read_items(begin, end)
-        if whole is None:
-            whole = mentions.read_items(begin + len(mentions.text[begin:]) - len(mentions.text[begin:].lstrip()))
-        if whole and not whole[1].is_asked and _AFTERTHOUGHT.fullmatch(mentions.text, whole[1].end):
-            yield whole[0]
-    ending = (end, end)
-    for option in mentions.options.texts:  # the longest first
-        place = mentions.lowered.rfind(option, begin, end)
-        if place < 0 or ending[0] <= place <= place + len(option) <= ending[1]:
-            continue  # "red" in "dark red"
-        is_word = any(char.isalpha() or char in "$€£¥" for char in option)
-        before = mentions.text[begin : max(begin, place)]
-        if (
-            not before
-            or before[-1].isalnum()
-            or before[-1] in "-+"
-            or (
-                not _HAPPENS.search(before[-40:])
-                and (not is_word or before.lower().endswith((" of ", " in ", " from ", " about ")))
-            )
-        ):
-            continue
-        if (before.split() or [""])[-1].strip(OPENERS + ".:") in mentions.options.label_set.by_core:
-            continue  # "B Paris", where Paris is not B
-        read = mentions.read_items(place)
-        if (
-            read
-            and read[1].start == place
-            and not read[1].is_asked
-            and not phrases.NEGATION.search(mentions.text, begin, place)
-        ):
-            ending = (place, place + len(option))
-            yield read[0]
+def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) -> bool:
+    """Tell whether a sentence says something of the only option that the completion names."""
+    options, text = mentions.options, mentions.text
+    label_like = _LABEL_FIRST.match(text)
+    for option, label in options.by_text.items():
+        for begin, end in spans if label in found else ():
+            place = mentions.lowered.find(option, begin, end)
+            behind = place + len(option)
+            if place < 0 or "?" in text[end - 2 : end] or _DOUBT.search(text, begin, end):
+                continue
+            if label_like and (place >= label_like.end() or option in options.label_set.by_folded_core):
+                continue  # "B Paris", "A city", where the text may be another option's
+            comma = _CLAUSE_END.search(text, behind, end)
+            if phrases.NEGATION.search(text, begin, place) or phrases.NEGATION.search(
+                text, behind, comma.start() if comma else end
+            ):
+                continue
+            before = text[begin:place]
+            word = (before.split() or [""])[-1].strip(OPENERS + ".:")
+            if before[-1:] in _SIGNS or word in options.label_set.by_core:  # "-5", "see B Paris"
+                continue
+            is_long = len(option) >= _LONG_ENOUGH or (option[-1].isdigit() and phrases.UNIT.match(text, behind))
+            if not is_long and not (phrases.ENDED if before.strip() else _IS).match(text, behind):
+                continue
+            is_name = text[behind : behind + 1] == " " and text[behind + 1 : behind + 2].isupper()
+            if not is_name and not _BESIDE.search(text, begin, place):  # "Paris Hilton", "I was in Paris"
+                return True
+    return False
 
 
-_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i['’]d\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
-_HAPPENS = re.compile(
-    r"\b(?:\w{2,12}ed|made|lies?|lay|lives?|falls?|fall|fell|born|found|built|begins?|began|occurs?|happens?|consists?|comes?"
-    r"|came|grows?|grew|written|held)\s(?:up\s|place\s)?(?:of|in|from)\s(?:the\s)?$",
+def _find_named(mentions: Mentions, spans: list[tuple[int, int]]) -> set[str]:
+    """Return the options whose texts stand in the spans, and not only as a part of longer ones."""
+    options = mentions.options
+    return {
+        label or ""
+        for text, label in options.by_text.items()
+        if text in mentions.lowered
+        and mentions.names_text(text, [longer for longer in options.texts if len(longer) > len(text)], spans)
+    }
+
+
+_LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])", re.IGNORECASE)
+"""A completion that begins with what may be a label, whichever labels the question has."""
+_BESIDE = re.compile(
+    r"\b(?:(?:i|we)\s(?:am|was|were|have|had|live|lived|went|came|grew|visit)"
+    r"|about|regarding|concerning|asks?|mentions?|discuss\w{0,3}|consider)\b",
     re.IGNORECASE,
 )
-"""Before an option that a sentence ends in: where, when or of what."""
-
+"""Before an option: the sentence tells of oneself, or of what is asked."""
+_IS = re.compile(r"\s(?:is|was|are|were)\s(?:the|what)\s|\W{0,3}$", re.IGNORECASE)
+_SIGNS = (*"-+$€£¥.^/",)
+_CLAUSE_END = re.compile(r"[,;:—(]")
+_DOUBT = re.compile(r"\b(?:missing|unclear|unknown|unable|depends|insufficient|unlikely|needed)\b", re.IGNORECASE)
+_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i['’]d\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
+_LONG_ENOUGH = 4
+"""Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""
 _LONGEST_SENTENCE = 600
 """At most this many characters of a sentence are looked at."""

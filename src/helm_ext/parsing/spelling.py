@@ -77,9 +77,13 @@ def _canonical(text: str) -> str:
     return _MINUS.sub("-", unicodedata.normalize("NFKC", text))
 
 
+_FRENCH_SPACE = re.compile(r"(?<=\w) (?=[:;](?: |$))", re.MULTILINE)
+"""Before a colon, in French."""
+
+
 def simplify(text: str) -> str:
     """Return the canonical text with LaTeX and HTML reduced to brackets and MARKERs."""
-    text = squeeze(_canonical(text))
+    text = _FRENCH_SPACE.sub("", squeeze(_canonical(text)))
     if "```" in text:
         text = _FENCE.sub("```\n", text)
     if "\\" in text:

@@ -330,7 +330,7 @@ def test_a_rejection(verdict):
         ("Is the result kolpus?", None),
         ("kolpus is the result.", "B"),
         ("kolpus is not the result.", None),
-        ("kolpus is a result.", None),
+        ("kolpus is a result.", "B"),  # the only one that is named
         ("A story of kolpus", None),
         ("It ended in a kolpus.", "B"),
         ("Why not? kolpus.", "B"),
@@ -362,7 +362,7 @@ def test_what_may_be_left_out_of_a_text():
     assert read_label("Nile", {"A": "the Nile", "B": "Volga"}) == "A"
     assert read_label("20", {"A": "$20", "B": "$5"}) == "A"
     assert read_label("20", {"A": "$20", "B": "20"}) == "B"
-    assert read_label("It costs 20 dollars.", {"A": "$20", "B": "$5"}) is None
+    assert read_label("It costs 20 dollars.", {"A": "$20", "B": "$5"}) == "A"
     assert read_label("The total is 20 dollars.", {"A": "$20", "B": "$5"}) == "A"
     assert read_label("The total is 20 thousand.", {"A": "$20", "B": "$5"}) is None
 

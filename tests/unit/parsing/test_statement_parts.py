@@ -7,7 +7,7 @@ import pytest
 from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
-from helm_ext.parsing.sentences import _read_sentence_end, read_sentence
+from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.spelling import get_label_set, simplify
 from helm_ext.parsing.statements import (
     Rank,
@@ -317,43 +317,21 @@ def test_what_is_left_to_decide_between_weighs_little():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The wall is dark red", ["B"]),  # and not "red"
-        ("The wall is red", ["A"]),
-        ("The wall is made of red", ["A"]),
-        ("The wall of red", []),
-        ("The wall is reddish", []),
-        ("The wall is B red", []),  # the label of another one
-        ("The wall is not red", []),
-        ("The wall is red?", []),
-        ("The sum of -5", []),
-        ("red", []),
-    ],
-)
-def test_the_option_that_a_sentence_ends_in(text, expected):
-    found = mentions(text, COLOURS)
-    assert ["".join(sorted(named)) for named in _read_sentence_end(found, 0, len(found.text))] == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It is late. B", ["B"]),
-        ("It is late. B, then.", ["B"]),
-        ("It is late. B, I think.", ["B"]),
-        ("It is late. B?", []),
-        ("It is late. B for you", []),
-        ("It is late. B. And so on", []),
-    ],
-)
-def test_the_option_that_the_last_sentence_is(text, expected):
-    found = mentions(text)
-    begin = len("It is late.")
-    assert ["".join(sorted(named)) for named in _read_sentence_end(found, begin, len(found.text))] == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        ("The wall is dark red", "B"),  # and not "red"
+        ("The wall is red", "A"),
+        ("The wall is made of red", "A"),
+        ("The wall is reddish", None),
+        ("B red", None),  # the label of another one
+        ("The wall is not red", None),
+        ("The wall is red?", None),
+        ("It is unclear whether dark red", None),
+        ("Dark red lies behind it.", "B"),
+        ("I was in dark red last.", None),
+        ("Dark red Hilton is a name.", None),
+        ("The wall was red. Thus it must be dark red.", "B"),  # what is concluded counts
+        ("The wall was red. Thus it is red or dark red.", None),
+        ("No red idea.", None),  # so short a text ends its sentence
+        ("It is late. Dark red, then.", "B"),
         ("2 + 3 = 5", "C"),
         ("2 + 3 gives 5.", "C"),
         ("2 + 3 gives 5 or so", None),

@@ -178,9 +178,7 @@ def test_what_stands_between_two_makes_the_second_a_correction():
         ("Nothing of it.", None),
         ("The capital is zormun. I like zormun a lot. It is big.", "A"),
         ("This is a story about zormun.", None),
-        ("He is a lord of zormun.", None),
-        ("These are letters from zormun.", None),
-        ("There are people in zormun.", None),
+        ("There are people in zormun.", "A"),  # the only one that is named
     ],
 )
 def test_a_sentence_about_an_option(text, expected):
