@@ -101,7 +101,17 @@ TESTS = {
         "unit/scoring/test_answers.py",
         "unit/scoring/test_breakdown.py",
     ],
-    "scoring/normal_form": ["unit/scoring/test_short_answers.py", "property/test_normal_form_properties.py"],
+    "scoring/normal_form": [
+        "unit/scoring/test_short_answers.py",
+        "unit/scoring/test_words.py",
+        "unit/scoring/test_chat_scores.py",
+        "property/test_normal_form_properties.py",
+    ],
+    "scoring/numbers": [
+        "unit/scoring/test_words.py",
+        "unit/scoring/test_short_answers.py",
+        "unit/scoring/test_chat_scores.py",
+    ],
     "scoring/reducers": ["unit/formats/imported/test_pipeline.py"],
     "scoring/references": ["unit/scoring/test_completeness.py", "unit/scoring/test_metrics.py"],
     "scoring/registry": ["unit/scoring/test_score_registry.py"],

@@ -1,5 +1,6 @@
 """The normal form against HELM's own, and against itself."""
 
+import re
 import unicodedata
 
 from helm.benchmark.metrics.evaluate_reference_metrics import normalize_text, quasi_exact_match
@@ -11,16 +12,20 @@ from helm_ext.scoring.scores.short_answers import normalized_exact_match, normal
 
 WORDS = st.sampled_from(["a", "an", "the", "The", "cat", "Cat", "theatre", "can't", "A.", "well-known", "no"])
 PUNCTUATION = st.sampled_from([" ", "  ", ", ", ". ", "! ", "? ", "; ", ": ", " - ", " (", ") ", '"', "'", "\n", ""])
+MINUS = re.compile(r"\b[aA] - a\b")
+"""Between single letters, " - " is a minus."""
 SENTENCES = st.lists(st.tuples(WORDS, PUNCTUATION), max_size=8).map(lambda parts: "".join(w + p for w, p in parts))
 
 
 @given(SENTENCES)
 def test_helms_form_on_ascii_words_and_sentence_punctuation(text):
+    assume(not MINUS.search(text))
     assert normalize(text) == normalize_text(text)
 
 
 @given(SENTENCES, SENTENCES)
 def test_helms_score_on_ascii_words_and_sentence_punctuation(gold, prediction):
+    assume(not MINUS.search(gold) and not MINUS.search(prediction))
     assume(normalize_text(gold) and normalize_text(prediction))  # where nothing is left, HELM calls "a" and "the" equal
     assert normalized_exact_match(gold, prediction) == quasi_exact_match(gold, prediction)
 

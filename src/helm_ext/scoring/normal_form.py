@@ -1,13 +1,18 @@
-"""The normal form of a short answer, in which `normalized_exact_match` and `normalized_f1` compare texts.
+"""The one normal form of texts: `normalize` for short answers, `words` for scores that compare word by word.
 
-Like HELM's (`normalize_text` of helm/benchmark/metrics/evaluate_reference_metrics.py) it drops case, punctuation and
-English articles; on ASCII letters, spaces and sentence punctuation both are equal. Beyond that:
+Both read a text alike, in linear time (docs/adapter_spec.md, "The normal form"; docs/innodata.md, "What a word is"):
 
-- Unicode: case folding, compatibility forms (full width, ligatures; not super- and subscripts: 10² is not 102), digits
-  of all scripts, every kind of punctuation and symbol, invisible characters; no spaces beside Chinese and kana;
-- what changes the meaning stays: a sign (-5), a decimal point (3.5, .5), `:`, `/` and a dash between digits (10:30,
-  1/2, 2020-24), a comma between digits unless exactly three follow it (1,000 is 1000), `+` after a letter or digit and
-  `#` after a letter (C++, A+, C#). Other dashes and the minus sign U+2212 are `-`.
+- Unicode: compatibility forms but super- and subscripts (10² is not 102), digits of all scripts, case folding;
+- what does not matter goes: quotes, sentence punctuation, invisible characters, Markdown's marks, the dollar signs
+  around a formula, brackets but those of a formula or an interval;
+- what matters stays, as a word of its own: operators, relations, arrows, currencies, set signs, pictures, `/`, and `:`
+  between digits. White space around them does not count;
+- numbers are read by `helm_ext.scoring.numbers`.
+
+They differ in three things. Short answers have no English articles; a hyphen or point between letters leaves nothing in
+them, as in HELM's form, and separates words; characters of scripts without spaces are words of their own. A short
+answer that is one number, with a unit or without, is its value. On ASCII letters, spaces and sentence punctuation the
+normal form equals HELM's (`normalize_text` of helm/benchmark/metrics/evaluate_reference_metrics.py).
 """
 
 from __future__ import annotations
@@ -16,34 +21,86 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["bare_form", "normalize"]
+from helm_ext.scoring.numbers import GROUP_MARK, UNSPACED, find_numbers, read_amount, read_number
 
+__all__ = ["APOSTROPHES", "bare_form", "normalize", "read_value", "separate_characters", "words"]
+
+APOSTROPHES = "'’‘ʼ＇`´"
 _ARTICLES = frozenset({"a", "an", "the"})
+_JOIN = "\x01"
+"""Stands for a hyphen or point between letters, which the two forms take differently."""
+_MINUS = "\x02"
+"""Stands for a minus that is an operator: neither a sign nor a hyphen nor the dash of a range."""
 
-_MEANING = re.compile(
-    r"[.:/,+#-](?:"  # first what it is, so that the search leaps from one to the next
-    r"(?<=\d[.:/-])(?=\d)"
-    r"|(?<=\d,)(?=\d)(?!\d{3}(?!\d))"
-    r"|(?<=\.)(?<![\w.]\.)(?=\d)"
-    r"|(?<=[+-])(?<!\w[+-])(?=[^\w\s+-]?\.?\d)"  # also before an amount: -$5
-    r"|(?<=[\w+]\+)"
-    r"|(?<=[^\W\d_]#))"
+_PLAIN = re.compile(r"[A-Za-z\s.,;:!?'\"]*|0|[1-9][0-9]*")
+_PLAIN_MARKS: dict[str, str | None] = {".": _JOIN, "'": None, '"': None} | dict.fromkeys(",;:!?", " ")
+_CASED = str.maketrans(_PLAIN_MARKS)
+_LOWER = str.maketrans(_PLAIN_MARKS | {chr(code): chr(code + 32) for code in range(65, 91)})
+"""For `_PLAIN`, which most texts are. All is ASCII: other tables take ten times as long."""
+
+
+@lru_cache(maxsize=4096)
+def normalize(text: str) -> str:
+    """Return the normal form of a short answer; "" for a text of nothing but articles and punctuation."""
+    if _PLAIN.fullmatch(text):
+        read = text.translate(_LOWER).replace(_JOIN, "")
+    else:
+        read = _read(text).replace(_JOIN, "")
+        value = read_amount(read)
+        if value is not None:
+            return value
+        read = _fold_case(read)
+    form = " ".join([word for word in read.split() if word not in _ARTICLES])
+    return form if form.isascii() else _SPACE_BESIDE.sub("", form)
+
+
+def bare_form(text: str) -> str:
+    """Return what is compared where the normal form of one of two texts is empty: the words, articles too."""
+    return " ".join(words(text))
+
+
+def read_value(text: str) -> str | None:
+    """Return the normal form of a text that is one number, with a unit or without; None for other texts."""
+    return read_amount(text if _PLAIN.fullmatch(text) else _read(text).replace(_JOIN, ""))
+
+
+@lru_cache(maxsize=4096)
+def words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = True) -> tuple[str, ...]:
+    """Return the words of `text` in order.
+
+    Where punctuation counts, a word is what stands between spaces. A text that consists of punctuation only keeps it
+    even when punctuation is ignored: otherwise "?" would equal "".
+    """
+    read = ""
+    if ignore_punctuation and _PLAIN.fullmatch(text):
+        read = text.translate(_LOWER if ignore_case else _CASED)
+    elif ignore_punctuation:
+        read = _fold_case(_read(text)) if ignore_case else _read(text)
+    found = separate_characters(read.replace(_JOIN, " ")).split()
+    if not found:
+        text = separate_characters(_fold_characters(text))
+        found = (_fold_case(text) if ignore_case else text).split()
+    return tuple(found)
+
+
+_SPACE_BESIDE = re.compile(f" (?<={UNSPACED} )| (?={UNSPACED})")
+_UNSPACED = re.compile(
+    f"{UNSPACED}[\u0300-\u036f\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*"
 )
-"""Punctuation that stays. Dashes are `-` already."""
-_MAY_MEAN = re.compile(r"[\d+#]")
-"""Only beside one of these does punctuation stay."""
-_KEPT = ".:/-,+#"
-_PROTECTED = {character: chr(0xFDD0 + number) for number, character in enumerate(_KEPT)}
-"""Noncharacters that stand for kept punctuation while the rest is dropped."""
 
-_SAME = str.maketrans(
-    dict.fromkeys("\u00ad\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
-    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
-    | dict.fromkeys("\u2044\u2215", "/")
-    | {"\u2236": ":", "\u066b": ".", "\u066c": ","}
-)
-"""Invisible characters are nothing; dashes, slashes and marks in numbers are written alike."""
 
+def separate_characters(text: str) -> str:
+    """Return `text` with a space on both sides of each character of a script that is written without spaces."""
+    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
+
+
+# ---- Characters that are the same when they are read
+
+_INVISIBLE = "\u00ad\u200b\u200e\u200f\u061c\u202a-\u202e\u2060\u2066-\u2069\ufe0e\ufe0f\ufeff\x01\x02"
+_DASHES = "\u2010-\u2013\u2212"
+_ALIKE = {"\u2044": "/", "\u2215": "/", "÷": "/", "\u2236": ":", "٫": ".", "٬": ",", "٪": "%", "´": "'"}
+_ALIKE |= {"×": "*", "\u22c5": "*", "\u2217": "*", "\u223c": "~"}
+_SAME = re.compile(f"(?P<gone>[{_INVISIBLE}])|(?P<dash>[{_DASHES}])|[{''.join(_ALIKE)}]|(?P<digit>[^\\D0-9])")
 _SUPERSCRIPTS = (
     "\u00aa\u00b2\u00b3\u00b9\u00ba\u02b0-\u02b8\u02e0-\u02e4\u1d2c-\u1d6a\u1d78\u1d9b-\u1dbf"
     "\u10fc\u2070-\u209c\u2120\u2122\u2c7c\u2c7d\u2d6f\u3192-\u319f"
@@ -52,62 +109,135 @@ _SUPERSCRIPTS = (
 _RAISED = re.compile(f"([{_SUPERSCRIPTS}]+)")
 _FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e\u2189])")
 """1½ is one and a half, not eleven halves."""
-_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_SPACE_BESIDE = re.compile(f"(?<=[{_UNSPACED}]) | (?=[{_UNSPACED}])")
 
 
-class _Dropped(dict[int, int | str | None]):
-    """What becomes of each character: nothing of punctuation and symbols, the ASCII digit of a digit."""
-
-    def __missing__(self, code: int) -> int | str | None:
-        character = chr(code)
-        kind = unicodedata.category(character)
-        value: int | str | None = code
-        if kind[0] in "PS":
-            value = None
-        elif kind == "Nd":
-            value = str(unicodedata.decimal(character))
-        self[code] = value
-        return value
-
-
-_TABLE = _Dropped({ord(protected): character for character, protected in _PROTECTED.items()})
-
-
-@lru_cache(maxsize=4096)
-def normalize(text: str) -> str:
-    """Return the normal form; "" for a text of nothing but articles and punctuation."""
+def _fold_characters(text: str) -> str:
+    """Return Unicode's compatibility form (NFKC), super- and subscripts as they are, with one dash and ASCII digits."""
     if text.isascii():
-        return " ".join([word for word in _drop(text.lower()).split() if word not in _ARTICLES])
-    return _SPACE_BESIDE.sub("", " ".join([word for word in _drop(_fold(text)).split() if word not in _ARTICLES]))
+        return text.replace(_JOIN, "").replace(_MINUS, "")
+    text = text.replace("´", "'")  # whose compatibility form has a space
+    if not unicodedata.is_normalized("NFKC", text):
+        pieces = _RAISED.split(_FRACTION.sub(" ", text))
+        text = "".join(p if number % 2 else unicodedata.normalize("NFKC", p) for number, p in enumerate(pieces))
+    return _SAME.sub(_fold_character, text)
 
 
-@lru_cache(maxsize=4096)
-def bare_form(text: str) -> str:
-    """Return what is compared where the normal form of one of two texts is empty.
-
-    The words with their articles ("A", "The"); of punctuation alone the stripped, casefolded text.
-    """
-    return _SPACE_BESIDE.sub("", " ".join(_drop(_fold(text)).split())) or text.strip().casefold()
+def _fold_character(found: re.Match[str]) -> str:
+    kind, character = found.lastgroup, found[0]
+    if kind == "digit":
+        return str(unicodedata.decimal(character))
+    return "" if kind == "gone" else "-" if kind == "dash" else _ALIKE[character]
 
 
-def _drop(text: str) -> str:
-    """Return a folded text without the punctuation and symbols that do not change its meaning."""
-    if _MAY_MEAN.search(text):
-        text = _MEANING.sub(_protect, text)
-    return text.translate(_TABLE)
+def _fold_case(text: str) -> str:
+    """Which letter a writer of İ or ı means depends on the language; a reader knows."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", text.replace("İ", "i").replace("ı", "i").casefold())
 
 
-def _protect(match: re.Match[str]) -> str:
-    return _PROTECTED[match.group()]
+# ---- What is told by what stands around it. Patterns begin with a character: search leaps from one to the next.
+
+_ESCAPED = re.compile(r"\\([()\[\]{}%$#&_*`])")
+_MATH = re.compile(r"(?<![\w$])\$\$?(?=[^\s$])([^$\n]*)(?<=\S)\$\$?(?!\d)")
+"""A formula between dollar signs. Pandoc's rule tells it from amounts: no space inside, no digit behind (`$4-$5`)."""
+_LINE_MARK = re.compile(r"^```\w*\n|^ {0,3}[>*-] +(?=[^\W\d_])", re.MULTILINE)
+_STARS = re.compile(r"(?<![\w)\]*])\*+(?=[^\s*])|(?<=[^\s*])\*+(?![\w(\[*])")
+"""Stars at the edge of words; others are operators."""
+_SPELLINGS = {"!=": "≠", "<=": "≤", ">=": "≥", "==": "=", "->": "→", "=>": "⇒"}
+_SPELLED = re.compile("|".join(_SPELLINGS))
+_SPACED_RANGE = re.compile(r" ([-:]) (?<=[\d%] . )(?=\d)")
+_OPERATOR_DASH = re.compile(
+    r" - (?<![^\W\d_][A-Za-z] - )(?<=[A-Za-z\d)\]²³] - )(?=[\d(]|[A-Za-z](?![^\W\d_]))"
+    r"|-(?<![^\W\d_][A-Za-z]-)(?<!\de-)(?:(?<=[a-z)\]²³]-)(?=[\d(])|(?<=[a-z\d)\]²³]-)(?=\(|[a-z](?![^\W\d_])))"
+)
+"""Between single letters and numbers: `x - 5`, `a-b`, `2x-(3)`; not `well-known`, `F-16`, `2-3`."""
+_FORMULA = re.compile(r"[\w)\]}][(\[{]|[*/^+=<>¬±√∑∏∫\u2200-\u22ff\x02]|-\s?[\d(]|\d,\s?[-+]?[\d.]{1,9}\s?[)\]}]")
+"""What tells brackets of a formula or an interval from those of a sentence."""
+_BRACKET = re.compile(r"[()\[\]{}]")
+_BRACKETS = str.maketrans(dict.fromkeys("()[]{}", " "))
+_WHOLE = re.compile(r"[(\[{]([^()\[\]{}]*)[)\]}][.,;:!?]*")
+_ITEMS = re.compile(r",(?<=\d,)(?=\d)(?!\d{3}(?!\d))")
 
 
-def _fold(text: str) -> str:
-    folded = _compatible(_FRACTION.sub(" ", text)).casefold()
-    return _compatible(folded).translate(_SAME)
+def _read(text: str) -> str:
+    """Return a text, in its case, with spaces between its words, and `_JOIN` where it depends."""
+    text = _fold_characters(GROUP_MARK.sub("", text.strip()))
+    if "\\" in text:
+        text = _ESCAPED.sub(r"\1", text)
+    if "$" in text:
+        text = _MATH.sub(r" \1 ", text)
+    if text[:1] in {">", "*", "-", "`"} or "\n" in text:
+        text = _LINE_MARK.sub("", text)
+    if text.count("*") > 1 or "~~" in text:
+        text = _STARS.sub("", text).replace("~~", "")
+    if "=" in text or ">" in text:
+        text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text)
+    if "-" in text or ":" in text:
+        text = _OPERATOR_DASH.sub(_MINUS, _SPACED_RANGE.sub(r"\1", text))
+    if _BRACKET.search(text):
+        text = _read_brackets(text.strip())
+    out: list[str] = []
+    end = 0
+    for found in find_numbers(text):
+        _add(text, end, found.start(), out)
+        out.append(read_number(found, _JOIN))
+        end = found.end()
+    _add(text, end, len(text), out)
+    return "".join(out)
 
 
-def _compatible(text: str) -> str:
-    """Return Unicode's compatibility form (NFKC), super- and subscripts as they are."""
-    pieces = _RAISED.split(text)
-    return "".join(piece if number % 2 else unicodedata.normalize("NFKC", piece) for number, piece in enumerate(pieces))
+def _read_brackets(text: str) -> str:
+    """Return a text without a sentence's brackets; in others `{1,2}` is `{1, 2}`."""
+    if not _FORMULA.search(text):
+        return text.translate(_BRACKETS)
+    whole = _WHOLE.fullmatch(text)
+    return whole[1] if whole and not re.search(r"\d,", whole[1]) else _ITEMS.sub(", ", text)
+
+
+_MARK = re.compile(r"[^\w\s]|_")
+
+
+def _add(text: str, start: int, end: int, out: list[str]) -> None:
+    """Add what stands between two numbers."""
+    for found in _MARK.finditer(text, start, end):
+        at = found.start()
+        if start < at:
+            out.append(text[start:at])
+        start = at + 1
+        mark = _MARKS[found[0]]
+        out.append(_read_mark(found[0], text[at - 1 : at], text[start : start + 1]) if mark is None else mark)
+    if start < end:
+        out.append(text[start:end])
+
+
+class _Marks(dict[str, str | None]):
+    """What stands for a mark; None where that depends on its neighbours."""
+
+    def __missing__(self, mark: str) -> str | None:
+        kind = unicodedata.category(mark)
+        shown = "" if kind in {"Pi", "Pf"} else " " if kind[0] == "P" or kind == "Sk" else f" {mark} "
+        self[mark] = shown if kind[0] in "PS" else mark
+        return self[mark]
+
+
+_MARKS = _Marks(dict.fromkeys(".,:'\"-#+_·・^", None) | dict.fromkeys("!?;", " ") | dict.fromkeys("`„‚©®™℠", ""))
+_MARKS |= {mark: f" {mark} " for mark in "%‰&*/@\\()[]{}§†‡"} | {"′": "′", "″": "″", "°": "°", _MINUS: " - "}
+
+
+def _read_mark(mark: str, before: str, after: str) -> str:
+    """Return what stands for a mark between two characters ("" at the ends of the text)."""
+    within = before.isdigit() and after.isdigit()
+    if mark in ".,'\"":
+        return mark if within else {".": _JOIN, ",": " "}.get(mark, "")
+    if mark == "-":
+        return _JOIN if before.isalpha() and after.isalpha() else " - " if before == "^" else " "
+    if mark == "#":
+        return "#" if before.isalpha() else " "
+    if mark == "+":  # of a name: C++, A+
+        return "+" if before == "+" or (before.isalpha() and not after.isalnum() and after != "(") else " + "
+    if mark == "_":
+        return "_" if before.isalnum() and after.isalnum() else ""
+    if mark in "·・":  # a product's, or a name's
+        return " * " if within else _JOIN
+    return f" {mark} " if mark == "^" or within else " "  # between digits: 10:30

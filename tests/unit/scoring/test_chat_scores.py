@@ -10,8 +10,8 @@ import pytest
 import sacrebleu
 from rouge_score import rouge_scorer
 
+from helm_ext.scoring.normal_form import words
 from helm_ext.scoring.scores import chat
-from helm_ext.scoring.scores.words import words
 
 SCORES = {score.name: score.function for score in chat.SCORES}
 
@@ -170,7 +170,8 @@ def test_names_do_not_collide_with_helms():
         ("95", "95 %", 0),
         ("95%", "95 %", 1),
         # Dashes and dots that are none of a number's.
-        ("3 5", "3 \u2013 5", 1),
+        ("3-5", "3 \u2013 5", 1),
+        ("3 5", "3 \u2013 5", 0),
         ("answer 5", "answer...5", 1),
         ("a 3", "a \u2014 3", 1),
     ],
@@ -226,7 +227,7 @@ def test_signs_and_points_belong_to_numbers(gold, reply, value):
 )
 def test_symbols_and_words(gold, reply, value):
     assert SCORES["expected_contains"](gold, reply) == value
-    assert SCORES["expected_f1"](gold, reply) >= (0.25 if value else 0)
+    assert SCORES["expected_f1"](gold, reply) >= (0.2 if value else 0)
 
 
 MATCHES = [json.loads(line) for line in (Path(__file__).parents[2] / "data/chat/matches.jsonl").open(encoding="utf-8")]
@@ -250,7 +251,7 @@ def test_matches_judged_by_hand(row):
         ("1,234,5678", "1 234 5678"),
         ("3.5,4.5", "3.5 4.5"),
         ("1.2,345.6", "1.2 345.6"),
-        ("1:30:45", "1 30 45"),
+        ("1:30:45", "1 : 30 : 45"),
         ("1..5", "1 5"),
         ("10.0.0.1", "10.0.0.1"),
         # Ranges and signs
@@ -258,10 +259,10 @@ def test_matches_judged_by_hand(row):
         ("5--3", "5 -3"),
         ("1,000-2,000", "1000-2000"),
         ("(-5)", "-5"),
-        ("(a)-5", "a 5"),
+        ("(a)-5", "( a ) - 5"),
         ("A-5", "a 5"),
         ("気温は-5度", "気 温 は -5 度"),
-        ("C+5", "c+5"),
+        ("C+5", "c + 5"),
         ("\u00b15", "\u00b15"),
         ("5%-10%", "5-10%"),
         # Units and currencies
@@ -274,7 +275,7 @@ def test_matches_judged_by_hand(row):
         ("5kgs", "5kgs"),
         ("5cats", "5cats"),
         # Words with digits in them
-        ("x^2", "x^2"),
+        ("x^2", "x ^ 2"),
         ("v1.4, v1.5", "v1.4 v1.5"),
         ("B12-rich", "b12 rich"),
         ("10^3", "10 ^ 3"),

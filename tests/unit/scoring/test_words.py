@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.scoring.scores.words import find, separate_characters, words
+from helm_ext.scoring.normal_form import separate_characters, words
+from helm_ext.scoring.scores.words import find
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ from helm_ext.scoring.scores.words import find, separate_characters, words
         ("+5", "+5"),
         ("±5", "±5"),
         ("−5", "-5"),
-        ("x-5", "x 5"),
+        ("x-5", "x - 5"),
         ("5%", "5%"),
         ("5 %", "5%"),
         ("$5", "5 $"),

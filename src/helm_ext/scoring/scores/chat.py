@@ -33,9 +33,18 @@ def _match(
     ignore_case: bool,
     ignore_punctuation: bool,
 ) -> float:
-    """Compare whole words. A gold without words is matched by a reply without words only, wherever it is looked for."""
-    from helm_ext.scoring.scores.words import find, words  # its patterns take 10 ms to compile: not for names alone
+    """Compare whole words; as values where the whole gold is a number.
 
+    A gold without words is matched by a reply without words only, wherever it is looked for.
+    """
+    # The patterns take 10 ms to compile: not for names alone.
+    from helm_ext.scoring.normal_form import read_value, words
+    from helm_ext.scoring.scores.words import find
+
+    if place == "exact" and ignore_case and ignore_punctuation:
+        value = read_value(gold)
+        if value is not None:
+            return float(value == read_value(prediction))
     wanted = words(gold, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
     said = words(prediction, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
     if not wanted or place == "exact":
@@ -80,7 +89,7 @@ def _f1(overlap: int, wanted: int, said: int) -> float:
 
 def _word_f1(gold: str, prediction: str) -> float:
     """F1 over the multisets of words (SQuAD's rule, without its English article list)."""
-    from helm_ext.scoring.scores.words import words
+    from helm_ext.scoring.normal_form import words
 
     wanted, said = words(gold), words(prediction)
     if not wanted or not said:
@@ -103,7 +112,7 @@ def _lcs_length(left: Sequence[str], right: Sequence[str]) -> int:
 
 def _rouge_l(gold: str, prediction: str) -> float:
     """ROUGE-L F1 (Lin 2004), no stemming."""
-    from helm_ext.scoring.scores.words import words
+    from helm_ext.scoring.normal_form import words
 
     wanted, said = words(gold), words(prediction)
     if not wanted or not said:
@@ -120,7 +129,7 @@ def _sacrebleu() -> tuple[BLEU, CHRF]:
 
 
 def _spaced(text: str) -> str:
-    from helm_ext.scoring.scores.words import separate_characters
+    from helm_ext.scoring.normal_form import separate_characters
 
     return " ".join(separate_characters(unicodedata.normalize("NFC", text)).split())
 

@@ -36,8 +36,8 @@ def normalized_f1(gold: str, prediction: str) -> float:
 _AMOUNT = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:\s+(\S.*))?", re.DOTALL)
 _MAX_EXPONENT = 400
 """A number beyond is compared as it is written: spelt out, it could have a billion digits."""
-_DAY = re.compile(r"(\d+)-(\d+)-(\d+)")
-_YEAR = re.compile(r"[+-]?\d+")
+_DAY = re.compile(r"(\d{1,4})-(\d{1,2})-(\d{1,2})")
+_YEAR = re.compile(r"[+-]?\d{1,4}")
 
 
 def value_exact_match(gold: str, prediction: str) -> float:
@@ -89,7 +89,7 @@ SCORES: tuple[Score, ...] = (
         function=normalized_exact_match,
         display_name="Normalized exact match",
         short_display_name="Norm. EM",
-        description="Fraction of rows whose answer is a correct one, case, punctuation and English articles aside.",
+        description="Fraction of rows whose answer is a correct one; case, sentence punctuation and articles aside.",
     ),
     Score(
         name="normalized_f1",
