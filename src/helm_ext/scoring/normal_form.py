@@ -23,9 +23,8 @@ from functools import lru_cache
 
 from helm_ext.scoring.numbers import GROUP_MARK, UNSPACED, find_numbers, read_amount, read_number
 
-__all__ = ["APOSTROPHES", "bare_form", "normalize", "read_value", "separate_characters", "words"]
+__all__ = ["bare_form", "normalize", "read_value", "separate_characters", "words"]
 
-APOSTROPHES = "'’‘ʼ＇`´"
 _ARTICLES = frozenset({"a", "an", "the"})
 _JOIN = "\x01"
 """Stands for a hyphen or point between letters, which the two forms take differently."""

@@ -4,7 +4,7 @@ HELM's own metrics stay available; these stand where HELM's fail on chat: `quasi
 SQuAD's English habits (articles go, `1.5` becomes `15`), `rouge_l` sees no letters beyond ASCII, `bleu_*` downloads
 NLTK data at run time, and none of them knows a word in a script without spaces.
 
-What a word is stands in `helm_ext.scoring.scores.words`. All
+What a word is stands in `helm_ext.scoring.normal_form`. All
 scores are in 0..1 and defined for empty texts.
 """
 
