@@ -89,5 +89,6 @@ def is_time_stat(item):
 
 
 def read_all(folder):
-    """Return every JSON file below `folder`, parsed, by path."""
-    return {str(path.relative_to(folder)): load(path) for path in sorted(folder.rglob("*.json"))}
+    """Return every JSON file below `folder`, parsed, by path; those that say when a run was made aside."""
+    found = (path for path in sorted(folder.rglob("*.json")) if path.name != "helm_ext.json")
+    return {str(path.relative_to(folder)): load(path) for path in found}

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import processes
 
+from helm_ext.analysis.siblings import TIMES_FILE
+
 if TYPE_CHECKING:
     import warm_processes
 
@@ -105,6 +107,7 @@ def read_files(folder: Path, suite: str = "s") -> dict[str, bytes]:
     """Return the bytes of HELM's files of the run; there may be no others."""
     found = {path.name: path.read_bytes() for path in run_folder(folder, suite).iterdir()}
     found.pop(".commit.lock", None)
+    found.pop(TIMES_FILE, None)
     return dict(sorted(found.items()))
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import processes
 
+from helm_ext.analysis.siblings import TIMES_FILE
+
 FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 ENTRY = "adapter_spec:path=many.jsonl,model=recorded/m"
 WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
@@ -128,7 +130,8 @@ def read_files(folder: Path, suite: str = "s") -> dict[str, bytes]:
     """Return the bytes of all that is in the run's folder: HELM's files, and what should not be there."""
     path = run_folder(folder, suite)
     found = path.rglob("*") if path is not None else ()
-    return {one.name: one.read_bytes() for one in sorted(found) if one.is_file() and one.name != ".commit.lock"}
+    passed_over = (".commit.lock", TIMES_FILE)
+    return {one.name: one.read_bytes() for one in sorted(found) if one.is_file() and one.name not in passed_over}
 
 
 def workers_of(pid: int) -> list[int]:

@@ -92,7 +92,7 @@ def main() -> None:
         "--suite",
         SUITE,
         "-m",
-        "1000",
+        "1000000",
         "--disable-cache",
         *STREAMING,
         "--run-entries",

@@ -88,6 +88,7 @@ TESTS = {
     "scoring/answers": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
     "scoring/batches": ["unit/scoring/test_metrics.py", "unit/scoring/test_source_scores.py"],
     "scoring/breakdown": ["unit/scoring/test_breakdown.py", "unit/scoring/test_metrics.py"],
+    "scoring/caps": ["unit/running/test_caps.py"],
     "scoring/code_execution": ["unit/scoring/test_code_execution.py"],
     "scoring/completeness": ["unit/scoring/test_completeness.py"],
     "scoring/likelihood": ["unit/scoring/test_likelihood.py"],

@@ -68,6 +68,16 @@ class RunFiles:
         """HELM's `stats.json`: what the rows add up to."""
         return self._load("stats.json")
 
+    def read_means(self, split: str | None) -> dict[str, float]:
+        """Return the means of a split's unperturbed rows by name, those of all its sub-splits together."""
+        return {
+            stat["name"]["name"]: stat["mean"]
+            for stat in self.stats
+            if stat["name"].get("split") == split
+            and not {"perturbation", "sub_split"} & stat["name"].keys()
+            and stat.get("mean") is not None
+        }
+
     @cached_property
     def row_stats(self) -> RowStats:
         """The stats of each row. The file is read once, for an index of it.

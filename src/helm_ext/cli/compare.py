@@ -55,10 +55,13 @@ def compare(
     from helm_ext.analysis.compare_page import write_comparison
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.run_scores import read_scores
+    from helm_ext.analysis.siblings import find_siblings, read_sibling
 
     found, unfinished = find_runs(runs)
     for folder in unfinished:
         echo(f"left out: {folder}: the run is not finished", err=True)
+    for note in find_siblings(read_sibling(run.folder) for run in found).describe():
+        echo(f"note: {note}", err=True)
     with Console(stderr=True).status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
         if by_suite:

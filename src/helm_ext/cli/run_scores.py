@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from helm_ext.cli.session import shorten
+from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
 from helm_ext.scoring.stat_names import DIFFERS, ENDS, UNSCORED
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ __all__ = [
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 """Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
 
-_COUNTS = ("unmapped", "num_instances", "num_left_out", *(f"num_{reason}" for reason in _LEFT_OUT))
+_COUNTS = ("unmapped", "num_instances", "num_left_out", *(f"num_{reason}" for reason in _LEFT_OUT), NUM_CAPPED)
 
 
 def read_stats(run_spec: RunSpec, folder: Path) -> dict[str, dict[str, Any]]:
@@ -68,7 +69,9 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     theirs = [name for score in _means(scores) for name in _source_stats(score)]
     reported = {score["stat"] for score in scores if score.get("no_mean")}
     shown = [*_asked(run_spec, stats), *theirs, *_COUNTS, *(sorted(stats) if show_all else [])]
-    table = Table(title=f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}", title_justify="left")
+    cap = describe_cap({name: stat["mean"] for name, stat in stats.items()})
+    title = f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}" + (f" ({cap})" if cap else "")
+    table = Table(title=title, title_justify="left")
     table.add_column("metric")
     table.add_column("value", justify="right")
     table.add_column("95 % interval")
@@ -147,6 +150,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     others = {name: number for name, number in file.counts.items() if name not in ("rows", "train", "eval", "recorded")}
     if unmapped:
         others["unmapped"] = sum(round(share * by_split.get(split, 0)) for split, share in unmapped.items())
+    capped = {"capped": numbers[NUM_CAPPED]} if numbers[NUM_CAPPED] else {}
     source = find_source(run_spec)
     asked = [name for name in _asked(run_spec, stats) if name in stats]
     theirs = source["scores"] if source else {}
@@ -158,7 +162,13 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "dataset": file.name,
         "model": run_spec.adapter_spec.model.removeprefix("recorded/"),
         "main_metric": run_spec.scenario_spec.args["main_metric"],
-        "counts": {"lines": file.counts.get("lines", file.counts.get("rows", read)), **others, "read": read, **rows},
+        "counts": {
+            "lines": file.counts.get("lines", file.counts.get("rows", read)),
+            **others,
+            "read": read,
+            **rows,
+            **capped,
+        },
         "metrics": {
             name: {
                 "mean": _finite(stats[name]["mean"]),

@@ -101,6 +101,7 @@ def score(
     The runs are those that `helm-run` makes of the same files, one for each of their tasks; helm-summarize and
     helm-server work on them. Where one of several cannot be scored, the others are, and the exit code is 1.
     """
+    from helm_ext.analysis.siblings import list_beside
     from helm_ext.planning.own_runner import check_settings
 
     if model is not None and not model.strip():
@@ -125,6 +126,8 @@ def score(
     for run_spec, facts, folder in scoring.score_all(files):
         warnings = [*facts.warnings, *list_warnings(run_spec, folder)]
         below = find_below(run_spec, folder, least)
+        beside = [f"warning: {said}" for said in list_beside(folder)]
+        warnings += beside
         for said in (*warnings, *below):
             echo(said, err=True)
         failures += len(below) + (sum(one.startswith("warning") for one in warnings) if strict else 0)
@@ -167,6 +170,7 @@ class _Scoring:
                 with helm_output_to_stderr():
                     format_ = choose_format(self.kind, file)
                     tasks = find_tasks(format_, file, self.arguments)
+                    self._require_one_model(format_, file, tasks)
             except HelmExtError as error:
                 self._refuse(str(error), error, alone=len(found) == 1)
                 continue
@@ -181,6 +185,18 @@ class _Scoring:
                     self._refuse(said, error, alone=len(found) == len(tasks) == 1)
                     continue
                 yield made
+
+    def _require_one_model(self, format_: Format, file: Path, tasks: Sequence[Mapping[str, str]]) -> None:
+        """Raise RunEntryError where --model would give one name to the outputs of several models."""
+        if self.model is None or len(tasks) < 2:
+            return
+        chosen = {name_model(format_, file, {**self.arguments, **task}, None): task for task in tasks}
+        if len(chosen) > 1:
+            task = ",".join(f"{key}={value}" for key, value in next(iter(chosen.values())).items())
+            raise RunEntryError(
+                f"--model {self.model}: {file} holds outputs of {len(chosen)} models, {', '.join(chosen)}\n"
+                f"  hint: leave --model out, or name one: --arg {task}"
+            )
 
     def _refuse(self, said: str, error: HelmExtError, *, alone: bool) -> None:
         if alone:

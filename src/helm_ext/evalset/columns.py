@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -92,6 +93,11 @@ class RowColumns:
     def is_of(self, splits: Sequence[str]) -> NDArray[np.bool_]:
         """Return which instances are of one of these splits."""
         return np.isin(self.split, [code for code, split in enumerate(self.splits) if split in splits])
+
+    def count_splits(self, kind: Literal["recorded", "live"]) -> Counter[str]:
+        """Return how many instances of each split take part in runs of this kind."""
+        takes_part = self.split[self.only != (LIVE if kind == "recorded" else RECORDED)]
+        return Counter({self.splits[code]: int((takes_part == code).sum()) for code in np.unique(takes_part).tolist()})
 
     def find_splits(self) -> set[str]:
         """Return the splits that occur."""

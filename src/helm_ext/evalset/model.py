@@ -7,6 +7,7 @@ survives HELM's instance cache, Slurm and multi-GPU workers, and is visible in `
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -278,6 +279,19 @@ class EvalSet:
         if isinstance(self.instances, UnreadRows):
             return set(self.instances.columns.find_splits())
         return {instance.split for instance in self.instances}
+
+    def count_rows(self, kind: Literal["recorded", "live"]) -> dict[str, int]:
+        """Return how many rows of each split a run of this kind evaluates, where no cap takes any away."""
+        from helm.benchmark.scenarios.scenario import EVAL_SPLITS
+
+        from helm_ext.evalset.unread import UnreadRows
+
+        if isinstance(self.instances, UnreadRows):
+            found = self.instances.columns.count_splits(kind)
+        else:
+            rows = self.instances
+            found = Counter(str(row.split) for row in rows if row_extra(row).get("only", kind) == kind)
+        return {split: found[split] for split in self.adapter_spec.eval_splits or EVAL_SPLITS if found[split]}
 
     def has_options(self) -> bool:
         """Whether there is a row whose completion is read as one of its options."""

@@ -19,7 +19,7 @@ from helm.common.object_spec import get_class_by_name
 
 from helm_ext.formats.format import Format
 from helm_ext.formats.registry import all_formats
-from helm_ext.planning import RUN_ARGUMENTS
+from helm_ext.planning import OF_ONE_FILE, RUN_ARGUMENTS
 
 __all__ = ["DemonstrationsRunExpander", "install"]
 
@@ -86,8 +86,8 @@ def _draw_again(format_: Format, before: RunSpec, expanded: list[RunSpec]) -> li
                 scenario_spec=drawn.scenario_spec,
                 adapter_spec=replace(drawn.adapter_spec, **changed),
                 metric_specs=[
-                    *(metric for metric in spec.metric_specs if not _is_full(metric)),
-                    *filter(_is_full, drawn.metric_specs),
+                    *(metric for metric in spec.metric_specs if metric.class_name not in OF_ONE_FILE),
+                    *(metric for metric in drawn.metric_specs if metric.class_name in OF_ONE_FILE),
                 ],
                 groups=[drawn.groups[0] if group == scenario.name else group for group in spec.groups],
             )

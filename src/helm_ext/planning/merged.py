@@ -21,7 +21,7 @@ from helm_ext.analysis.run_files import MERGED
 from helm_ext.errors import RunEntryError, show
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.formats.scenario import EvalSetScenario
-from helm_ext.planning import RUN_ARGUMENTS
+from helm_ext.planning import OF_ONE_FILE, RUN_ARGUMENTS
 from helm_ext.planning.names import MAX_FILE_NAME, fit_arguments
 from helm_ext.scoring.breakdown import SUB_SPLIT
 
@@ -189,7 +189,7 @@ def _names_data(spec: JSONObject) -> frozenset[str]:
 def _comparable(spec: JSONObject) -> JSONObject:
     """Return what runs of shards agree in."""
     left_out = _OF_SHARDS | _names_data(spec)
-    metrics = [one for one in spec["metric_specs"] if one["class_name"] != RUN_ARGUMENTS]
+    metrics = [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE]
     return {
         "model": spec["adapter_spec"].get("model"),
         "adapter_spec": {key: value for key, value in spec["adapter_spec"].items() if key != "max_eval_instances"},
@@ -233,12 +233,12 @@ def _join_arguments(arguments: JSONObject, shards: Sequence[JSONObject], names_d
 def _join_metrics(specs: Sequence[JSONObject]) -> list[JSONObject]:
     """Return the metrics, with all values of attributes that occur."""
     metrics: list[JSONObject] = [
-        copy.deepcopy(one) for one in specs[0]["metric_specs"] if one["class_name"] != RUN_ARGUMENTS
+        copy.deepcopy(one) for one in specs[0]["metric_specs"] if one["class_name"] not in OF_ONE_FILE
     ]
     for number, metric in enumerate(metrics):
         found: dict[str, dict[str, None]] = {}
         for spec in specs:
-            others = [one for one in spec["metric_specs"] if one["class_name"] != RUN_ARGUMENTS]
+            others = [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE]
             for name, values in (others[number].get("args") or {}).get("attributes", {}).items():
                 found.setdefault(name, {}).update(dict.fromkeys(values))
         if found:

@@ -21,7 +21,7 @@ from helm_ext.formats import planned
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import get_format
-from helm_ext.planning import RUN_ARGUMENTS
+from helm_ext.planning import CAPPED_ROWS, RUN_ARGUMENTS
 from helm_ext.planning.names import fit_arguments, fit_name, full_name
 from helm_ext.planning.pending import make_pending
 
@@ -69,7 +69,7 @@ def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
     fitted = fit_arguments(scenario_class, arguments)
     scenario = scenario_class(**fitted)
     planned.keep(scenario.key(), evalset)
-    metrics = list(plan.metric_specs) or [_metric_spec(evalset)]
+    metrics = [*(plan.metric_specs or [_metric_spec(evalset)]), _cap_spec(evalset)]
     if fitted != arguments or name != full_name(format_.name, plan.name_arguments, end):
         full = {**arguments, **plan.name_arguments}
         metrics.append(MetricSpec(class_name=RUN_ARGUMENTS, args=full))
@@ -92,6 +92,12 @@ def _metric_spec(evalset: EvalSet) -> MetricSpec:
     if evalset.recorded_decoding:
         args["recorded_decoding"] = dict(evalset.recorded_decoding)
     return MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
+
+
+def _cap_spec(evalset: EvalSet) -> MetricSpec:
+    args: dict[str, Any] = {"rows": evalset.count_rows("recorded")}
+    live = evalset.count_rows("live")
+    return MetricSpec(class_name=CAPPED_ROWS, args=args if live == args["rows"] else {**args, "live_rows": live})
 
 
 def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:

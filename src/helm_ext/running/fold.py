@@ -9,8 +9,10 @@ up in the order of the rows. The files are those of `helm.benchmark.runner.Runne
 from __future__ import annotations
 
 import io
+import json
 from collections import Counter
 from contextlib import ExitStack
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +22,7 @@ from helm.benchmark.runner import remove_stats_nans
 from helm.common.hierarchical_logger import hlog, hwarn
 from typing_extensions import Self
 
+from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 from helm_ext.fast.serialise import ArrayWriter, around_field, consume, dumps, write_array
 from helm_ext.fast.serialise_stats import StatRenderer
@@ -239,7 +242,10 @@ class PartMove(NamedTuple):
 
 
 class RunFiles:
-    """HELM's five files of a run, staged. A context manager; `rows` writes batches, `finish` the rest."""
+    """HELM's five files of a run, staged. A context manager; `rows` writes batches, `finish` the rest.
+
+    A sixth says of a run of ours when it was finished (`analysis.siblings`).
+    """
 
     def __init__(self, files: StagedFiles, run_spec: RunSpec, scenario: Scenario) -> None:
         self._files = files
@@ -252,6 +258,9 @@ class RunFiles:
         for name, value in (("run_spec.json", self._run_spec), ("scenario.json", self._scenario)):
             with self._files.open(name) as file:
                 file.write(dumps(value))
+        self._times = None
+        if type(self._scenario).__module__.startswith("helm_ext."):
+            self._times = self._stack.enter_context(self._files.open(TIMES_FILE))
         # The last one opened is the last one put in place: it tells that a run is whole.
         self._state, self._stats, self._per_instance = (
             self._stack.enter_context(self._files.open(name))
@@ -314,6 +323,9 @@ class RunFiles:
                 append_file(part, self._per_instance)
         self._first.close()
         write_array(self._stats, remove_stats_nans(list(stats)))
+        if self._times is not None:
+            finished = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            self._times.write(json.dumps({"finished": finished}).encode())
 
 
 def split_states(states: list[RequestState], rows: int = BATCH_ROWS) -> Iterator[list[RequestState]]:

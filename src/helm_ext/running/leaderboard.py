@@ -31,6 +31,7 @@ from helm.benchmark.scenarios.scenario import ScenarioMetadata, ScenarioSpec
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.fast.json_arrays import read_array
+from helm_ext.scoring.caps import describe_cap
 from helm_ext.scoring.stat_names import ENDS
 from helm_ext.scoring.uncertainty import END_WORDS, describe_interval, to_interval_stats
 
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.presentation.summarize import Table
 
+    from helm_ext.analysis.siblings import Siblings
+
 __all__ = [
+    "RunNotes",
     "add_intervals",
     "describe_metrics",
     "interval_group",
@@ -50,6 +54,70 @@ __all__ = [
 
 Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
 """As `Summarizer.group_scenario_adapter_to_runs` has them for a group."""
+
+
+class RunNotes:
+    """What a reader of tables must know of single runs: rows that a cap took away, and several runs in one cell."""
+
+    def __init__(self, runs: Sequence[Run], siblings: Siblings) -> None:
+        stale = siblings.find_stale()
+        self._stale = {run.run_spec.name for run in runs if Path(run.run_path) in stale}
+        self._groups = {run.run_spec.name: run.run_spec.groups[0] for run in runs if _is_ours(run)}
+        caps = {run.run_spec.name: _describe_cap(run) for run in runs if _is_ours(run)}
+        by_group: dict[str, set[str]] = defaultdict(set)
+        for name, cap in caps.items():
+            by_group[self._groups[name]].add(cap)
+        self._of_group = {group: next(iter(found)) for group, found in by_group.items() if len(found) == 1}
+        """What all runs of a group share stands in its title, else in the rows of models."""
+        self._caps = {name: cap for name, cap in caps.items() if cap and self._groups[name] not in self._of_group}
+
+    def name_cap(self, group: ScenarioMetadata) -> ScenarioMetadata:
+        """Return a group whose title says how many rows there would be without a cap."""
+        cap = self._of_group.get(group.name)
+        if not cap:
+            return group
+        title = f"{group.display_name or group.name} ({cap})"
+        return replace(group, display_name=title, short_display_name=title)
+
+    def annotate(self, table: Table) -> Table:
+        """Return a table with what must be known of a row's runs behind the model's name."""
+        rows = []
+        for row in table.rows:
+            cells = [cell.run_spec_names or [] for cell in row]
+            said = dict.fromkeys(note for names in cells for note in self._describe(names, with_group=not cells[0]))
+            name = f"{row[0].value} ({'; '.join(said)})" if said else row[0].value
+            rows.append([replace(row[0], value=name), *row[1:]])
+        return replace(table, rows=rows)
+
+    def _describe(self, names: Sequence[str], *, with_group: bool) -> Iterable[str]:
+        ours = [name for name in names if name in self._groups]
+        by_group: dict[str, list[str]] = defaultdict(list)
+        for name in ours:
+            by_group[self._groups[name]].append(name)
+        for group, found in by_group.items():
+            notes = [*dict.fromkeys(self._caps[name] for name in found if name in self._caps)]
+            stale = sum(name in self._stale for name in found)
+            if len(found) > 1:
+                notes.append(f"mean of {len(found)} runs" + (f", {stale} stale" if stale else ""))
+            elif stale:
+                notes.append("stale")
+            for note in notes:
+                yield f"{group}: {note}" if with_group else note
+
+
+def _is_ours(run: Run) -> bool:
+    return bool(run.run_spec.scenario_spec.class_name.startswith("helm_ext."))
+
+
+def _describe_cap(run: Run) -> str:
+    split = run.run_spec.scenario_spec.args.get("main_split", "test")
+    return describe_cap(
+        {
+            stat.name.name: stat.mean or 0.0
+            for stat in run.stats
+            if stat.name.split == split and stat.name.sub_split is None and stat.name.perturbation is None
+        }
+    )
 
 
 def interval_group(main_metrics: Iterable[str]) -> MetricGroup:

@@ -10,11 +10,9 @@ puts a sample of 1,000 instances of each run into them. The tables are always ab
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.presentation.schema import MetricGroup, MetricNameMatcher
 from helm.benchmark.presentation.summarize import Cell, Run, Summarizer, Table
@@ -22,6 +20,7 @@ from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
 from helm.common.hierarchical_logger import hwarn
 
+from helm_ext.analysis.siblings import find_siblings, read_sibling
 from helm_ext.errors import HelmExtError, show
 from helm_ext.errors.console import say_plainly
 from helm_ext.evalset.progress import Measured, Progress, read_mode
@@ -29,6 +28,7 @@ from helm_ext.fast.display import find_bytes_to_read, write_display_files
 from helm_ext.fast.json_arrays import BytesRead
 from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.leaderboard import (
+    RunNotes,
     add_intervals,
     describe_metrics,
     interval_group,
@@ -57,24 +57,6 @@ def read_display_rows() -> int | None:
     return int(given)
 
 
-def find_averaged(run_specs: Iterable[RunSpec]) -> Iterator[str]:
-    """Yield a warning for each cell of a table that HELM makes of runs of ours with different data.
-
-    Such runs are two recordings of one model: the group's name is that of the questions (`scenarios.group_name`).
-    """
-    cells: dict[tuple[str, AdapterSpec], dict[str, None]] = {}
-    for run_spec in run_specs:
-        digest = run_spec.scenario_spec.args.get("digest")
-        if run_spec.scenario_spec.class_name.startswith("helm_ext.") and digest is not None:
-            cells.setdefault((run_spec.groups[0], run_spec.adapter_spec), {})[digest] = None
-    for (group, adapter_spec), digests in cells.items():
-        if len(digests) > 1:
-            yield (
-                f"{adapter_spec.model} on {group}: the tables show the mean of {len(digests)} runs with different data "
-                f"({', '.join(digests)})\n  hint: give each recording a model's name of its own, or a suite"
-            )
-
-
 class StreamingSummarizer(Summarizer):
     """HELM's Summarizer: same arguments, same files, less time and memory."""
 
@@ -85,15 +67,17 @@ class StreamingSummarizer(Summarizer):
         super().__init__(*arguments, **options)
 
     def group_runs(self) -> None:
-        """Group as HELM does, but all models of a dataset in one table; warn of cells that average different data.
+        """Group as HELM does, but all models of a dataset in one table; warn of cells that average several runs.
 
         HELM makes a table for each ScenarioSpec. Those of two recordings of one dataset differ in file and digest.
         """
         super().group_runs()
         for group, by_scenario in self.group_scenario_adapter_to_runs.items():
             self.group_scenario_adapter_to_runs[group] = join_recordings(by_scenario)
-        for message in find_averaged(run.run_spec for run in self.runs):
+        siblings = find_siblings(read_sibling(Path(run.run_path)) for run in self.runs)
+        for message in siblings.describe():
             hwarn(message)
+        self.notes = RunNotes(self.runs, siblings)
 
     def read_run(self, run_path: str) -> Run:
         """Read a run as HELM does, with the interval of its main metric."""
@@ -120,7 +104,7 @@ class StreamingSummarizer(Summarizer):
 
     def get_scenario_metadata(self) -> list[ScenarioMetadata]:
         """Describe the groups as HELM does, sorted by title, and tell those apart that have one title."""
-        groups = say_unrecorded(tell_apart(super().get_scenario_metadata()), self.runs)
+        groups = say_unrecorded(tell_apart(map(self.notes.name_cap, super().get_scenario_metadata())), self.runs)
         return sorted(groups, key=lambda group: ((group.display_name or group.name).casefold(), group.name))
 
     def auto_generate_metric_groups(self) -> list[MetricGroup]:
@@ -144,7 +128,8 @@ class StreamingSummarizer(Summarizer):
         ):
             group = self.schema.name_to_run_group.get(runs[0].run_spec.groups[0])
             options["title"] = (group and group.display_name) or options["title"]
-        return name_ends_first(tidy_table(super().create_group_table(*arguments, **options)))
+        made = self.notes.annotate(super().create_group_table(*arguments, **options))
+        return name_ends_first(tidy_table(made))
 
     def write_run_display_json(self, skip_completed: bool) -> None:
         """Write the three display files of each run."""

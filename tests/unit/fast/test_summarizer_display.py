@@ -32,7 +32,7 @@ from helm_ext.errors import HelmExtError
 from helm_ext.fast import json_arrays
 from helm_ext.fast.display import DISPLAY_FILES, as_helm_writes, write_display_files
 from helm_ext.fast.json_arrays import read_array
-from helm_ext.running.summarizer import DISPLAY_ROWS_ENV, StreamingSummarizer, find_averaged
+from helm_ext.running.summarizer import DISPLAY_ROWS_ENV, StreamingSummarizer
 
 SCHEMA = Schema(
     metric_groups=[
@@ -354,20 +354,6 @@ def test_the_number_of_shown_rows_is_checked(monkeypatch, value):
     monkeypatch.setenv(DISPLAY_ROWS_ENV, value)
     with pytest.raises(HelmExtError, match=f'HELM_EXT_DISPLAY_ROWS="{value}": expected a whole number from 1'):
         StreamingSummarizer()
-
-
-def test_cells_that_are_means_of_different_data_are_found():
-    def make(model, digest, group="sums-1", class_name="helm_ext.formats.request_states.scenario.AdapterSpecScenario"):
-        spec = ScenarioSpec(class_name, {"digest": digest} if digest else {})
-        return RunSpec(f"{model} {digest}", spec, AdapterSpec(model=model), [], groups=[group])
-
-    fine = [make("a", "1"), make("b", "2"), make("a", "1"), make("a", "2", group="sums-2")]
-    stock = [make("a", digest, class_name="helm.Scenario") for digest in ("3", "4", None)]
-    assert list(find_averaged([*fine, *stock])) == []
-    (message,) = find_averaged([*fine, make("a", "9")])
-    assert message.startswith(
-        "a on sums-1: the tables show the mean of 2 runs with different data (1, 9)\n  hint: give"
-    )
 
 
 def test_elements_of_an_array(tmp_path):

@@ -125,7 +125,7 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
     write()
     entry = "adapter_spec:dataset=sums,metrics=exact_match+f1_score,main_metric=f1_score,extract=(\\d+),lower=true"
     spec = make(entry + ",seed=3,missing=skip")
-    (metric,) = spec.metric_specs
+    metric, _ = spec.metric_specs
     assert metric.class_name == "helm_ext.scoring.metrics.EvalSetMetric"
     assert metric.args["metrics"] == ["exact_match", "f1_score"]
     assert metric.args["extract"] == "(\\d+)"

@@ -14,7 +14,9 @@ import orjson
 
 from helm_ext.analysis.comparing import PairResult, compare_runs
 from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
+from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
+from helm_ext.scoring.caps import describe_cap
 from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ class RunFacts:
     """The score of answers that need no model: the first option always, the most frequent right label always."""
     sample: dict[str, SampledRow] = field(default_factory=dict)
     provenance: dict[str, str] = field(default_factory=dict)
+    cap: str = ""
+    """`100 of 300 rows`, where a cap took rows away."""
 
     @property
     def calibration_error(self) -> float | None:
@@ -119,7 +123,9 @@ def gather(
     `most_rows`: so many rows of each dataset are shown. Raises RunEntryError where no run has a score.
     """
     found: dict[tuple[str, str], list[RunFacts]] = {}
-    notes: list[str] = []
+    siblings = find_siblings(read_sibling(run.folder) for run in runs)
+    stale = siblings.find_stale()
+    notes = siblings.describe()
     for run in runs:
         try:
             facts = _read_run(run, metric, cluster, most_rows)
@@ -127,6 +133,8 @@ def gather(
             notes.append(f"left out: {str(error).splitlines()[0]}")
             continue
         notes += facts.scores.notes
+        if run.folder in stale:
+            facts.scores.model += f" (stale: {read_time(run.folder)})"
         found.setdefault((facts.scores.dataset, facts.scores.metric), []).append(facts)
     if not found:
         raise RunEntryError("\n".join(["no run has a score to report", *notes]))
@@ -149,8 +157,12 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     first = runs[0].scores
     best = -1 if first.lower_is_better else 1
     ordered = sorted(runs, key=lambda run: (-best * run.interval.mean, run.scores.model))
+    caps = dict.fromkeys(run.cap for run in runs)
+    title = f"{first.title} ({next(iter(caps))})" if len(caps) == 1 and any(caps) else first.title
+    for run in runs if len(caps) > 1 else ():
+        run.scores.model += f" ({run.cap})" if run.cap else ""
     rows = max(len(run.scores.rows) + run.scores.left_out for run in runs)
-    dataset = DatasetFacts(first.title, first.metric, first.lower_is_better, ordered, rows=rows)
+    dataset = DatasetFacts(title, first.metric, first.lower_is_better, ordered, rows=rows)
     if len(runs) > 1:
         try:
             dataset.pairs, said = compare_runs([run.scores for run in ordered], allow_different=True)
@@ -191,6 +203,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
     facts.bins = bins if measured and measured == len(scores.rows) else []
     facts.provenance = _provenance(run)
+    facts.cap = describe_cap(run.read_means(scores.split))
     if choices and not scores.lower_is_better and all(value in (0.0, 1.0) for value in values):
         facts.baselines["always the first option"] = first_right / choices
         facts.baselines["always the most frequent label"] = max(gold_labels.values(), default=0) / choices

@@ -76,6 +76,18 @@ def look_at(values: Values) -> Survey:
     return surveyor.finish()
 
 
+_MODEL_COLUMNS = frozenset({"model", "model_id", "model_name"})
+_SHOWN_MODELS = 5
+
+
+def _find_model_column(values: Values) -> str:
+    """Return the column that says whose output a row's is; "" where there is none, or it was named for something."""
+    if values.is_live:
+        return ""
+    taken = {column for _, column in values.roles.columns()} | set(values.options.by)
+    return next((one for one in values.table.columns if one.casefold() in _MODEL_COLUMNS and one not in taken), "")
+
+
 class _Surveyor:
     """Sees the rows one by one, and then says what holds of all of them."""
 
@@ -88,6 +100,9 @@ class _Surveyor:
         self._positions = Positions()
         self._split_names: dict[str, list[int]] = {}
         """Name of a split, as the column has it, to its first line and its rows."""
+        self._model_column = _find_model_column(values)
+        self._models: dict[str, int] = {}
+        """Model that a row names to the first line that does."""
 
     def _make_column(self) -> GoldColumn:
         roles, options, table = self._values.roles, self._values.options, self._values.table
@@ -125,6 +140,8 @@ class _Surveyor:
         for name in values.scores(cells):
             found.scores.setdefault(name, SourceScore())
         found.train += values.splits.get(split) == "train"
+        if self._model_column and len(self._models) <= _SHOWN_MODELS:
+            self._models.setdefault(str(look_up(cells, self._model_column)), line)
         if roles.split:
             name = str(look_up(cells, roles.split)).strip().casefold()
             self._split_names.setdefault(name, [line, 0])[1] += 1
@@ -158,6 +175,7 @@ class _Surveyor:
         if values.is_live and values.roles.scores:
             message = "no column holds the outputs that the scores were given to"
             values.refuse(message, "output=COLUMN names it", "scores")
+        self._require_one_model()
         found.lines = values.table.lines
         found.left_out = found.lines - found.rows
         found.golds_are_lists = self._may_be_lists
@@ -183,6 +201,21 @@ class _Surveyor:
         if layout is not None and layout.main in scores:
             return layout.main
         return "" if found.is_measured else scores[0]
+
+    def _require_one_model(self) -> None:
+        """Refuse a long table: the outputs of several models would be scored as those of one."""
+        if len(self._models) < 2:
+            return
+        column, (*others, last) = self._model_column, [*self._models][:_SHOWN_MODELS]
+        number = f"more than {_SHOWN_MODELS}" if len(self._models) > _SHOWN_MODELS else str(len(self._models))
+        names = f"{', '.join(others)} and {last}" if number.isdigit() else f"{', '.join([*others, last])}, ..."
+        self._values.refuse(
+            f"the column {column} names {number} models, {names}: they would be scored as one",
+            f"write a file for each, or a column of outputs for each and output=A+B; by={column} where it says "
+            "something else",
+            "several-models",
+            [*self._models.values()][1],
+        )
 
     def _decide(self, golds: GoldColumn) -> GoldKind:
         """Return what the golds are; the layout knows why some may be missing."""

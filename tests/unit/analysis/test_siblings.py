@@ -1,0 +1,124 @@
+"""Runs that tables average, and runs of a file that has changed since: said where people look."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from table_files import write_csv, write_lines
+from typer.testing import CliRunner
+
+from helm_ext.analysis import find_runs
+from helm_ext.analysis.report.gathering import gather
+from helm_ext.analysis.siblings import TIMES_FILE, find_siblings, read_sibling
+from helm_ext.cli import app
+from helm_ext.errors import HelmExtError
+from helm_ext.running import StreamingSummarizer
+
+
+def command(tmp_path, *arguments):
+    done = CliRunner().invoke(app, [*arguments], catch_exceptions=True)
+    if done.exception is not None and not isinstance(done.exception, SystemExit | HelmExtError):
+        raise done.exception
+    return done
+
+
+def score(tmp_path, *arguments):
+    return command(tmp_path, "score", *arguments, "-o", str(tmp_path / "out"))
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_csv(tmp_path, ("question", "gold", "alpha", "beta"), ("1+1?", "2", "2", "3"), ("2+2?", "4", "4", "5"))
+
+
+def names_of_rows(tmp_path):
+    """Return the first column of each dataset's table on a leaderboard."""
+    summarizer = StreamingSummarizer(
+        release=None, suites=None, suite="score", schema_path=None, output_path=str(tmp_path / "out"), verbose=False,
+        num_threads=1, allow_unknown_models=True,
+    )  # fmt: skip
+    summarizer.run_pipeline(skip_completed=False)
+    tables = sorted((tmp_path / "out" / "runs" / "score" / "groups").glob("metals-*.json"))
+    return [row[0]["value"] for path in tables for row in json.loads(path.read_bytes())[0]["rows"]]
+
+
+def test_outputs_of_several_models_get_no_single_name(tmp_path, table):
+    done = score(tmp_path, table, "--arg", "output=alpha+beta", "--model", "foo")
+    assert str(done.exception) == (
+        f"--model foo: {table} holds outputs of 2 models, alpha, beta\n"
+        "  hint: leave --model out, or name one: --arg output=alpha"
+    )
+    assert not (tmp_path / "out").exists()
+    assert score(tmp_path, table, "--arg", "output=alpha", "--model", "foo").exit_code == 0
+
+
+def test_rows_of_several_models_are_not_one_run(tmp_path):
+    rows = [{"question": f"{at}+1?", "gold": str(at + 1), "output": "2", "model": name}
+            for at in range(2) for name in ("alpha", "beta")]  # fmt: skip
+    file = write_lines(tmp_path, *rows)
+    done = score(tmp_path, file, "--model", "m")
+    assert "the column model names 2 models, alpha and beta: they would be scored as one" in str(done.exception)
+    assert "hint: " in str(done.exception)
+    assert score(tmp_path, file, "--model", "m", "--arg", "by=model").exit_code == 0
+    same = write_lines(tmp_path, *({**row, "model": "alpha"} for row in rows), name="same.jsonl")
+    assert score(tmp_path, same, "--model", "m").exit_code == 0
+
+
+def test_a_mean_of_two_runs_is_said(tmp_path, table):
+    first = score(tmp_path, table, "--arg", "output=alpha", "--model", "foo")
+    assert "the mean of" not in first.output
+    second = score(tmp_path, table, "--arg", "output=beta", "--model", "foo")
+    assert "warning: foo on metals-" in second.output.replace("recorded/", "")
+    assert "tables show the mean of 2 runs" in second.output
+    assert names_of_rows(tmp_path) == ["recorded/foo (mean of 2 runs)"]
+    assert "stale" not in second.output
+
+
+@pytest.mark.parametrize("corrected", ["output", "question"])
+def test_the_run_of_a_file_that_was_corrected_is_stale(tmp_path, table, corrected):
+    """Where the question was corrected too, the runs are of two datasets, and are not averaged."""
+    score(tmp_path, table, "--arg", "output=alpha")
+    question = "1+1=?" if corrected == "question" else "1+1?"
+    write_csv(tmp_path, ("question", "gold", "alpha", "beta"), (question, "2", "9", "3"), ("2+2?", "4", "4", "5"))
+    done = score(tmp_path, table, "--arg", "output=alpha")
+    runs, _ = find_runs([tmp_path / "out"])
+    assert len(runs) == 2
+    old, new = sorted(runs, key=lambda run: (run.folder / TIMES_FILE).read_text())
+    said = f"stale: {old.name} was finished "
+    assert f"warning: {said}" in done.output
+    assert f"{new.name} was finished" in done.output
+    assert ("mean of 2 runs" in done.output) == (corrected == "output")
+    compared = command(tmp_path, "compare", str(tmp_path / "out"))
+    assert f"note: {said}" in compared.output
+    datasets, notes = gather(runs)
+    assert any(note.startswith(said) for note in notes)
+    models = sorted(run.scores.model for dataset in datasets for run in dataset.runs)
+    assert models[0] == "alpha"
+    assert models[1].startswith("alpha (stale: 20")
+    expected = ["recorded/alpha (mean of 2 runs, 1 stale)"]
+    if corrected == "question":
+        expected = ["recorded/alpha", "recorded/alpha (stale)"]
+    assert sorted(names_of_rows(tmp_path)) == expected
+
+
+def test_what_counts_is_the_time_that_a_run_says(tmp_path, table):
+    """The files' own times change when they are copied. A run that says none is neither old nor new."""
+    score(tmp_path, table, "--arg", "output=alpha")
+    write_csv(tmp_path, ("question", "gold", "alpha"), ("1+1?", "2", "9"), ("2+2?", "4", "4"))
+    score(tmp_path, table, "--arg", "output=alpha")
+    folders = [run.folder for run in find_runs([tmp_path / "out"])[0]]
+    for folder, finished in zip(folders, ("2031-01-01", "2030-01-01"), strict=True):
+        (folder / TIMES_FILE).write_text(json.dumps({"finished": finished}))
+    assert list(find_siblings(map(read_sibling, folders)).find_stale()) == [folders[1]]
+    (folders[0] / TIMES_FILE).unlink()
+    siblings = find_siblings(map(read_sibling, folders))
+    assert siblings.find_stale() == {}
+    assert "not all of them say when they were made" in siblings.describe()[0]
+
+
+def test_runs_of_other_scenarios_are_left_alone(tmp_path):
+    spec = {"scenario_spec": {"class_name": "helm.Scenario"}, "adapter_spec": {}, "name": "x", "groups": ["x"]}
+    assert read_sibling(tmp_path, spec) is None
+    assert read_sibling(tmp_path) is None
+    assert find_siblings([None]) == find_siblings([])

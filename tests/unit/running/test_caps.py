@@ -1,0 +1,97 @@
+"""`-m` takes rows of recorded files away, as in HELM; it is said wherever the score is."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import request_states_files
+from helm.benchmark.run_spec_factory import construct_run_specs
+from helm.benchmark.runner import Runner
+from helm.common.object_spec import parse_object_spec
+
+from helm_ext import plugin  # noqa: F401 - registers the run entries
+from helm_ext.analysis import read_run
+from helm_ext.analysis.report.gathering import gather
+from helm_ext.cli import score
+from helm_ext.cli.run_scores import FileFacts, make_table, to_json
+from helm_ext.running import StreamingRunner, StreamingSummarizer
+
+ROWS = 12
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Twelve recorded rows in a file that itself says three."""
+    states = [
+        request_states_files.answered(request_states_files.state(f"{at}?", str(at)), str(at)) for at in range(ROWS)
+    ]
+    return request_states_files.write(tmp_path / "numbers.json", states, {"max_eval_instances": 3, "max_tokens": 5})
+
+
+def run(tmp_path, file, most, model="m", runner=StreamingRunner):
+    (run_spec,) = construct_run_specs(parse_object_spec(f"adapter_spec:path={file},model=recorded/{model}"))
+    if most is not None:  # as helm-run does
+        run_spec = replace(run_spec, adapter_spec=replace(run_spec.adapter_spec, max_eval_instances=most))
+    before, score.RUNNER = score.RUNNER, f"{runner.__module__}.{runner.__qualname__}"
+    try:
+        return run_spec, score.run(run_spec, tmp_path / "out", "s", tmp_path)
+    finally:
+        score.RUNNER = before
+
+
+def stats_of(folder: Path):
+    return {stat["name"]["name"]: stat.get("mean") for stat in json.loads((folder / "stats.json").read_bytes())
+            if stat["name"].get("split") == "test"}  # fmt: skip
+
+
+@pytest.mark.parametrize("runner", [StreamingRunner, Runner])
+@pytest.mark.parametrize(("most", "evaluated"), [(None, 12), (1_000_000, 12), (12, 12), (5, 5)])
+def test_a_cap_is_counted_where_it_bites(tmp_path, file, caplog, runner, most, evaluated):
+    with caplog.at_level(logging.INFO):
+        run_spec, folder = run(tmp_path, file, most, runner=runner)
+    stats = stats_of(folder)
+    assert stats["num_instances"] == evaluated
+    said = f"{evaluated} of 12 rows: -m {most}"
+    if evaluated == ROWS:
+        assert "num_capped" not in stats
+        assert said not in caplog.text
+    else:
+        assert stats["num_capped"] == ROWS - evaluated
+        assert said in caplog.text
+        assert "capped" not in run_spec.name
+
+
+def test_a_cap_stands_in_the_titles_of_score_report_and_leaderboard(tmp_path, file):
+    run_spec, folder = run(tmp_path, file, 5)
+    assert make_table(run_spec, folder, show_all=False).title.endswith("(5 of 12 rows)")
+    assert to_json(run_spec, folder, FileFacts("numbers", (), {}, {}))["counts"]["capped"] == 7
+    (dataset,), _ = gather([read_run(folder)])
+    assert dataset.title.endswith("(5 of 12 rows)")
+    title, rows = titles_and_rows(tmp_path)
+    assert title.endswith("(5 of 12 rows)")
+    assert rows == ["recorded/m"]
+    _, whole = run(tmp_path, file, None, model="whole")
+    (dataset,), _ = gather([read_run(folder), read_run(whole)])
+    assert sorted(run.scores.model for run in dataset.runs) == ["m (5 of 12 rows)", "whole"]
+    title, rows = titles_and_rows(tmp_path)
+    assert "5 of 12" not in title
+    assert rows == ["recorded/m (5 of 12 rows)", "recorded/whole"]
+
+
+def titles_and_rows(tmp_path):
+    """Return the title of the dataset, and the names in the first column of its table."""
+    summarizer = StreamingSummarizer(
+        release=None, suites=None, suite="s", schema_path=None, output_path=str(tmp_path / "out"), verbose=False,
+        num_threads=1, allow_unknown_models=True,
+    )  # fmt: skip
+    summarizer.run_pipeline(skip_completed=False)
+    folder = tmp_path / "out" / "runs" / "s"
+    schema = json.loads((folder / "schema.json").read_bytes())
+    (name,) = [one["name"] for one in schema["run_groups"] if one["name"].startswith("numbers")]
+    (title,) = [one["display_name"] for one in schema["run_groups"] if one["name"] == name]
+    tables = json.loads((folder / "groups" / f"{name}.json").read_bytes())
+    return title, [row[0]["value"] for row in tables[0]["rows"]]
