@@ -12,7 +12,7 @@ from helm_ext.scoring.scores.short_answers import normalized_exact_match, normal
 
 WORDS = st.sampled_from(["a", "an", "the", "The", "cat", "Cat", "theatre", "can't", "A.", "well-known", "no"])
 PUNCTUATION = st.sampled_from([" ", "  ", ", ", ". ", "! ", "? ", "; ", ": ", " - ", " (", ") ", '"', "'", "\n", ""])
-MINUS = re.compile(r"\b[aA] - a\b")
+MINUS = re.compile(r"\b[aA] - [aA]\b")
 """Between single letters, " - " is a minus."""
 SENTENCES = st.lists(st.tuples(WORDS, PUNCTUATION), max_size=8).map(lambda parts: "".join(w + p for w, p in parts))
 

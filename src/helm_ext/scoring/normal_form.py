@@ -147,11 +147,11 @@ _SPELLINGS = {"!=": "≠", "<=": "≤", ">=": "≥", "==": "=", "->": "→", "=>
 _SPELLED = re.compile("|".join(_SPELLINGS))
 _SPACED_RANGE = re.compile(r" ([-:]) (?<=[\d%] . )(?=\d)")
 _OPERATOR_DASH = re.compile(
-    r" - (?<![^\W\d_][A-Za-z] - )(?<=[A-Za-z\d)\]²³] - )(?=[\d(]|[A-Za-z](?![^\W\d_]))"
+    r" - (?<![^\W\d_][A-Za-z] - )(?<!['’][A-Za-z] - )(?<=[A-Za-z\d)\]²³] - )(?=[\d(]|[A-Za-z](?![^\W\d_]))"
     r"|-(?<![^\W\d_][A-Za-z]-)(?<!\de-)(?:(?<=[a-z)\]²³]-)(?=[\d(])|(?<=[a-z\d)\]²³]-)(?=\(|[a-z](?![^\W\d_])))"
 )
 """Between single letters and numbers: `x - 5`, `a-b`, `2x-(3)`; not `well-known`, `F-16`, `2-3`."""
-_FORMULA = re.compile(r"[\w)\]}][(\[{]|[*/^+=<>¬±√∑∏∫\u2200-\u22ff\x02]|-\s?[\d(]|\d,\s?[-+]?[\d.]{1,9}\s?[)\]}]")
+_FORMULA = re.compile(r"[\w)\]}][(\[{]|[*/^+=<>¬±√∑∏∫\u2200-\u22ff\x02]|-\s?\d|\d,\s?[-+]?[\d.]{1,9}\s?[)\]}]")
 """What tells brackets of a formula or an interval from those of a sentence."""
 _BRACKET = re.compile(r"[()\[\]{}]")
 _BRACKETS = str.maketrans(dict.fromkeys("()[]{}", " "))
