@@ -54,6 +54,8 @@ class Odd:
     """Before anything is sent."""
     cut: int | None = None
     """So many bytes of the body are sent, of those that were announced."""
+    drip: float = 0
+    """Seconds between one byte and the next."""
     reset: bool = False
     """The connection is closed, and nothing is sent."""
 
@@ -286,6 +288,15 @@ def make_application(server: Server) -> web.Application:
             transport.abort()
         data = odd.body if isinstance(odd.body, bytes) else json.dumps(odd.body).encode()
         headers = {"Content-Type": "application/json", **odd.headers}
+        if odd.drip:
+            response = web.StreamResponse(status=odd.status, headers={**headers, "Content-Length": str(len(data))})
+            await response.prepare(request)
+            for byte in data:
+                await response.write(bytes([byte]))
+                await wait(odd.drip)
+                if transport is None or transport.is_closing() or server.stopping.is_set():
+                    break
+            return response
         if odd.cut is None:
             return web.Response(status=odd.status, body=data, headers=headers)
         response = web.StreamResponse(status=odd.status, headers={**headers, "Content-Length": str(len(data))})

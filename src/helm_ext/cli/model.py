@@ -83,7 +83,7 @@ def add(
         bool, typer.Option("--prompt-logprobs", help="Scored prompts: ask by vLLM's prompt_logprobs, not by echo.")
     ] = False,
     timeout: Annotated[
-        float | None, typer.Option(min=1, help="Seconds in which nothing comes before a request is given up.")
+        float | None, typer.Option(min=1, help="Seconds for a whole reply before a request is given up.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="For --path: cpu, cuda, mps. Default: what there is.")] = None,
     display_name: Annotated[str | None, typer.Option(help="What reports call it.")] = None,
@@ -183,7 +183,7 @@ def remove(name: Name, local_path: LocalPath = _PROD_ENV) -> None:
 @model_app.command("test")
 def try_(
     name: Name,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds in which nothing comes.")] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds for a whole reply.")] = 60.0,
     local_path: LocalPath = _PROD_ENV,
 ) -> None:
     """Ask a model for one answer of each kind, and show what it refuses or ignores.
@@ -203,7 +203,7 @@ def try_(
 
             model = client.openai_model_name or name.split("/")[1]
             server = Server(
-                client.server.url, client.server.api_key, idle_seconds=timeout, attempts=client.server.attempts
+                client.server.url, client.server.api_key, reply_seconds=timeout, attempts=client.server.attempts
             )
             findings = run(probe(server, replace(client.dialect, model=model)))
         else:

@@ -97,7 +97,7 @@ def list_models(client: Any, api_key_env: str | None, local_path: Path, name: st
         key = provide_api_key(get_credentials(str(local_path)), name.split("/", maxsplit=1)[0], name)
     if api_key_env is not None:
         key = os.environ.get(api_key_env)
-    server = Server(client.server.url, key, idle_seconds=5, attempts=client.server.attempts)
+    server = Server(client.server.url, key, reply_seconds=5, attempts=client.server.attempts)
     return run(server.list_models())
 
 

@@ -60,7 +60,7 @@ _ONE_STOPS_ALL = (
     "--runner-class-name helm_ext.running.StreamingRunner the others go on"
 )
 
-IDLE_SECONDS = 600.0
+REPLY_SECONDS = 600.0
 """Reasoning models think for minutes and send nothing."""
 
 
@@ -91,7 +91,7 @@ class OpenAICompatibleClient(Client):
         max_tokens_field: MaxTokensField | None = None,
         extra_body: Mapping[str, Any] | None = None,
         api_key_env: str | None = None,
-        timeout: float = IDLE_SECONDS,
+        timeout: float = REPLY_SECONDS,
         retries: int = Attempts.again,
         retry_seconds: float = Attempts.seconds,
     ) -> None:
@@ -99,8 +99,8 @@ class OpenAICompatibleClient(Client):
 
         `endpoint`: by default `chat`. `base_url`: up to and with `/v1`. `api_key`: HELM takes it from its credentials.
         `api_key_env`: the environment variable that holds it. `openai_model_name`: the model's name for the server;
-        without it, the part of HELM's name after the first `/`, as for HELM's own clients. `timeout`: seconds in which
-        nothing comes before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
+        without it, the part of HELM's name after the first `/`, as for HELM's own clients. `timeout`: seconds for a
+        whole reply before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
         endpoint = endpoint or "chat"  # HELM hands over its credentials' `localEndpoint`, which there seldom is
         address = _require_address(base_url)
@@ -123,7 +123,7 @@ class OpenAICompatibleClient(Client):
         self.server = Server(
             address,
             _read_key(api_key_env) if api_key_env else _require_plain(api_key, "the key in HELM's credentials"),
-            idle_seconds=timeout,
+            reply_seconds=timeout,
             attempts=Attempts(again=retries, seconds=retry_seconds),
         )
         self.cache = RequestCache.of(cache_config)

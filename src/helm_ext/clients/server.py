@@ -8,6 +8,7 @@ request is sent: recorded runs need none of it.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import email.utils
 import json
 import random
@@ -93,10 +94,10 @@ class Attempts:
 class Server:
     """One address, asked from the event loop of `clients.event_loop`."""
 
-    def __init__(self, url: str, api_key: str | None, *, idle_seconds: float, attempts: Attempts) -> None:
-        """`idle_seconds`: when a server that sends nothing is given up. Such a request is not sent again."""
+    def __init__(self, url: str, api_key: str | None, *, reply_seconds: float, attempts: Attempts) -> None:
+        """`reply_seconds`: when a server whose reply is not whole is given up. Such a request is not sent again."""
         self.url = url
-        self.idle_seconds = idle_seconds
+        self.reply_seconds = reply_seconds
         self.attempts = attempts
         self.has_connected = False
         self.has_answered = False
@@ -187,12 +188,12 @@ class Server:
         except aiohttp.InvalidURL as error:
             raise ServerError(f"{url}: no address", Fault.ALL) from error
         except asyncio.TimeoutError as error:
-            message = f"{url}: nothing came for {self.idle_seconds:g} s"
+            message = f"{url}: no whole reply within {self.reply_seconds:g} s"
             raise ServerError(message, Fault.OWN) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ServerError(f"{url}: the connection broke: {_reason(error)}", Fault.PASSING) from error
         try:
-            return parse_json(text, url)
+            return _parse_reply(text, url)
         except DatasetError as error:
             said = show(text[:100].decode(errors="replace"))
             raise ServerError(f"{url}: the reply is not JSON: {said}", Fault.GARBLED) from error
@@ -211,7 +212,7 @@ class Server:
                 connector=aiohttp.TCPConnector(limit=0),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=headers,
-                timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=self.idle_seconds),
+                timeout=aiohttp.ClientTimeout(total=self.reply_seconds, connect=CONNECT_SECONDS),
                 proxy=_find_proxy(self.url),
             )
             weakref.finalize(self, _close, self._session)
@@ -278,6 +279,33 @@ def _find_proxy(url: str) -> str | None:
     if proxy_bypass(parts.hostname or ""):
         return None
     return getproxies().get(parts.scheme)
+
+
+def _parse_reply(data: bytes, url: str) -> Any:
+    """Return the JSON of a reply. What servers write by mistake, and no answer needs, is not in the way of one.
+
+    That is a byte order mark, NaN or Infinity (null here, so that no log-probability is made of it), and half of an
+    escaped surrogate pair (U+FFFD, what a broken character is to any decoder). Raises DatasetError.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return parse_json(data, url)
+    except DatasetError:
+        try:
+            found = json.loads(data.decode(), parse_constant=lambda _: None, object_pairs_hook=_unique)
+            text = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        except (ValueError, RecursionError):
+            text = ""
+        if not text:
+            raise
+        return parse_json(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode(), url)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key is given twice")
+    return made
 
 
 async def _read_all(response: aiohttp.ClientResponse) -> bytes:

@@ -80,6 +80,32 @@ def null_values(body):
     return 200, reply
 
 
+def saying(body, content):
+    reply = answer_chat(body)
+    reply["choices"][0]["message"]["content"] = content
+    return reply
+
+
+ODD_BUT_ANSWERED = {
+    "byte order mark": lambda body: b"\xef\xbb\xbf" + json.dumps(saying(body, "Paris")).encode(),
+    "half a surrogate pair": lambda body: json.dumps(saying(body, "Paris\ud83d")).encode(),
+    "NaN in usage": lambda body: json.dumps(
+        {**saying(body, "Paris"), "usage": {"cost": float("nan"), "total_tokens": 9}}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_BUT_ANSWERED)
+def test_what_no_answer_needs_is_not_in_the_way_of_one(kind, server, config):
+    server.instead = lambda path, body: (200, ODD_BUT_ANSWERED[kind](body))
+    result = make(server, config).make_request(REQUEST)
+    assert result.success, result.error
+    assert result.completions[0].text.rstrip("\ufffd") == "Paris"
+    assert len(server.asked) == 1
+    again = make(server, config).make_request(REQUEST)  # out of the cache
+    assert (again.completions[0].text, again.cached) == (result.completions[0].text, True)
+
+
 GARBLED = {
     "malformed JSON": lambda body: (200, b'{"choices": [{"index": 0, "mess'),
     "not JSON": lambda body: (200, b"<html>busy</html>"),
@@ -185,10 +211,13 @@ def test_what_retry_after_may_be():
     assert _retry_after({}) is None
 
 
-def test_a_server_that_sends_nothing_is_given_up_and_not_asked_again(server, config):
-    server.instead = lambda path, body: Odd(seconds=30)
-    failed = make(server, config, timeout=0.3).make_request(REQUEST)
-    assert "nothing came for 0.3 s" in failed.error
+@pytest.mark.parametrize("odd", [Odd(seconds=30), Odd(body=b"{" + b" " * 1000 + b"}", drip=0.05)])
+def test_a_server_that_sends_nothing_or_a_byte_at_a_time_is_given_up_and_not_asked_again(odd, server, config):
+    server.instead = lambda path, body: odd
+    start = time.monotonic()
+    failed = make(server, config, timeout=0.5).make_request(REQUEST)
+    assert "no whole reply within 0.5 s" in failed.error
+    assert time.monotonic() - start < 10
     assert len(server.asked) == 1
 
 

@@ -372,7 +372,7 @@ def test_rows_that_the_server_refuses_do_not_end_a_run_however_many(server, tmp_
 
 def test_a_server_that_hangs_ends_a_run(server, tmp_path):
     server.instead = lambda path, body: Odd(seconds=20)
-    with pytest.raises(DeploymentError, match="10 rows failed one after another, .*nothing came for 0.2 s"):
+    with pytest.raises(DeploymentError, match="10 rows failed one after another, .*no whole reply within 0.2 s"):
         execute(make_executor(tmp_path, make_client(server, timeout=0.2), parallelism=10), make_states(100))
     assert len(server.asked) <= 20
 

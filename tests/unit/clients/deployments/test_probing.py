@@ -21,7 +21,7 @@ def server():
 
 
 def ask(server, endpoint="chat", key=None, model="tiny", path="/v1"):
-    asked = Server(f"{server.url}{path}", key, idle_seconds=30, attempts=Attempts())
+    asked = Server(f"{server.url}{path}", key, reply_seconds=30, attempts=Attempts())
     findings = event_loop.run(probe(asked, Dialect(model, endpoint)))
     return {finding.what: finding for finding in findings}
 
@@ -130,5 +130,5 @@ def test_a_wrong_address_is_told_of(server):
         ask(server, path="/v2")
     with pytest.raises(DeploymentError, match="nobody answers at http://127.0.0.1:9/v1/chat/completions"):
         event_loop.run(
-            probe(Server("http://127.0.0.1:9/v1", None, idle_seconds=5, attempts=Attempts()), Dialect("m", "chat"))
+            probe(Server("http://127.0.0.1:9/v1", None, reply_seconds=5, attempts=Attempts()), Dialect("m", "chat"))
         )
