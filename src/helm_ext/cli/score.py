@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -44,7 +45,6 @@ RUNNER = "helm_ext.running.StreamingRunner"
 
 _SHOWN_WARNINGS = 10
 """Of one file; `helm-ext validate` shows all."""
-
 _SHOWN_WRONG = 10
 
 _ABOUT_LIVE_RUNS = ("not-differentiated", "few-rows")
@@ -126,8 +126,7 @@ def score(
     for run_spec, facts, folder in scoring.score_all(files):
         warnings = [*facts.warnings, *list_warnings(run_spec, folder)]
         below = find_below(run_spec, folder, least)
-        beside = [f"warning: {said}" for said in list_beside(folder)]
-        warnings += beside
+        warnings += [f"warning: {said}" for said in list_beside(folder)]
         for said in (*warnings, *below):
             echo(said, err=True)
         failures += len(below) + (sum(one.startswith("warning") for one in warnings) if strict else 0)
@@ -190,13 +189,14 @@ class _Scoring:
         """Raise RunEntryError where --model would give one name to the outputs of several models."""
         if self.model is None or len(tasks) < 2:
             return
-        chosen = {name_model(format_, file, {**self.arguments, **task}, None): task for task in tasks}
+        chosen: dict[str, Mapping[str, str]] = {}
+        for task in tasks:
+            with contextlib.suppress(HelmExtError):  # it names no model, or will be refused alone
+                chosen.setdefault(name_model(format_, file, {**self.arguments, **task}, None), task)
         if len(chosen) > 1:
-            task = ",".join(f"{key}={value}" for key, value in next(iter(chosen.values())).items())
-            raise RunEntryError(
-                f"--model {self.model}: {file} holds outputs of {len(chosen)} models, {', '.join(chosen)}\n"
-                f"  hint: leave --model out, or name one: --arg {task}"
-            )
+            (key, value), *_ = next(iter(chosen.values())).items()
+            said = f"--model {self.model}: {file} holds outputs of {len(chosen)} models, {', '.join(chosen)}"
+            raise RunEntryError(f"{said}\n  hint: leave --model out, or name one: --arg {key}={value}")
 
     def _refuse(self, said: str, error: HelmExtError, *, alone: bool) -> None:
         if alone:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import lm_eval_logs
 import pytest
 from table_files import write_csv, write_lines
 from typer.testing import CliRunner
@@ -51,6 +52,18 @@ def test_outputs_of_several_models_get_no_single_name(tmp_path, table):
     )
     assert not (tmp_path / "out").exists()
     assert score(tmp_path, table, "--arg", "output=alpha", "--model", "foo").exit_code == 0
+
+
+def test_tasks_that_name_no_model_or_cannot_be_read_are_no_other_model(tmp_path):
+    """Two tasks without a results file, which would name the model, and one that is broken."""
+    for task in ("lx_sums", "lx_lists"):
+        rows = lm_eval_logs.lines(lm_eval_logs.samples(task))
+        lm_eval_logs.write(lm_eval_logs.samples(task, tmp_path), rows)
+    lm_eval_logs.samples("broken", tmp_path).write_text("{}\n")
+    done = score(tmp_path, str(tmp_path), "--as", "lm_eval", "--model", "m")
+    assert done.exit_code == 1
+    assert done.output.count("written to ") == 2
+    assert "error: " in done.output
 
 
 def test_rows_of_several_models_are_not_one_run(tmp_path):

@@ -565,6 +565,20 @@ def test_score_of_several_outputs_plans_the_run_of_each(argument, files, monkeyp
     assert list(map(without_model, scored)) == expected
 
 
+@pytest.mark.parametrize("argument", SHARED)
+def test_score_of_a_folder_plans_the_run_of_each_log(argument, files, monkeypatch, tmp_path):
+    folder, made = files["inspect"]
+    case, format_ = SHARED[argument], get_format("inspect")
+    arguments = {**read_arguments(case.beside, folder), argument: case.value}
+    expected = [without_model(plan(format_, made["folder"], {**arguments, "log": log})) for log in ("a.eval", "b.eval")]
+    scored: list[RunSpec] = []
+    monkeypatch.setattr(scoring, "run", lambda run_spec, *_: scored.append(run_spec))
+    of_file = scoring._Scoring("inspect", given(arguments), None, tmp_path, "s", tmp_path, counts_groups=False)
+    list(of_file.score_all([made["folder"]]))
+    assert [without_model(run_spec).scenario_spec for run_spec in scored] == [one.scenario_spec for one in expected]
+    assert [run_spec.metric_specs for run_spec in scored] == [one.metric_specs for one in expected]
+
+
 def test_a_conversion_keeps_every_row(files, tmp_path):
     for name in FORMATS:
         with pytest.raises(RunEntryError, match="a conversion keeps every row"):
