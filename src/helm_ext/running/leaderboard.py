@@ -137,28 +137,28 @@ def say_unrecorded(groups: Iterable[ScenarioMetadata], runs: Iterable[Run]) -> l
 
     Pages show the numbers of `adapter_spec`, which HELM's class must have.
     """
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    """Group to what is said to models."""
     for run in runs:
         spec = run.run_spec
         if not str(spec.adapter_spec.model_deployment).startswith("recorded/"):
             continue
+        model = spec.adapter_spec.model.removeprefix("recorded/")
         for metric in spec.metric_specs:
-            said = (metric.args or {}).get("recorded_decoding") or {}
-            for name, value in said.items():
+            for name, value in ((metric.args or {}).get("recorded_decoding") or {}).items():
                 what = f"{name} {'not recorded' if value is None else f'recorded as {value}'}"
-                found.setdefault(spec.groups[0], {})[f"{spec.adapter_spec.model.removeprefix('recorded/')}: {what}"] = (
-                    None
-                )
-    return [
-        replace(
-            group,
-            description=f"{group.description} Pages of runs show HELM's defaults for what follows. "
-            f"{'; '.join(found[group.name])}.",
-        )
-        if group.name in found
-        else group
-        for group in groups
-    ]
+                found.setdefault(spec.groups[0], {}).setdefault(what, {})[model] = None
+    return [replace(group, description=f"{group.description} {_say_of(found[group.name])}")
+            if group.name in found else group for group in groups]  # fmt: skip
+
+
+def _say_of(found: Mapping[str, Mapping[str, None]]) -> str:
+    """Return in words what is said of which models; models with the same things said stand together."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for what, models in found.items():
+        alike.setdefault(tuple(models), []).append(what)
+    said = "; ".join(f"{', '.join(models)}: {', '.join(whats)}" for models, whats in alike.items())
+    return f"How answers were decoded, where pages of runs show HELM's defaults: {said}."
 
 
 def describe_metrics(runs: Sequence[Run]) -> list[MetricMetadata]:

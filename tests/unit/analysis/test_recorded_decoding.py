@@ -86,5 +86,5 @@ def test_the_leaderboard_says_it_of_the_group(tmp_path):
     other = ScenarioMetadata(name="other", main_metric="x", main_split="test", description="Others.")
     said = say_unrecorded([group, other], [SimpleNamespace(run_spec=spec)])
     assert said[0].description.startswith("Metals. ")
-    assert "org/m: temperature not recorded" in said[0].description
+    assert "org/m: temperature not recorded, max_tokens not recorded." in said[0].description
     assert said[1] is other
