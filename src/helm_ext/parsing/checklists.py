@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
+from helm_ext.parsing.spelling import find_lines
 
 __all__ = ["BAD", "GOOD", "RIGHT", "WRONG", "read_checklist"]
 
@@ -54,7 +54,7 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
     """
     verdicts: dict[str, bool | None] = {}
     start = end = -1
-    for segment_start, segment_end in _find_segments(mentions.text):
+    for segment_start, segment_end in find_lines(mentions.text):
         read = _read_segment(mentions, segment_start, segment_end)
         if read is None:
             continue
@@ -73,21 +73,6 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
     if right and len(right) < len(verdicts):
         return start, end, right
     return (start, end, UNCLEAR) if None not in verdicts.values() and _MARKS.search(mentions.text) else None
-
-
-def _find_segments(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the lines, and the parts of a line behind each mark ("A ❌ B ✅")."""
-    start = 0
-    for line in text.split("\n"):
-        marks = list(_MARKS.finditer(line))
-        if len(marks) > 1 and marks[0].start() > len(line) - len(line.lstrip()):
-            begin = start
-            for mark in marks:
-                yield begin, start + mark.end()
-                begin = start + mark.end()
-        elif line.strip():
-            yield start, start + len(line)
-        start += len(line) + 1
 
 
 def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool | None] | None:

@@ -185,10 +185,6 @@ _VERDICT = re.compile(
     rf"juist\w?|rätt|certa|bonne|giust\w)(?:\s(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción"
     rf"|opção|alternativa|svar))?{_END})"
 )
-_MARKED = re.compile(
-    r"[\s:=–-](?:(?<=\s)[:=–-]|(?<!\s))\s?(?:(?P<right>correct|right|true|yes)|wrong|incorrect|false"
-    r"|no)(?=\s{0,2}(?:[.,;!)]|$|\n))"
-)
 _VERDICT_BEYOND = re.compile(
     rf"\s?(?:[两兩二三四]?(?:个|個|项|項)?(?:选项|選項|项|項)?)?(?:都|均)?(?:是|为)?(?:最)?(?:正确|正確|对|對)的?(?:答案|选项|選項)?{_END}"
     rf"|\s?(?:选项|選項|项|項)?(?:是|为)答案{_END}"
@@ -222,7 +218,6 @@ def find_verdicts(lowered: str) -> Iterator[re.Match[str]]:
     """Find what declares the options before it the answer, in lower case: "B is correct", "A and C are right"."""
     if any(word in lowered for word in _VERDICT_WORDS):
         yield from _VERDICT.finditer(lowered)
-        yield from (match for match in _MARKED.finditer(lowered) if match["right"])
     if not lowered.isascii():
         yield from _VERDICT_BEYOND.finditer(lowered)
 
@@ -263,7 +258,6 @@ def find_rejections(lowered: str) -> Iterator[re.Match[str]]:
     """Find what declares the options before it wrong, in lower case: "A is not correct"."""
     if any(word in lowered for word in _REJECTION_WORDS):
         yield from _REJECTION.finditer(lowered)
-        yield from (match for match in _MARKED.finditer(lowered) if not match["right"])
     if any(word in lowered for word in _REJECTION_WORDS_EUROPEAN):
         yield from _REJECTION_EUROPEAN.finditer(lowered)
     if not lowered.isascii():

@@ -9,7 +9,7 @@ from helm_ext.parsing.options import Options
 from helm_ext.parsing.quantities import spell_as_options
 from helm_ext.parsing.ratings import read_ratings
 from helm_ext.parsing.sentences import read_sentence
-from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, peel
+from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, find_lines, peel
 from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections
 
 __all__ = ["read_options"]
@@ -32,7 +32,7 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     checklist = None if whole and len(whole) == 1 else read_checklist(mentions) or read_ratings(mentions)
     if whole is not None and checklist is None:
         return whole
-    lines = _find_lines(text)
+    lines = find_lines(text)
     statements = find_statements(mentions)
     first, last = _read_end_lines(mentions, lines)
     statements = [*first, *statements, *last]
@@ -89,16 +89,6 @@ def _read_letters(options: Options, text: str) -> Named | None:
     labels = frozenset(label for label in named if label is not None)
     is_again = {*named} == labels and len(labels) == 1 and len(named) == len(letters) and " " in text
     return labels if is_again or len(labels) == len(letters) > 1 else None
-
-
-def _find_lines(text: str) -> list[tuple[int, int]]:
-    """Return where the lines begin and end that hold more than white space."""
-    lines, start = [], 0
-    for line in text.split("\n"):
-        if line.strip():
-            lines.append((start, start + len(line)))
-        start += len(line) + 1
-    return lines
 
 
 def _read_end_lines(mentions: Mentions, lines: list[tuple[int, int]]) -> tuple[list[Statement], list[Statement]]:

@@ -99,7 +99,9 @@ _BESIDE = re.compile(
 _IS = re.compile(r"\s(?:is|was|are|were)\s(?:the|what)\s|\W{0,3}$", re.IGNORECASE)
 _SIGNS = (*"-+$€£¥.^/",)
 _CLAUSE_END = re.compile(r"[,;:—(]")
-_DOUBT = re.compile(r"\b(?:missing|unclear|unknown|unable|depends|insufficient|unlikely|needed)\b", re.IGNORECASE)
+_DOUBT = re.compile(
+    r"\b(?:missing|unclear|unknown|unable|depends|insufficient|unlikely|needed|either|possibly)\b", re.IGNORECASE
+)
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i['’]d\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
 _LONG_ENOUGH = 4
 """Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""

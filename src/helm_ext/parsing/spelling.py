@@ -18,6 +18,7 @@ __all__ = [
     "OPENERS",
     "PUNCTUATION",
     "LabelSet",
+    "find_lines",
     "fold",
     "get_label_set",
     "index",
@@ -197,6 +198,16 @@ _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
 def squeeze(text: str) -> str:
     """Return the text with one space for white space inside a line."""
     return _BLANKS.sub(" ", text)
+
+
+def find_lines(text: str) -> list[tuple[int, int]]:
+    """Return where the lines begin and end that hold more than white space."""
+    lines, start = [], 0
+    for line in text.split("\n"):
+        if line.strip():
+            lines.append((start, start + len(line)))
+        start += len(line) + 1
+    return lines
 
 
 def fold(text: str) -> str:

@@ -137,7 +137,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         if read is not None and kind not in {"ellipsis", "correcting", "contrast", "left"}:
             yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
         if denial is None and kind == "noun":
-            read = _read_letters(mentions, place) or _read_apposed(mentions, place)
+            read = _read_letters(mentions, place)
         if denial is not None or read is None:
             return
     named, last = read
@@ -207,21 +207,6 @@ def _read_letters(mentions: Mentions, place: int) -> tuple[Named, Item] | None:
 
 
 _LETTERS = re.compile(r"\W{0,4}([A-ZА-Я]{2,10})(?![A-Za-zА-Яа-я0-9])")
-
-
-def _read_apposed(mentions: Mentions, place: int) -> tuple[Named, Item] | None:
-    """Read "the city of Paris" behind an introduction."""
-    apposed = _APPOSED.match(mentions.text, place)
-    item = mentions.find_text(apposed.end()) if apposed else None
-    return (frozenset({item.label}) if item.is_clear else UNCLEAR, item) if item else None
-
-
-_APPOSED = re.compile(
-    r"\s{0,2}(?:the|an?|la|le|el|il|der|die|das|den|a|o)\s(?:(?:city|country|state|town|island|river|kingdom|continent|planet"
-    r"|year|month|element|village|province|region|sea|number|value|word|letter|art|process|island|ciudad|ville|città|cidade"
-    r"|país|pays)\s(?:of|de|di|von|d['’])\s?|[^\W\d_]{2,14}\s(?:(?:called|named)\s)?)",
-    re.IGNORECASE,
-)
 
 
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:

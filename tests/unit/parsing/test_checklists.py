@@ -7,7 +7,7 @@ import time
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
-from helm_ext.parsing.checklists import _find_segments, _read_segment, read_checklist
+from helm_ext.parsing.checklists import _read_segment, read_checklist
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.spelling import get_label_set, simplify
@@ -78,24 +78,6 @@ def mentions(text, labels=LABELS):
 def shown(found):
     """Where the list begins and ends, and the labels that it marks as right."""
     return None if found is None else (found[0], found[1], "".join(sorted(found[2])))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("\n \n", []),
-        ("A\n\n B", ["A", " B"]),
-        ("A ❌ B", ["A ❌ B"]),
-        ("A ❌ B ✅", ["A ❌", " B ✅"]),
-        ("A ❌ B ✅ x\nC", ["A ❌", " B ✅", "C"]),
-        ("❌ A ✅ B", ["❌ A ✅ B"]),  # a mark before its option is no end
-        ("  ❌ A ✅ B", ["  ❌ A ✅ B"]),
-        (" A ❌ B ✅", [" A ❌", " B ✅"]),
-    ],
-)
-def test_parts_of_a_list(text, expected):
-    assert [text[start:end] for start, end in _find_segments(text)] == expected
 
 
 @pytest.mark.parametrize(

@@ -171,12 +171,6 @@ def test_a_text_that_stands_as_words_of_its_own(text, named):
 # Rule 5: what declares and what denies
 
 
-def test_what_is_marked_as_right_and_as_wrong():
-    lowered = "a - correct, b - wrong, c: false. d = true."
-    assert [found[0] for found in find_verdicts(lowered)] == [" - correct", " = true"]
-    assert [found[0] for found in find_rejections(lowered)] == [" - wrong", ": false"]
-
-
 @pytest.mark.parametrize(
     ("lowered", "verdicts", "rejections"),
     [

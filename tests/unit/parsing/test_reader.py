@@ -7,8 +7,8 @@ import pytest
 from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
-from helm_ext.parsing.reader import _find_lines, _lists_options, _read_end_lines, _read_lead, _read_letters, _read_whole
-from helm_ext.parsing.spelling import get_label_set, simplify
+from helm_ext.parsing.reader import _lists_options, _read_end_lines, _read_lead, _read_letters, _read_whole
+from helm_ext.parsing.spelling import find_lines, get_label_set, simplify
 from helm_ext.parsing.statements import Rank
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
@@ -59,7 +59,7 @@ def test_letters(text, expected):
     ],
 )
 def test_lines_that_hold_something(text, expected):
-    assert _find_lines(text) == expected
+    assert find_lines(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_completion_that_is_nothing_but_options(text, expected):
 def end_lines(text):
     """What the first and the last line state: rank and labels."""
     found = mentions(text)
-    first, last = _read_end_lines(found, _find_lines(found.text))
+    first, last = _read_end_lines(found, find_lines(found.text))
     return tuple([(one.rank, shown(one.named)) for one in several] for several in (first, last))
 
 

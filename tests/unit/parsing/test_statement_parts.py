@@ -15,7 +15,6 @@ from helm_ext.parsing.statements import (
     _is_void,
     _may_name,
     _rank,
-    _read_apposed,
     _read_letters,
     _sentence_before,
     find_statements,
@@ -123,32 +122,6 @@ def test_where_labels_written_as_one_word_stand():
     named, item = _read_letters(mentions("is AC."), 2)
     assert (named, item.label, item.start, item.stem, item.end, item.is_done) == (frozenset("AC"), "C", 3, 5, 5, True)
     assert read_labels("The answer is AC.", LABELS) == ("A", "C")
-
-
-# "The city of Paris"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (" the city of kolpus", "B"),
-        (" a river called kolpus", "B"),
-        ("la ciudad de kolpus", "B"),
-        (" the great kolpus", "B"),
-        (" the city of B", None),  # a label is no name
-        (" the city near kolpus", None),
-        (" city of kolpus", None),
-    ],
-)
-def test_a_text_with_its_kind_before_it(text, expected):
-    read = _read_apposed(mentions(text), 0)
-    assert (None if read is None else "".join(sorted(read[0]))) == expected
-
-
-def test_a_text_of_two_options_is_unclear_there():
-    read = _read_apposed(mentions(" the city of kolpus (A)"), 0)
-    assert read is not None
-    assert read[0] == frozenset()
 
 
 # What stands before

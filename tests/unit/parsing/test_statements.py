@@ -54,7 +54,6 @@ def states(text):
         ("The answer is A and C.", [(STATED, "AC")]),
         ("The answer is A or C.", [(STATED, "")]),
         ("The answer is AC.", [(STATED, "AC")]),
-        ("The answer is the city of kolpus.", [(STATED, "B")]),
         # What declares one
         ("B is correct.", [(PLAIN, "B")]),
         ("A and C are correct.", [(PLAIN, "AC")]),
