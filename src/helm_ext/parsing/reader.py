@@ -175,10 +175,23 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
         and not mentions.is_line_end(item.end)
     ):
         return named if phrases.CONTINUATION.match(mentions.text, item.stem) else None
+    corrected = phrases.CORRECTION.search(mentions.text, item.end)
+    if corrected and _names_other(mentions, corrected.end(), named):  # "False. Actually, it is true."
+        return UNCLEAR
     following = mentions.find_label(item.end)
     if following and following.is_done and following.label not in named:  # "A) B) C) D)"
         return UNCLEAR
     return None if _lists_options(mentions, item.end, named) else named
+
+
+def _names_other(mentions: Mentions, position: int, named: Named) -> bool:
+    """Tell whether another option's text stands behind `position`."""
+    own = [text for text, label in mentions.options.by_text.items() if label in named]
+    return any(
+        mentions.names_text(text, own, [(position, len(mentions.text))])
+        for text, label in mentions.options.by_text.items()
+        if label not in named
+    )
 
 
 def _lists_options(mentions: Mentions, position: int, named: Named) -> bool:

@@ -23,6 +23,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     spans = [(begin, end) for begin, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[begin:end].strip()]
     spans = [span for span in spans if not phrases.ELSEWHERE.search(text, *span)]
     predicates: set[Named] = set()
+    equals: Named | None = None
     if len(spans) > 1:  # "Let me think... B."
         begin, end = spans[-1]
         alone = mentions.read_items(begin + len(text[begin:end]) - len(text[begin:end].lstrip()), end)
@@ -36,15 +37,17 @@ def read_sentence(mentions: Mentions) -> Named | None:
             if not head["equals"]:
                 predicates.add(read[0])
             elif read[1].is_text and (head["equals"] == "=" or phrases.ENDED.match(text, read[1].stem)):
-                return read[0]
+                equals = read[0]
     last = spans[-1:]
     concludes = last and phrases.CONCLUSION.match(text[last[0][0] :].lstrip())
+    if equals is not None and not concludes:
+        return equals
     for sentences in [last, spans] if concludes else [spans]:
         found = _find_named(mentions, sentences)
         if len(found) == 1 and "" not in found:
             is_said = predicates == {frozenset(found)} or _is_said(mentions, found, sentences)
             return frozenset(found) if is_said else None
-    return predicates.pop() if len(predicates) == 1 and not found else None
+    return equals or (predicates.pop() if len(predicates) == 1 and not found else None)
 
 
 def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) -> bool:

@@ -131,6 +131,8 @@ def test_what_the_first_and_the_last_line_state(text, expected):
         ("B? It is", None),
         ("B. kolpus C. wemtin", None),
         ("B. It is nice\nC. It is, too", None),
+        ("kolpus. Actually, on second thought, it is wemtin", ""),
+        ("kolpus. Actually, it is all one", "B"),
         ("Nothing of it", None),
     ],
 )

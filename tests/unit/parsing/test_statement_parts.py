@@ -306,6 +306,7 @@ def test_what_is_left_to_decide_between_weighs_little():
         ("No red idea.", None),  # so short a text ends its sentence
         ("It is late. Dark red, then.", "B"),
         ("2 + 3 = 5", "C"),
+        ("0 - 5 = -5, 10 - 5 = 5. Thus, the value is 5.", "C"),  # what is concluded, not a step
         ("2 + 3 gives 5.", "C"),
         ("2 + 3 gives 5 or so", None),
         ("2 + 3 is not = 5", None),
