@@ -83,6 +83,9 @@ class TestOfOptions:
     def test_is_refused_where_it_could_be_two_things(self, values, options, hint):
         problem = refusal(values, options)
         assert (problem.code, problem.hint, problem.location.field) == ("gold-ambiguous", hint, "answer")
+        for said in hint.removeprefix("say which: ").split(" or "):
+            name, value = said.split("=")
+            assert read(values, options, **{name: int(value) if name == "index_base" else value})
 
     def test_says_what_each_reading_makes_of_a_row(self):
         message = refusal([1, 2, 3]).message
@@ -99,6 +102,12 @@ class TestOfOptions:
     )
     def test_is_settled_by_an_argument(self, values, said, labels):
         assert read(values, **said) == [(label,) for label in labels]
+
+    def test_a_base_that_says_how_the_source_counts_is_no_word_about_what_golds_are(self):
+        """By hand: 2 is the text of B and, counted from 1, too; 1 is the text of A, and from 0 the position of B."""
+        texts = {"A": "1", "B": "2", "C": "3"}
+        assert read(["2", "1"], texts, index_base=0) == [("C",), ("B",)]
+        assert refusal(["2", "1"], texts, index_base=0, is_said=False).code == "gold-ambiguous"
 
     def test_class_labels_are_positions_even_where_an_option_is_called_so(self):
         assert read([2], to_options(["1", "2", "3"]), is_class_label=True) == [("C",)]
