@@ -30,8 +30,8 @@ class _Said:
     notes: list[str] = field(default_factory=list)
 
 
-Write = Callable[["Sequence[FinishedRun]", Path, "Publisher", str, bool], _Said]
-"""(runs, path, publisher, table, replace). Raises HelmExtError."""
+Write = Callable[["Sequence[FinishedRun]", Path, "Publisher", str, bool, bool], _Said]
+"""(runs, path, publisher, table, replace, for spreadsheets). Raises HelmExtError."""
 
 _PREDICTIONS, _SCORES = "predictions", "scores"
 
@@ -46,7 +46,9 @@ class _Target:
 
 
 def _table(writer: str) -> Write:
-    def write(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, table: str, replace: bool) -> _Said:
+    def write(
+        runs: Sequence[FinishedRun], target: Path, publisher: Publisher, table: str, replace: bool, guarded: bool
+    ) -> _Said:
         from helm_ext.analysis.export import tables
         from helm_ext.analysis.export.every_eval_ever import Publisher
         from helm_ext.analysis.export.scores import scores_table
@@ -54,14 +56,22 @@ def _table(writer: str) -> Write:
         if publisher != Publisher():
             raise RunEntryError("--organization and the like are for records of Every Eval Ever: --to every_eval_ever")
         chosen = scores_table if table == _SCORES else tables.predictions_table
-        rows = getattr(tables, writer)(runs, target, replace=replace, table=chosen)
+        more = {"for_spreadsheets": True} if guarded else {}
+        rows = getattr(tables, writer)(runs, target, replace=replace, table=chosen, **more)
         what = count(rows, table.removesuffix("s"))
         return _Said([f"{target}: {what} of {count(len(runs), 'run')}"])
 
     return write
 
 
-def _record(runs: Sequence[FinishedRun], target: Path, publisher: Publisher, table: str, replace: bool) -> _Said:
+def _record(
+    runs: Sequence[FinishedRun],
+    target: Path,
+    publisher: Publisher,
+    table: str,
+    replace: bool,
+    guarded: bool,  # noqa: ARG001 - of CSV alone
+) -> _Said:
     from helm_ext.analysis.export.every_eval_ever import has_scores, write_every_eval_ever
 
     if table != _PREDICTIONS:
@@ -123,6 +133,10 @@ def export(
         ),
     ] = _PREDICTIONS,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")] = False,
+    for_spreadsheets: Annotated[
+        bool,
+        typer.Option("--for-spreadsheets", help="csv: an apostrophe before texts that begin with = + - @."),
+    ] = False,
     organization: Annotated[str, typer.Option(help="EEE: who ran the evaluation.")] = "unknown",
     relationship: Annotated[
         str, _choice("source_metadata.evaluator_relationship", "of the organization to the model's developer.")
@@ -144,6 +158,8 @@ def export(
 
     if not organization.strip():
         raise RunEntryError("--organization: expected a name")
+    if for_spreadsheets and to != "csv":
+        raise RunEntryError(f"--for-spreadsheets is about CSV files, and --to is {to}")
     publisher = Publisher(organization, relationship, deployment_type, model_availability)
     target = _TARGETS[to]
     path = out or Path("every_eval_ever" if target.write is _record else f"{table}{target.ending}")
@@ -152,7 +168,7 @@ def export(
         echo(f"left out: {folder}: the run is not finished", err=True)
     try:
         with Console(stderr=True).status("exporting"), without_output():
-            said = target.write(found, path, publisher, table, replace)
+            said = target.write(found, path, publisher, table, replace, for_spreadsheets)
     except OSError as error:
         raise HelmExtError(f"{path}: cannot be written: {error.strerror}") from error
     for note in said.notes:

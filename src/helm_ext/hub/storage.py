@@ -251,9 +251,11 @@ class RemoteStorage:
                 self.file_system.pipe_file(f"{self.path}/{path}", data, mode="create")
 
     def put(self, path: str, source: Path, digest: str) -> bool:
-        """See Storage. The name is the digest, so writing it twice changes nothing; it is written without a look."""
+        """See Storage."""
         target = f"{self.path}/{path}"
         with self._explained(path, "cannot be written"):
+            if self._holds(target, digest):
+                return False
             with source.open("rb") as file:
                 if sha256_of(file) != digest:
                     raise HubError(f"{source}: changed while it was uploaded; nothing was changed")
@@ -261,8 +263,15 @@ class RemoteStorage:
             self.file_system.invalidate_cache()
             size = self.file_system.size(target)
             if size != source.stat().st_size:
-                raise HubError(f"{self.root}/{path}: only {size} bytes were stored; nothing was changed")
-        return False
+                raise HubError(f"{self.root}/{path}: only {size} bytes were stored")
+        return True
+
+    def _holds(self, target: str, digest: str) -> bool:
+        try:
+            with self.file_system.open(target, "rb") as file:
+                return sha256_of(file) == digest
+        except FileNotFoundError:
+            return False
 
     def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
         """See Storage. Files are kept in the user's cache folder; one whose digest is wrong is fetched again."""

@@ -44,10 +44,16 @@ def predictions_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Itera
 
 
 def write_csv(
-    runs: Sequence[RunFiles], target: Path, *, replace: bool = False, table: Table = predictions_table
+    runs: Sequence[RunFiles],
+    target: Path,
+    *,
+    replace: bool = False,
+    table: Table = predictions_table,
+    for_spreadsheets: bool = False,
 ) -> int:
     """Write a CSV file, and return the number of rows: a header, lists and objects as JSON, null as an empty cell.
 
+    `for_spreadsheets`: an apostrophe is put before texts that spreadsheets would take for a formula.
     Raises DatasetIntegrityError for a target that exists, unless `replace`; DatasetError for broken runs.
     """
     columns, found = table(runs)
@@ -55,10 +61,11 @@ def write_csv(
     def write(file: BinaryIO) -> int:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([column.name for column in columns])
+        guard = _no_formula if for_spreadsheets else _as_it_is
+        writer.writerow([guard(column.name) for column in columns])
         rows = 0
         for row in found:
-            writer.writerow([_cell(column.kind, value) for column, value in zip(columns, row, strict=True)])
+            writer.writerow([guard(_cell(column.kind, value)) for column, value in zip(columns, row, strict=True)])
             rows += 1
         text.detach()
         return rows
@@ -165,6 +172,15 @@ def _require_place(target: Path, *, replace: bool) -> None:
         raise DatasetIntegrityError(f"{target}: exists\n  hint: --replace overwrites it")
     if not target.parent.is_dir():
         raise DatasetNotFoundError(f"{target.parent}: no such folder")
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _no_formula(value: Any) -> Any:
+    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if is_formula else value
 
 
 def _cell(kind: Kind, value: Any) -> Any:

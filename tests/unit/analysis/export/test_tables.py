@@ -61,6 +61,18 @@ def test_what_a_row_holds(lines):
     assert (sums["data_digest"], len(odd["data_digest"])) == (None, 12)
 
 
+def test_csv_for_spreadsheets_holds_no_formula(tmp_path):
+    texts = ["=1+1", "+1", "-1", "@x", "\t=1", "a=1", ""]
+    shown = [columns.Column("=name", "text", "", None), columns.Column("number", "number", "", None)]
+    table = lambda runs: (shown, iter([[text, -0.5] for text in texts]))  # noqa: E731
+    tables.write_csv([], tmp_path / "rows.csv", table=table, for_spreadsheets=True)
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["'=name", "number"]
+    assert [row[0] for row in rows] == ["'=1+1", "'+1", "'-1", "'@x", "'\t=1", "a=1", ""]
+    assert {row[1] for row in rows} == {"-0.5"}
+
+
 def test_csv_says_the_same(runs, lines, tmp_path):
     assert tables.write_csv(runs, tmp_path / "rows.csv") == 5
     with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
