@@ -10,6 +10,7 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, Input, Instance
 
 from helm_ext.adaptation import recorded
+from helm_ext.adaptation.run_scoring import tell_scoring
 from helm_ext.adaptation.selection import OURS_ALONE, leave_out, select, without_recording
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import LeftOut, garbage, row_extra
@@ -28,8 +29,14 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
         raise RecordedError("recorded completions of the method language_modeling cannot be re-scored")
     rows = [row for row in select(instances, adapter_spec, "recorded") if row.split != TRAIN_SPLIT]
     _require_recordings(rows, adapter_spec)
+    scoring = row_extra(rows[0]).get("scoring")
     with garbage.paused():
-        return RecordedStates(adapter_spec).rebuild(rows)
+        states = RecordedStates(adapter_spec).rebuild(rows)
+    if scoring is not None:
+        requests = (state.request for state in states)
+        unmeasured = {name for request in requests for name in getattr(request, "unmeasured", ())}
+        tell_scoring(states[0].instance, scoring, unmeasured)
+    return states
 
 
 class RecordedStates:

@@ -18,8 +18,9 @@ from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, row_extra
 
 __all__ = ["OURS_ALONE", "check_selection", "leave_out", "select", "without_recording"]
 
-OURS_ALONE = frozenset({"recorded", "position"})
-"""Keys of RowExtra that have done their work when requests are made, and are in no file that HELM writes."""
+OURS_ALONE = frozenset({"recorded", "position", "scoring"})
+"""Keys of RowExtra that have done their work when requests are made, and are in no file that HELM writes; but
+for `scoring`, which the first row has (`run_scoring`)."""
 
 
 def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) -> list[Instance]:
@@ -75,7 +76,7 @@ def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
 
 
 def without_recording(instance: Instance) -> Instance:
-    """Return the instance without its recorded completions, which belong into the result, once; nor its position."""
+    """Return the instance without its recorded completions, which belong into the result, once; nor `OURS_ALONE`."""
     extra = row_extra(instance)
     if OURS_ALONE.isdisjoint(extra):
         return instance

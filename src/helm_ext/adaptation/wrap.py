@@ -28,6 +28,7 @@ from helm_ext.adaptation import recorded
 from helm_ext.adaptation.chat_clients import require_chat_client
 from helm_ext.adaptation.likelihood_clients import require_prompt_logprobs
 from helm_ext.adaptation.rebuilding import rebuild_recorded
+from helm_ext.adaptation.run_scoring import tell_scoring
 from helm_ext.adaptation.selection import leave_out, select, without_recording
 from helm_ext.errors import RecordedError, RunEntryError, show
 from helm_ext.evalset import EXTRA_KEY, row_extra
@@ -103,6 +104,8 @@ class EvalSetAdapter(Adapter):
         _log_ignored_recordings(instances)
         originals = {id(ready.instance): ready for ready in prepared}
         states = self.adapter.adapt([ready.instance for ready in prepared], parallelism)
+        if states and (scoring := row_extra(instances[0]).get("scoring")) is not None:
+            tell_scoring(originals[id(states[0].instance)].original, scoring)
         return [finish(state, originals[id(state.instance)], self.adapter_spec) for state in states]
 
 

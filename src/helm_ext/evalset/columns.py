@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIVE", "RECORDED", "STATUSES", "Lacks", "Recordings", "RowColumns", "find_lacks"]
 
-STATUSES = ("ok", "not_run", "failed", "unscored")
+STATUSES = ("ok", "not_run", "failed", "unscored", "too_long")
 """`Recorded.status`, by code."""
 BOTH, LIVE, RECORDED = 0, 1, 2
 """`RowExtra.only`, by code."""

@@ -34,6 +34,7 @@ __all__ = [
     "Recorded",
     "RecordedState",
     "RowExtra",
+    "RunScoring",
     "ScoredRows",
     "Scoring",
     "row_extra",
@@ -94,9 +95,10 @@ class RecordedState(TypedDict, total=False):
 class Recorded(TypedDict):
     """What is recorded for one instance."""
 
-    status: Literal["ok", "not_run", "failed", "unscored"]
+    status: Literal["ok", "not_run", "failed", "unscored", "too_long"]
     """`not_run`: nothing usable is there (absent, empty, a placeholder); `failed`: `success` is false; `unscored`: an
-    answer is there, and no score can be made of it, as the source of the recording says."""
+    answer is there, and no score can be made of it, as the source of the recording says; `too_long`: the run that wrote
+    the file did not ask."""
     states: list[RecordedState]
     """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
     requests: NotRequired[tuple[int, int]]
@@ -108,6 +110,18 @@ class Recorded(TypedDict):
 LeftOut = Literal["not_run", "failed", "unscored", "too_long"]
 """Why a row has no score: nothing recorded, a recorded failure, an answer that its source could not score either, or a
 question that does not fit the window."""
+
+
+class RunScoring(TypedDict):
+    """How a run scores its rows: what its `scenario_state.json` says, so that it can be scored again alike."""
+
+    class_name: str
+    """Of its metric."""
+    args: dict[str, Any]
+    """Of its metric."""
+    main_metric: str
+    unmeasured: list[str]
+    """Keys of HELM's request states that nobody recorded: what stands there is HELM's default."""
 
 
 class RowExtra(TypedDict, total=False):
@@ -145,6 +159,8 @@ class RowExtra(TypedDict, total=False):
     """The names of those that the source could not give: a judgement that it could not read."""
     position: int
     """The row's place in the file, where `row_order` moves rows. Taken out again with the recording."""
+    scoring: RunScoring
+    """In what a run writes: on its first row alone."""
     left_out: LeftOut
     """Set by `adaptation` on rows that a run cannot score. Metrics leave them out and count them."""
 

@@ -59,6 +59,7 @@ class UnreadRows(Sequence[Instance]):
         self.ids = ids
         self._all: list[Instance] | None = None
         self._lock = threading.Lock()
+        self._finish: Callable[[Instance], None] | None = None
 
     def read(self, places: Sequence[int] | NDArray[Any]) -> Iterator[Instance]:
         """Yield the instances of these places, in ascending order. May raise DatasetError."""
@@ -86,9 +87,10 @@ class UnreadRows(Sequence[Instance]):
         """Whether rows can be handed out before they are read: ids are known, and nothing but the split decides."""
         return self.ids is not None and self.columns.recordings is None
 
-    def hand_out(self) -> list[Instance]:
-        """Return an instance for each row that has not been read yet."""
+    def hand_out(self, finish: Callable[[Instance], None] | None = None) -> list[Instance]:
+        """Return an instance for each row that has not been read yet. `finish`: what is done to each when it is."""
         assert self.ids is not None
+        self._finish = finish
         splits, codes = self.columns.splits, self.columns.split.tolist()
         return [_Unread(self, place, row_id, splits[codes[place]]) for place, row_id in enumerate(self.ids)]
 
@@ -106,14 +108,20 @@ class UnreadRows(Sequence[Instance]):
         places = sorted(waiting)
         for place, found in zip(places, self.read(places), strict=True):
             for instance in waiting[place]:
-                _become(instance, found)
+                self._let(instance, found)
 
     def fill_one(self, unread: _Unread) -> None:
         """Read one. Nobody knows which is next, so all are read, once."""
         with self._lock:
             if self._all is None:
                 self._all = list(self)
-        _become(unread, self._all[unread.place])
+        self._let(unread, self._all[unread.place])
+
+    def _let(self, unread: _Unread, found: Instance) -> None:
+        """Let an instance be the one that was read."""
+        if self._finish is not None:
+            self._finish(found)
+        _become(unread, found)
 
 
 class _Unread(Instance):

@@ -239,7 +239,7 @@ def _score(
 class FastReferenceMetric(OnePassMetric):
     """BasicReferenceMetric in one pass: one request for each reference, the likeliest wins.
 
-    `left_out` as above; `rewrite`: what to score in a state's place.
+    `left_out` as above; `rewrite`: what to compare in a state's place.
     """
 
     def __init__(
@@ -274,8 +274,7 @@ class FastReferenceMetric(OnePassMetric):
         choose, rewrite = self.choose(adapter_spec, window), self.rewrite
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
-            states = [rewrite(state) for state in states]
-            choice = choose(states)
+            choice = choose([rewrite(state) for state in states])
             several: dict[str, list[float | None]] = {}
             for state in states:
                 for name, value in common.get(state):

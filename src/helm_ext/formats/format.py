@@ -37,8 +37,6 @@ class Plan:
     """What the run's name consists of, in this order."""
     groups: tuple[str, ...] = ()
     """Groups of HELM's reports, beyond the dataset's own, that the run is shown in."""
-    metric_specs: tuple[MetricSpec, ...] = ()
-    """Empty: the metric of `EvalSet.scoring`."""
 
 
 class Format(ABC):
@@ -154,6 +152,19 @@ class Format(ABC):
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:  # noqa: ARG002
         """Return what of a run of this dataset is for the format to say; `arguments` are the resolved ones."""
         return Plan(arguments, arguments)
+
+    def metric_spec(self, evalset: EvalSet) -> MetricSpec:
+        """Return the metric of a run of this dataset."""
+        from helm.benchmark.metrics.metric import MetricSpec
+
+        args = evalset.scoring.to_args()
+        if evalset.attributes:
+            args["attributes"] = {name: list(values) for name, values in evalset.attributes.items()}
+        if evalset.source is not None:
+            args["source"] = evalset.source.to_args()
+        if evalset.recorded_decoding:
+            args["recorded_decoding"] = dict(evalset.recorded_decoding)
+        return MetricSpec("helm_ext.scoring.metrics.EvalSetMetric", args)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a file, for editors. Raises RunEntryError where files are no JSON."""

@@ -19,6 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, S
 
 from helm_ext import adaptation
 from helm_ext.adaptation.row_order import order_for_sampling
+from helm_ext.adaptation.run_scoring import make_run_scoring, share_scoring
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.unread import UnreadRows
@@ -154,9 +156,12 @@ class EvalSetScenario(Scenario):
 
     def to_instances(self, evalset: EvalSet) -> list[Instance]:
         """Return the instances of a dataset in the order in which HELM samples them."""
+        scoring = make_run_scoring(self.format.metric_spec(evalset), self.main_metric)
         if isinstance(evalset.instances, UnreadRows) and evalset.instances.can_wait:
-            return evalset.instances.hand_out()
+            return evalset.instances.hand_out(partial(share_scoring, scoring=scoring))
         instances = order_for_sampling(list(evalset.instances), evalset.adapter_spec.eval_splits or EVAL_SPLITS)
+        for instance in instances:
+            share_scoring(instance, scoring)
         return [skip_missing(i) for i in instances] if self.leaves_out else instances
 
     @property

@@ -69,7 +69,7 @@ def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
     fitted = fit_arguments(scenario_class, arguments)
     scenario = scenario_class(**fitted)
     planned.keep(scenario.key(), evalset)
-    metrics = [*(plan.metric_specs or [_metric_spec(evalset)]), _cap_spec(evalset)]
+    metrics = [format_.metric_spec(evalset), _cap_spec(evalset)]
     if fitted != arguments or name != full_name(format_.name, plan.name_arguments, end):
         full = {**arguments, **plan.name_arguments}
         metrics.append(MetricSpec(class_name=RUN_ARGUMENTS, args=full))
@@ -81,17 +81,6 @@ def make_run_spec(format_: Format, plan: Plan, evalset: EvalSet) -> RunSpec:
         groups=[scenario.name, *plan.groups],
         annotators=_annotators(evalset),
     )
-
-
-def _metric_spec(evalset: EvalSet) -> MetricSpec:
-    args = evalset.scoring.to_args()
-    if evalset.attributes:
-        args["attributes"] = {name: list(values) for name, values in evalset.attributes.items()}
-    if evalset.source is not None:
-        args["source"] = evalset.source.to_args()
-    if evalset.recorded_decoding:
-        args["recorded_decoding"] = dict(evalset.recorded_decoding)
-    return MetricSpec(class_name="helm_ext.scoring.metrics.EvalSetMetric", args=args)
 
 
 def _cap_spec(evalset: EvalSet) -> MetricSpec:

@@ -24,6 +24,7 @@ from helm_ext import adaptation
 from helm_ext.adaptation import recorded
 from helm_ext.adaptation.rebuilding import RecordedStates
 from helm_ext.adaptation.row_order import sample_places
+from helm_ext.adaptation.run_scoring import make_run_scoring, tell_scoring
 from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import LIVE, RECORDED, Lacks
@@ -187,11 +188,15 @@ class RecordedWorker:
         self._folder = None if work.folder is None else Path(work.folder)
         self._work = BatchWork(run_spec, metrics, service, [work.facts] * len(metrics))
         self._states = RecordedStates(run_spec.adapter_spec)
+        self._scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
+        self._unmeasured = work.facts.unmeasured
         self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]
 
-    def score(self, instances: list[Instance]) -> tuple[list[RequestState], Batch]:
-        """Return the request states of rows, and what the metrics say of them."""
+    def score(self, instances: list[Instance], *, is_first: bool) -> tuple[list[RequestState], Batch]:
+        """Return the request states of rows, the first ones of the run or not, and what the metrics say of them."""
         states = self._states.rebuild(instances)
+        if is_first:
+            tell_scoring(states[0].instance, self._scoring, self._unmeasured)
         recorded.hand_back(states)
         if self._annotators:
             for state in states:
@@ -214,8 +219,8 @@ class RecordedWorker:
         rows, summaries = 0, []
         with garbage.paused(), PartFiles(self._folder, task.name) as parts:
             while instances := list(itertools.islice(reading, BATCH_ROWS)):
+                states, batch = self.score(instances, is_first=task.first + rows == 0)
                 rows += len(instances)
-                states, batch = self.score(instances)
                 summaries.append(batch.summaries)
                 parts.rows.write(states, batch.segments)
             return PartResult(rows, summaries, parts.finish())

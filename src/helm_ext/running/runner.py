@@ -270,8 +270,8 @@ class StreamingRunner(Runner):
             totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
             if engine is None:
                 worker = work.begin()
-                for instances in iter_batches(rows, places):
-                    states, batch = worker.score(instances)
+                for number, instances in enumerate(iter_batches(rows, places)):
+                    states, batch = worker.score(instances, is_first=not number)
                     totals.add(batch.summaries)
                     if files is not None:
                         files.rows.write(states, batch.segments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ from helm_ext.formats.request_states import catalog
 from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
+    from helm.benchmark.metrics.metric import MetricSpec
+
     from helm_ext.evalset import EvalSet
 
 __all__ = ["FORMAT"]
@@ -183,6 +186,17 @@ class _AdapterSpec(Format):
         """Add the file's own name, if it has one: files of several models may hold the completions of one dataset."""
         own = {} if evalset.name == catalog.default_name(arguments) else {"name": evalset.name}
         return Plan({**arguments, **own}, arguments)
+
+    def metric_spec(self, evalset: EvalSet) -> MetricSpec:
+        """Return the metric; of the output of a run of ours the one that it was scored by."""
+        from helm_ext.formats.request_states.earlier import EarlierRun
+
+        made = super().metric_spec(evalset)
+        if not isinstance(evalset.details, EarlierRun):
+            return made
+        class_name, args = evalset.details.to_metric(evalset.scoring)
+        attributes = {"attributes": made.args["attributes"]} if "attributes" in made.args else {}
+        return replace(made, class_name=class_name, args={**args, **attributes})
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a file."""

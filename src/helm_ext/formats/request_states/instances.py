@@ -5,9 +5,9 @@ Imported where instances are made, not where files are only checked: HELM's clas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
@@ -32,12 +32,20 @@ class Builder:
     """Makes Instances of rows, for one file."""
 
     def __init__(
-        self, adapter_spec: AdapterSpec, labels: Sequence[str], decoding: Decoding, *, is_recorded: bool
+        self,
+        adapter_spec: AdapterSpec,
+        labels: Sequence[str],
+        decoding: Decoding,
+        *,
+        is_recorded: bool,
+        unmeasured: Collection[str] = (),
     ) -> None:
+        """`unmeasured`: keys of HELM's states that nobody recorded, of the output of a run of ours."""
         self.spec = adapter_spec
         self.sequence = tuple(labels)
         self.decoding = decoding
         self.is_recorded = is_recorded
+        self.unmeasured = unmeasured
         self.reorder = adapter_spec.method in JOINT_METHODS and bool(labels)
         self.labelled = adapter_spec.method in LABELLED_METHODS
         self.asks_once = not adapter_spec.method.startswith("multiple_choice_separate")
@@ -101,12 +109,11 @@ class Builder:
             extra_data["chain_of_thought"] = thought
             if row.split == "train" and self.spec.method == "generation":
                 made = self._with_thought(made, thought)
-        earlier = extra_data.get(EXTRA_KEY)
-        if isinstance(earlier, dict):  # the file is the output of a run of ours
-            kept = {
-                key: value for key, value in earlier.items() if key in ("id", "data", "labels", "score", "likelihoods")
-            }
-            extra = {**kept, **extra}
+        if row.earlier is not None:
+            if row.is_helm:
+                extra.pop("data", None)  # the annotations that it wrote
+            kept = {key: value for key, value in row.earlier.items() if key not in ("left_out", "scoring")}
+            extra = cast("RowExtra", {**kept, **extra})
         extra_data[EXTRA_KEY] = extra
         contrasts = given.get("contrast_references")
         return Instance(
@@ -126,7 +133,13 @@ class Builder:
         if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
             return {"status": "ok", "states": [state]}
         trials = self.spec.num_train_trials if row.is_helm else 1
-        return combine(row.found, self.spec.method, row.options, trials)
+        found = combine(row.found, self.spec.method, row.options, trials, of_whole=row.compares_wholes)
+        if row.earlier is not None and "left_out" in row.earlier:
+            found["skip"] = True  # as in the run that wrote the file
+        for state in found["states"]:
+            for key in self.unmeasured:
+                state.pop(key, None)  # type: ignore[misc]
+        return found
 
     def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
         """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""

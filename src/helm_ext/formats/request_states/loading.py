@@ -255,7 +255,11 @@ def _build(open_: Opener, content: _Content, file: File, options: Options) -> Ev
     assert part.columns is not None
     spec = make_adapter_spec(plan, survey)
     builder = Builder(
-        spec, plan.labels, request_decoding(plan, survey), is_recorded=survey.is_recorded or survey.has_incomplete
+        spec,
+        plan.labels,
+        request_decoding(plan, survey),
+        is_recorded=survey.is_recorded or survey.has_incomplete,
+        unmeasured=plan.earlier.unmeasured if plan.earlier is not None else (),
     )
     again = Rereader(open=open_, path=content.reader.path, context=content.header.settings.context)
     fetch = again.read_rows if kept is None else lambda ordinals: [kept[ordinal] for ordinal in ordinals]
@@ -277,10 +281,17 @@ def _build(open_: Opener, content: _Content, file: File, options: Options) -> Ev
         warnings=tuple(content.finish()),
         counts=file.counts,
         places=Places(content.reader.path, chosen.places, "" if content.reader.is_streamed else "request_states"),
-        attributes=chosen.find_attributes(options.by),
+        attributes=chosen.find_attributes(options.by or _earlier_attributes(plan)),
+        details=plan.earlier,
         recorded_decoding=plan.settings.find_unrecorded() if survey.is_recorded else {},
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
     )
+
+
+def _earlier_attributes(plan: Plan) -> Sequence[str]:
+    """Return the names that the run which wrote the file reported by, HELM's sub-split aside."""
+    named = plan.earlier.args.get("attributes", {}) if plan.earlier is not None else {}
+    return [name for name in named if name != "sub_split"]
 
 
 def _stem(path: str) -> str:

@@ -79,7 +79,7 @@ class Part:
         if not row.is_helm and not method.startswith("multiple_choice_separate"):
             self.survey.see_status(row, row.found[0][0])
             return
-        found = combine(row.found, method, row.options, num_train_trials)
+        found = combine(row.found, method, row.options, num_train_trials, of_whole=row.compares_wholes)
         self.survey.see_status(row, found["status"])
         if "requests" in found:
             self.survey.has_incomplete = True

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import DatasetIntegrityError, Problems
+from helm_ext.formats.request_states.earlier import EarlierRun, read_earlier_run
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
 from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
@@ -73,6 +74,8 @@ class Plan:
     """Whether a row is left to evaluate beside the demonstrations."""
     evaluated: int = 0
     """Rows that are evaluated, before a cap."""
+    earlier: EarlierRun | None = None
+    """How the run of ours that wrote the file scored its rows."""
     cap: int | None = None
     """The file's max_eval_instances. In HELM's own output it has been applied already."""
 
@@ -88,6 +91,29 @@ def find_likelihood_scores(survey: Survey) -> tuple[str, ...]:
         "brier_score": survey.several_right.count,
     }
     return tuple(score.name for score in SCORES if not missing.get(score.name))
+
+
+def _has_overrides(options: Options) -> bool:
+    """Whether the user wants rows scored otherwise than the file says."""
+    return options.output_format is not None or any(value is not None for value in options.scoring.values())
+
+
+def _find_earlier_run(options: Options, survey: Survey) -> EarlierRun | None:
+    """Return how the run of ours that wrote the file scored its rows; what is wrong with that is reported."""
+    if survey.told is None:
+        return None
+    row = survey.told_otherwise.row
+    if row is not None:
+        row.place.error(
+            "instance", "extra_data", "helm_ext", "scoring",
+            message="this row and those behind it are of another run, which scored otherwise than the first",
+            hint="score the output of each run by itself",
+            code="two-runs",
+            is_integrity=True,
+        )  # fmt: skip
+    told, place = survey.told
+    earlier = read_earlier_run(told, place, overridden=options.scoring.get("metrics") is not None)
+    return None if earlier is not None and earlier.is_likelihood and _has_overrides(options) else earlier
 
 
 @dataclass(frozen=True)
@@ -114,9 +140,13 @@ def make_plan(
     settings = header.settings
     if method.name == "chat":
         settings = replace(settings, max_train_instances=0)
+    earlier = _find_earlier_run(options, survey)
+    output_format = settings.output_format
+    if earlier is not None and options.output_format is None:
+        output_format = earlier.scoring.output_format
     kind = FileKind(
         method=method.name,
-        output_format=settings.output_format,
+        output_format=output_format,
         # Rows that nothing can be scored of have no right option, and say nothing of what the others are.
         all_choice=survey.choice.count > 0 and survey.choice.count == survey.rows - survey.statuses["unscored"].count,
         is_helm=survey.is_helm_output,
@@ -126,8 +156,18 @@ def make_plan(
         source=source,
         is_measured=is_measured,
     )
-    scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
-    if survey.choice.count and not survey.is_helm_output and not method.name.startswith("multiple_choice_separate"):
+    if earlier is None:
+        scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
+    elif _has_overrides(options):
+        scoring = earlier.settle(make_scoring(earlier.given, options.scoring, kind, problems))
+    else:
+        scoring = earlier.scoring
+    if (
+        earlier is None
+        and survey.choice.count
+        and not survey.is_helm_output
+        and not method.name.startswith("multiple_choice_separate")
+    ):
         scoring = replace(scoring, next_question=settings.next_question)
     wanted = 0 if survey.is_differentiated else settings.max_train_instances * settings.num_train_trials
     # Rows of other splits than those evaluated are drawn first.
@@ -138,6 +178,7 @@ def make_plan(
         method.name,
         settings,
         scoring=scoring,
+        earlier=earlier,
         labels=method.labels,
         reference_prefix=method.reference_prefix,
         wanted=wanted,

@@ -14,7 +14,7 @@ from helm_ext.scoring.likelihood_rules import count_reference_tokens
 
 __all__ = ["Status", "combine", "drop_nonfinite", "is_helm_state", "read_recorded", "tells_option"]
 
-Status = Literal["ok", "not_run", "failed", "unscored"]
+Status = Literal["ok", "not_run", "failed", "unscored", "too_long"]
 
 _HELM_KEYS = ("train_trial_index", "reference_index")
 _STATE_FIELDS = (
@@ -114,15 +114,23 @@ def _report_no_text(completion: Mapping[str, Any], number: int, place: Place, wh
 
 
 def combine(
-    found: Sequence[tuple[Status, RecordedState | None]], method: str, options: Sequence[str], num_train_trials: int
+    found: Sequence[tuple[Status, RecordedState | None]],
+    method: str,
+    options: Sequence[str],
+    num_train_trials: int,
+    *,
+    of_whole: bool = False,
 ) -> Recorded:
     """Return what is recorded for one instance. It is `ok` only when every request that its method makes is there.
 
-    `options` are the texts of its references.
+    `options` are the texts of its references. `of_whole`: whether the log-probability of prompt and option together is
+    compared, so that nothing must tell where the option begins.
     """
     statuses = {status for status, _ in found}
     if "unscored" in statuses:
         return {"status": "unscored", "states": [], "skip": True}
+    if "too_long" in statuses:
+        return {"status": "too_long", "states": [], "skip": True}
     if "failed" in statuses:
         return {"status": "failed", "states": []}
     states = [state for _, state in found if state is not None]
@@ -130,7 +138,7 @@ def combine(
         return {"status": "not_run", "states": []}
     if method in _MODES:
         needed = _needed(method, len(options), num_train_trials)
-        if "not_run" in statuses or not _is_complete(states, needed, options):
+        if "not_run" in statuses or not _is_complete(states, needed, None if of_whole else options):
             there = {_asked(state) for state in states if tells_option(state, options)}
             return {"status": "not_run", "states": [], "requests": (len(there & needed), len(needed))}
     elif "not_run" in statuses or not _is_joint(states, num_train_trials):
@@ -166,13 +174,13 @@ def _asked(state: RecordedState) -> tuple[Any, ...]:
     return state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original"
 
 
-def _is_complete(states: Sequence[RecordedState], needed: set[tuple[Any, ...]], options: Sequence[str]) -> bool:
+def _is_complete(states: Sequence[RecordedState], needed: set[tuple[Any, ...]], options: Sequence[str] | None) -> bool:
     present = Counter(_asked(state) for state in states)
     # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
     return (
         set(present) >= needed
         and len(set(present.values())) == 1
-        and all(tells_option(state, options) for state in states)
+        and (options is None or all(tells_option(state, options) for state in states))
     )
 
 

@@ -14,6 +14,7 @@ from helm_ext.errors import Path, Problems, show
 from helm_ext.evalset import Likelihood, RecordedState
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
+from helm_ext.formats.request_states.earlier import EarlierRow, read_earlier_row
 from helm_ext.formats.request_states.header import SPLITS, Context, read_split
 from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
 from helm_ext.formats.request_states.models import STATE, known_keys
@@ -88,9 +89,16 @@ class Row:
     """Its values of the keys that `by` names."""
     cluster: str | None = None
     """Its value of the key that `cluster` names."""
+    earlier: EarlierRow | None = None
+    """What a run of ours wrote about it, if it is of the output of one."""
     source_scores: dict[str, float] | None = None
     """`RowExtra.source_scores`."""
     source_unscored: list[str] | None = None
+
+    @property
+    def compares_wholes(self) -> bool:
+        """Whether its options are worth a number each, as UltraEval's are: prompt and option are compared together."""
+        return self.earlier is not None and "score" in self.earlier
 
     @property
     def options(self) -> list[str]:
@@ -171,8 +179,14 @@ class RowReader:
         )
         if likelihoods is not None and self.problems.errors == errors:
             settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
+        earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
         attributes = read_attributes(value, self.context.by, place) if self.context.by else None
         cluster = read_cluster(value, self.context.cluster, place) if self.context.cluster else None
+        left_out: Status | None = None
+        if earlier is not None:
+            attributes = {**earlier.get("attributes", {}), **(attributes or {})}
+            cluster = earlier.get("cluster") if cluster is None else cluster
+            left_out = earlier.get("left_out")
         return Row(
             place,
             instance,
@@ -182,7 +196,13 @@ class RowReader:
             is_choice=is_choice or (labels is not None and labels_from != "prefix"),
             labels=labels,
             labels_from=labels_from,
-            found=[_read_unscored(value) if state.unscored else read_recorded(value, place, is_helm=is_helm)],
+            found=[
+                (left_out, None)
+                if left_out is not None
+                else _read_unscored(value)
+                if state.unscored
+                else read_recorded(value, place, is_helm=is_helm)
+            ],
             has_unknown=not state.is_known
             and not (
                 _IN_INSTANCE.issuperset(instance)
@@ -198,6 +218,7 @@ class RowReader:
             is_right=self.problems.errors == errors,
             attributes=attributes,
             cluster=cluster,
+            earlier=earlier,
             source_scores=state.source_scores,
             source_unscored=state.source_unscored,
             likelihoods=likelihoods,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states.header import Settings
@@ -13,6 +13,8 @@ from helm_ext.formats.request_states.recorded import Status
 from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
+    from helm_ext.evalset import RunScoring
+    from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Row
 
 __all__ = ["First", "Survey"]
@@ -20,7 +22,7 @@ __all__ = ["First", "Survey"]
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
 
-_STATUSES: tuple[Status, ...] = ("ok", "not_run", "failed", "unscored")
+_STATUSES: tuple[Status, ...] = ("ok", "not_run", "failed", "unscored", "too_long")
 
 
 class First:
@@ -66,6 +68,10 @@ class Survey:
         self.helm = First()
         self.ours = First()
         """Rows of the output of a run of ours."""
+        self.told: tuple[RunScoring, Place] | None = None
+        """How the run of ours that wrote the file scored it, and where it says so."""
+        self.told_otherwise = First()
+        """Rows that say so of another run which scored otherwise."""
         self.likelihoods = First()
         """Rows that were recorded by log-probabilities of their options."""
         self.alone = First()
@@ -125,10 +131,18 @@ class Survey:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
                 self.ours.add(row)
+                if row.earlier is not None and "scoring" in row.earlier:
+                    self._see_scoring(row, row.earlier["scoring"], row.place)
         if instance.get("chain_of_thought"):
             self._thoughts.add(row)
             if row.split == "train":
                 self._train_thoughts.add(row)
+
+    def _see_scoring(self, row: Row, told: RunScoring, place: Place) -> None:
+        if self.told is None:
+            self.told = told, place
+        elif _without_facts(told) != _without_facts(self.told[0]):
+            self.told_otherwise.add(row)
 
     def see_status(self, row: Row, status: Status) -> None:
         """Count what is recorded for a row (for HELM's files, for all its states together)."""
@@ -144,6 +158,11 @@ class Survey:
         self.has_incomplete |= other.has_incomplete
         for labels, row in other.label_sets.items():
             self.label_sets.setdefault(labels, row)
+        if self.told is None:
+            self.told = other.told
+        elif other.told is not None and _without_facts(other.told[0]) != _without_facts(self.told[0]):
+            assert other.ours.row is not None
+            self.told_otherwise.add(other.ours.row)
         for name, counted in vars(self).items():
             if isinstance(counted, First | StopCensus):
                 counted.merge(getattr(other, name))
@@ -200,6 +219,12 @@ class Survey:
         train = 0 if self.is_differentiated else self.splits["train"]
         numbers = {"test": self.splits["test"] + self.splits[None] + train, "valid": self.splits["valid"]}
         return sum(numbers[split] for split in self.eval_splits)
+
+
+def _without_facts(told: RunScoring) -> tuple[Any, ...]:
+    """Return how rows are scored, without what is of the rows of a run rather than of the way of scoring."""
+    args = {key: value for key, value in told["args"].items() if key not in ("attributes", "source")}
+    return told["class_name"], args, told["main_metric"]
 
 
 def _has_options(text: str, row: Row) -> bool:

@@ -24,6 +24,8 @@ from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
+    from helm.benchmark.metrics.metric import MetricSpec
+
     from helm_ext.evalset import EvalSet
     from helm_ext.formats.ultraeval.facts import TaskFacts
 
@@ -128,8 +130,11 @@ class _UltraEval(Format):
             {**arguments, "name": evalset.name},
             {**arguments, **facts.to_name_arguments()},
             groups=(f"UltraEval {facts.dataset}",),
-            metric_specs=(facts.to_metric_spec(evalset.scoring),),
         )
+
+    def metric_spec(self, evalset: EvalSet) -> MetricSpec:
+        """Return the task's own metric."""
+        return _facts(evalset).to_metric_spec(evalset.scoring)
 
     def losses(self, evalset: EvalSet) -> Sequence[str]:
         """Return what scores a task and no other format has."""

@@ -182,6 +182,7 @@ def test_what_is_recorded_for_rows_that_are_evaluated():
         "not_run": (1, 1),
         "failed": (1, 2),
         "unscored": (0, None),
+        "too_long": (0, None),
     }
     assert not found.is_recorded
     found.see_status(row(4), "unscored")

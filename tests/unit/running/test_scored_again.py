@@ -1,0 +1,435 @@
+"""What we write, we read: a run's scenario_state.json, scored again, gives the stats of the run.
+
+Every kind of run, by a file of its own: recorded and live, formats, methods, what rows and scores may ask for. The
+copy lies elsewhere, so nothing beside it can tell anything.
+"""
+
+import json
+import shutil
+
+import every_eval_ever_records
+import inspect_files
+import lm_eval_logs
+import openai_batches
+import pytest
+import request_states_files as files
+import run_entries
+import table_files
+import ultraeval_checkout
+from helm.benchmark.runner import Runner
+from run_entries import MODEL, run, stats
+
+from helm_ext.hub import pack
+from helm_ext.running.runner import StreamingRunner
+
+WORDS = ("amber", "basin", "cedar", "delta", "ember", "fjord")
+SAID = ("Amber", "the basin", "cellar", "delta", "", "It is a fjord")
+LIVE_ONLY = {"num_prompt_tokens", "num_output_tokens"}
+"""Stats of the model's tokenizer, which a recording does not have: nobody can count them later."""
+
+KINDS = {}
+
+
+def kind(entry, **arguments):
+    """Note a kind of run: a function that writes its file in a folder and returns the arguments that name it."""
+
+    def note(write):
+        KINDS[write.__name__] = (entry, write, arguments)
+        return write
+
+    return note
+
+
+def rows(**instance):
+    made = [files.state(f"Which word is number {n}?", word, id=f"r{n}", split="test", **instance)
+            for n, word in enumerate(WORDS)]  # fmt: skip
+    return [files.answered(row, said) for row, said in zip(made, SAID, strict=True)]
+
+
+def choices(answers=("A", "B.", "(C)", "delta", "none", "A or B"), **instance):
+    made = [
+        files.choice(f"Which is {word}?", [*WORDS[:4]], number % 4, id=f"r{number}", split="test", **instance)
+        for number, word in enumerate(WORDS)
+    ]
+    return [files.answered(row, said) for row, said in zip(made, answers, strict=True)]
+
+
+def write(folder, states, spec=None, **top):
+    return {"path": str(files.write(folder / "f.jsonl", states, {"max_train_instances": 0, **(spec or {})}, **top))}
+
+
+@kind("adapter_spec")
+def free_text(folder):
+    return write(folder, rows())
+
+
+@kind("adapter_spec", metrics="exact_match+f1_score+prefix_exact_match", main_metric="f1_score", lower="true")
+def chosen_metrics(folder):
+    return write(folder, rows())
+
+
+@kind("adapter_spec")
+def chosen_in_the_file(folder):
+    return write(folder, rows(), scoring={"extract": r"(\w+)$", "strip": True, "main_metric": "quasi_exact_match"})
+
+
+@kind("adapter_spec", missing="skip")
+def left_out(folder):
+    states = rows()
+    states[1]["request"] = {"result": {"success": False, "completions": []}}
+    states[3]["request"] = {}
+    return write(folder, states)
+
+
+@kind("adapter_spec", missing="skip")
+def first_left_out(folder):
+    states = rows()
+    states[0]["request"] = {}
+    return write(folder, states, {"output_format": "list"})
+
+
+@kind("adapter_spec")
+def lists(folder):
+    states = [files.answered(files.state(f"Two words of {n}?", f"{word}; x", split="test"), f"x; {word}")
+              for n, word in enumerate(WORDS)]  # fmt: skip
+    return write(folder, states, {"output_format": "list"})
+
+
+@kind("adapter_spec")
+def lists_by_patterns(folder):
+    states = [files.answered(files.state(f"Pair {n}?", f"[{word}|{n}]", split="test"), f"So [{word}|{n % 2}], [x|y]")
+              for n, word in enumerate(WORDS)]  # fmt: skip
+    scoring = {"extract_all": r"\[(.*?)\|(.*?)\]", "extract_references": True, "lower": True, "drop_duplicates": True,
+               "metrics": ["list_f1", "list_micro_f1"], "main_metric": "list_micro_f1"}  # fmt: skip
+    return write(folder, states, {"output_format": "list"}, scoring=scoring)
+
+
+@kind("adapter_spec", separator="\\n", output_format="list")
+def lists_by_lines(folder):
+    return write(folder, [files.answered(files.state("Two?", "a\nb", split="test"), "b\na")])
+
+
+def several(states):
+    for number, row in enumerate(states):
+        row["request"]["result"]["completions"] = [{"text": text} for text in (WORDS[number], "x", WORDS[number])]
+    return states
+
+
+@kind("adapter_spec", completions="mean")
+def several_completions(folder):
+    return write(folder, several(rows()), {"decoding_parameters": {"num_outputs": 3}})
+
+
+@kind("adapter_spec")
+def first_of_several(folder):
+    return write(folder, several(rows()), {"num_outputs": 3})
+
+
+@kind("adapter_spec", by="level+kind", cluster="passage")
+def groups(folder):
+    states = rows()
+    for number, row in enumerate(states):
+        row["instance"] |= {"level": number % 2, "extra_data": {"kind": "xyz"[number % 3], "passage": number // 2},
+                            "sub_split": "ab"[number % 2]}  # fmt: skip
+    return write(folder, states)
+
+
+@kind("adapter_spec")
+def valid_split(folder):
+    states = rows()
+    for row in states:
+        row["instance"]["split"] = "validation"
+    return write(folder, states)
+
+
+@kind("adapter_spec")
+def joint(folder):
+    return write(folder, choices())
+
+
+@kind("adapter_spec", main_metric="exact_match", metrics="exact_match")
+def mapped(folder):
+    states = choices(("甲", "乙。", "（丙）", "delta", "none", "甲或乙"))
+    for row in states:
+        row["answer_mapping"] = dict(zip("甲乙丙丁", WORDS[:4], strict=True))
+    return write(folder, states, {"method": "generation"})
+
+
+@kind("adapter_spec")
+def patterned(folder):
+    return write(folder, choices(("It is A!", "It is B", "C", "D", "", "")), {"output_mapping_pattern": r"is (\w)"})
+
+
+@kind("adapter_spec")
+def several_right(folder):
+    states = choices(("A, B", "B", "C", "A and D", "A", "B"))
+    for row in states:
+        row["instance"]["references"][1]["tags"] = ["correct"]
+    return write(folder, states, {"multi_label": True})
+
+
+@kind("adapter_spec")
+def option_lists(folder):
+    return write(folder, choices(("A", "B; A", "C", "D", "", "B")), {"output_format": "list"})
+
+
+@kind("adapter_spec")
+def run_on(folder):
+    states = choices(tuple(f"{label}\n\nQuestion: next\nA. B. The answer is D." for label in "ABCDAB"))
+    return write(folder, states, {"input_prefix": "Question: ", "instance_prefix": "\n\n", "max_tokens": 50})
+
+
+@kind("adapter_spec")
+def stopped(folder):
+    states = [files.answered(files.state(f"Q{n}?", f"{word}<end> ", split="test"), f"{word}<end>{word}")
+              for n, word in enumerate(WORDS)]  # fmt: skip
+    return write(folder, states, {"stop_sequences": ["<end>"]})
+
+
+@kind("adapter_spec", metrics="acc+acc_norm+exact_match", by="level")
+def likelihoods(folder):
+    states = choices()
+    for number, row in enumerate(states):
+        del row["request"]
+        row["instance"]["level"] = number % 2
+        row["likelihoods"] = [
+            {"text": text, "logprob": -1.0 - (place * number) % 3} for place, text in enumerate(WORDS[:4])
+        ]
+    return write(folder, states)
+
+
+@kind("adapter_spec")
+def chat(folder):
+    states = rows(input={"messages": [{"role": "user", "content": "Which word?"}]})
+    return write(folder, states, {"method": "chat"})
+
+
+def thoughts():
+    states = rows()
+    for row in states:
+        [completion] = row["request"]["result"]["completions"]
+        completion["text"] = f"<think>Hm.</think>\n\n{completion['text']}"
+    return states
+
+
+@kind("adapter_spec")
+def thinking(folder):
+    return write(folder, thoughts())
+
+
+@kind("adapter_spec", thinking="keep", metrics="prefix_exact_match+f1_score")
+def thinking_kept(folder):
+    return write(folder, thoughts())
+
+
+@kind("adapter_spec")
+def logprobs(folder):
+    states = rows()
+    for number, row in enumerate(states):
+        [completion] = row["request"]["result"]["completions"]
+        completion |= {"tokens": [{"text": "t", "logprob": -0.5 - number}], "logprob": -0.5 - number,
+                       "finish_reason": {"reason": "stop"}}  # fmt: skip
+        row["request"]["result"] |= {"request_time": 0.5, "request_datetime": 1_700_000_000}
+    return write(folder, states)
+
+
+@kind("table", output="said", by="level", empty="answer")
+def table(folder):
+    table_rows = [[f"Which is {n}?", word, said, n % 2] for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))]
+    return {"path": table_files.write_csv(folder, ["question", "answer", "said", "level"], *table_rows)}
+
+
+@kind("table", output="said", output_format="list")
+def table_of_lists(folder):
+    return {"path": table_files.write_csv(folder, ["question", "answer", "said"], ["Which?", "a; b", "b; a"])}
+
+
+@kind("inspect")
+def inspect(folder):
+    samples = [
+        inspect_files.sample(n, text=said, target=word) for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))
+    ]
+    samples[2]["error"] = {"message": "no", "traceback": "", "traceback_ansi": ""}
+    return {"path": str(inspect_files.write_json(folder, samples))}
+
+
+@kind("every_eval_ever")
+def every_eval_ever(folder):
+    samples = [every_eval_ever_records.sample(str(n), said, float(n % 2), reference=word)
+               for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))]  # fmt: skip
+    return {"path": str(every_eval_ever_records.write(folder, samples))}
+
+
+@kind("openai_batch")
+def openai_batch(folder):
+    named = openai_batches.write_batch(
+        folder, [openai_batches.request(f"r{n}", f"Which is {n}?") for n in range(6)],
+        [openai_batches.result(f"r{n}", said) for n, said in enumerate(SAID[:5])], dict(zip(["r0", "r1", "r2", "r3", "r4", "r5"], WORDS, strict=True)),
+    )  # fmt: skip
+    return {**named, "output": str(folder / "out.jsonl")}
+
+
+def innodata_files(folder, expected=WORDS, **more):
+    records = [{"id": f"q{n}", "messages": [{"role": "user", "content": f"Which is {n}?"}], "expected": gold,
+                "topic": "xy"[n % 2], **more} for n, gold in enumerate(expected)]  # fmt: skip
+    (folder / "records.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    pack(name="words", test=folder / "records.jsonl", target=folder)
+    return {"path": str(folder / "words.zip")}
+
+
+def replied(folder, said=SAID):
+    replies = [{"id": f"q{n}", "reply": None if n == 3 else text} for n, text in enumerate(said)]
+    (folder / "replies.jsonl").write_text("".join(json.dumps(one) + "\n" for one in replies))
+    return {"replies": str(folder / "replies.jsonl")}
+
+
+@kind("innodata", missing="skip")
+def innodata(folder):
+    return {**innodata_files(folder), **replied(folder)}
+
+
+@kind("innodata", missing="skip", render="text", metrics="expected_exact+f1_score", lower="true", extract=r"(\w+)$")
+def innodata_as_text(folder):
+    return {**innodata_files(folder), **replied(folder)}
+
+
+@kind("innodata", missing="skip", main_metric="refusal_match")
+def refusals(folder):
+    return {**innodata_files(folder, refusal=True), **replied(folder, ["I cannot help with that.", "Sure: amber."] * 3)}
+
+
+def ultraeval_log(folder, metric="exact_match", outputs=None, **more):
+    log = folder / "sums_sums_gen"
+    log.mkdir()
+    lines = [
+        {"data": {"question": f"{n}?", "answer": word, "target_scores": {}}, "ground_truth": word,
+         "prompt_inputs": [f"{n}? "], "raw_outputs": [said] if outputs is None else outputs(n)}
+        for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))
+    ]  # fmt: skip
+    (log / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": metric}}}, **more}))
+    (log / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return {"data": str(log / "instance.jsonl")}
+
+
+@kind("ultraeval", metric="in_match+f1_score+exact_match", postprocess="last_number")
+def ultraeval_gen(folder):
+    return ultraeval_log(folder)
+
+
+@kind("ultraeval", missing="skip")
+def ultraeval_rows(folder):
+    return ultraeval_log(folder, "qa_match", lambda n: [] if n == 2 else [SAID[n]])
+
+
+@kind("ultraeval")
+def ultraeval_ppl(folder):
+    log = folder / "sums_sums_ppl"
+    log.mkdir()
+    lines = [
+        {"data": {"question": f"{n}?", "target_scores": {word: 1, "x": 0, "y": 0.5}}, "ground_truth": word,
+         "prompt_inputs": [f"{n}? "], "raw_outputs": [[[-2.0, -1.0 * n], [-2.0, -2.0], [-2.0, -3.0]]]}
+        for n, word in enumerate(WORDS)
+    ]  # fmt: skip
+    (log / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": "log_prob"}}}}))
+    (log / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return {"data": str(log / "instance.jsonl")}
+
+
+@kind("lm_eval")
+def lm_eval(folder):
+    shutil.copytree(lm_eval_logs.MODEL, folder / "log")
+    tasks = sorted(path.name for path in (folder / "log").glob("samples_*"))
+    return {"path": str(folder / "log" / tasks[0])}
+
+
+def live(entry, **arguments):
+    return kind(entry, model=MODEL, **arguments)
+
+
+@live("adapter_spec", by="level")
+def live_text(folder):
+    states = rows()
+    for number, row in enumerate(states):
+        del row["request"]
+        row["instance"]["level"] = number % 2
+    return write(folder, states, {"decoding_parameters": {"num_outputs": 2}})
+
+
+@live("adapter_spec")
+def live_lists(folder):
+    states = [files.state(f"Which word is number {n}?", word, split="test") for n, word in enumerate(WORDS)]
+    return write(folder, states, {"output_format": "list"})
+
+
+@live("adapter_spec")
+def live_joint(folder):
+    states = [{"instance": row["instance"]} for row in choices()]
+    return write(folder, [*states, *({"instance": {**s["instance"], "id": f"t{n}", "split": "train"}}
+                                     for n, s in enumerate(states))],
+                 {"max_train_instances": 2, "num_train_trials": 2, "stop_sequences": ["\n"]})  # fmt: skip
+
+
+@live("adapter_spec")
+def live_separate(folder):
+    states = [{"instance": row["instance"]} for row in choices()]
+    return write(
+        folder, states, {"method": "multiple_choice_separate_original", "output_suffix": "", "output_prefix": "A: "}
+    )
+
+
+@live("adapter_spec")
+def live_calibrated(folder):
+    states = [{"instance": row["instance"]} for row in choices()]
+    return write(
+        folder, states, {"method": "multiple_choice_separate_calibrated", "output_suffix": "", "output_prefix": "A: "}
+    )
+
+
+@live("innodata", render="text")
+def live_chat(folder):
+    return innodata_files(folder)
+
+
+@live("ultraeval", method="gen", fewshot=1)
+def live_ultraeval(folder):
+    return {"dataset": str(ultraeval_checkout.make_checkout(folder) / "datasets" / "sums")}
+
+
+@live("ultraeval", method="ppl", fewshot=1)
+def live_ultraeval_ppl(folder):
+    return {"dataset": str(ultraeval_checkout.make_checkout(folder) / "datasets" / "sums")}
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    """The model says a word a question, every other one right, and options by their letters."""
+    said = {f"number {n}?": [said] for n, said in enumerate(SAID)} | {f"Which is {n}?": [s] for n, s in enumerate(SAID)}
+    said |= {f"Which is {word}?": ["ABCDAB"[n]] for n, word in enumerate(WORDS)}
+    monkeypatch.setattr(run_entries.Saying, "answers", {**said, "": ["4"]})
+
+
+def compare(folder, again):
+    """Return which stats differ: those of times and of tokenizers aside, which a recording cannot have."""
+    first, second = stats(folder), stats(again)
+    names = {key for key in first.keys() | second.keys() if json.loads(key)["name"] not in LIVE_ONLY}
+    return {key: (first.get(key), second.get(key)) for key in sorted(names) if first.get(key) != second.get(key)}
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("runner", [StreamingRunner, Runner], ids=["ours", "helms"])
+def test_the_same_stats(tmp_path, answering, name, runner):
+    entry, write_files, arguments = KINDS[name]
+    if runner is Runner and name not in ("lists", "left_out", "live_text", "live_separate", "refusals"):
+        pytest.skip("HELM's runner writes the same files: a few will do")
+    made = run(tmp_path, entry, runner=runner, **write_files(tmp_path), **arguments)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(made / "scenario_state.json", elsewhere / "state.json")
+    again = run(elsewhere, "adapter_spec", path=str(elsewhere / "state.json"))
+    assert compare(made, again) == {}
+    problems = files.problems(elsewhere / "state.json")
+    assert [one for one in problems if one.severity == "error"] == []
+
+    (elsewhere / "twice").mkdir()
+    shutil.copy(again / "scenario_state.json", elsewhere / "twice" / "state.json")
+    assert compare(made, run(elsewhere / "twice", "adapter_spec", path=str(elsewhere / "twice" / "state.json"))) == {}
