@@ -433,3 +433,79 @@ def test_the_same_stats(tmp_path, answering, name, runner):
     (elsewhere / "twice").mkdir()
     shutil.copy(again / "scenario_state.json", elsewhere / "twice" / "state.json")
     assert compare(made, run(elsewhere / "twice", "adapter_spec", path=str(elsewhere / "twice" / "state.json"))) == {}
+
+
+def finished(folder, name="chosen_in_the_file"):
+    entry, write_files, arguments = KINDS[name]
+    made = run(folder, entry, **write_files(folder), **arguments)
+    copy = folder / "again"
+    copy.mkdir()
+    shutil.copy(made / "scenario_state.json", copy / "state.json")
+    return copy / "state.json"
+
+
+def change(path, edit):
+    content = json.loads(path.read_bytes())
+    edit(content["request_states"])
+    path.write_text(json.dumps(content))
+
+
+def test_arguments_win_over_what_the_file_says(tmp_path):
+    state = finished(tmp_path)
+    again = run(state.parent, "adapter_spec", path=str(state), metrics="f1_score", lower="true")
+    [spec] = json.loads((again / "run_spec.json").read_bytes())["metric_specs"]
+    assert spec["args"] == {
+        "metrics": ["f1_score"], "main_metric": "f1_score", "extract": r"(\w+)$", "strip": True, "lower": True,
+    }  # fmt: skip
+    again = run(state.parent, "adapter_spec", path=str(state), suite="list", output_format="list")
+    assert run_entries.value(again, "exact_match") is not None
+
+
+def test_rows_that_were_left_out_are_said(tmp_path):
+    state = finished(tmp_path, "left_out")
+    found = {one.code: one for one in files.problems(state)}
+    assert found["failed"].message == "1 row failed of 6; left out of the score, and counted"
+    assert found["not-run"].hint == "as in the run that wrote the file"
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ({"class_name": "os.system"}, 'scored by "os.system", which is none of this package'),
+        ({"args": {"root": "/evil", "metrics": []}}, 'scored by code of "/evil", which is not run'),
+        (
+            {"args": {"metrics": ["ultraeval_function_execution"]}},
+            '"ultraeval_function_execution" cannot be measured here',
+        ),
+        ({"args": {"metrics": ["exact_match"], "extract": "("}}, "not as a run writes it: not a regular expression"),
+        ({"args": {"metrics": "exact_match"}}, "not as a run writes it: Expected `array`"),
+        ({"args": {"metrics": [], "source": {"tool": "x"}}}, "not as a run writes it: Object missing"),
+        ({"args": 1}, "not as a run writes it: Expected `object`, got `int`"),
+    ],
+)
+def test_nothing_is_run_because_a_file_says_so(tmp_path, edit, said):
+    state = finished(tmp_path)
+    change(state, lambda states: states[0]["instance"]["extra_data"]["helm_ext"]["scoring"].update(edit))
+    [error] = files.errors(state)
+    assert said in error
+    if edit.get("args") != 1:
+        assert files.errors(state, metrics=["exact_match"]) == [] or "not as a run" in said
+
+
+def test_rows_of_two_runs_that_were_scored_differently(tmp_path):
+    state = finished(tmp_path)
+
+    def add(states):
+        other = json.loads(json.dumps(states[0]))
+        other["instance"]["id"] = "other"
+        other["instance"]["extra_data"]["helm_ext"]["scoring"]["args"]["lower"] = True
+        states.append(other)
+
+    change(state, add)
+    assert "of another run, which scored otherwise than the first" in files.errors(state)[0]
+
+
+def test_one_row_alone_says_how_a_run_scores(tmp_path):
+    states = json.loads(finished(tmp_path, "innodata").read_bytes())["request_states"]
+    said = ["scoring" in state["instance"]["extra_data"]["helm_ext"] for state in states]
+    assert said == [True, False, False, False, False, False]

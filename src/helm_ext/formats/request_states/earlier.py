@@ -87,16 +87,18 @@ class EarlierRun:
         """Whether options were compared by a rule of log-probabilities, and no text was read."""
         return self.class_name == _LIKELIHOODS
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The keys of `scoring` that a file would have which is scored so."""
+    def to_given(self, *, names_metrics: bool) -> dict[str, Any]:
+        """Return the keys of `scoring` that a file would have which is scored so.
+
+        `names_metrics`: whether other metrics are wanted; then the main one is one of these.
+        """
         args = {key: value for key, value in self.scoring.to_args().items() if key not in _NOT_GIVEN}
         own = self.scoring.own_metric
         main = self.scoring.main_metric if own is None else own
-        return {**args, **({"main_metric": main} if main else {})}
+        return {**args, **({"main_metric": main} if main and not names_metrics else {})}
 
     def settle(self, scoring: Scoring) -> Scoring:
-        """Return a scoring that was made of `given` and of what the user wants otherwise."""
+        """Return a scoring that was made of `to_given` and of what the user wants otherwise."""
         mine = self.scoring
         return replace(scoring, cut_at=mine.cut_at, next_question=mine.next_question, label_reading=mine.label_reading)
 

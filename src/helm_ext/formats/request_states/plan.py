@@ -159,7 +159,8 @@ def make_plan(
     if earlier is None:
         scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     elif _has_overrides(options):
-        scoring = earlier.settle(make_scoring(earlier.given, options.scoring, kind, problems))
+        given = earlier.to_given(names_metrics=options.scoring.get("metrics") is not None)
+        scoring = earlier.settle(make_scoring(given, options.scoring, kind, problems))
     else:
         scoring = earlier.scoring
     if (

@@ -72,6 +72,8 @@ class Survey:
         """How the run of ours that wrote the file scored it, and where it says so."""
         self.told_otherwise = First()
         """Rows that say so of another run which scored otherwise."""
+        self.earlier_left_out = False
+        """Whether there is a row that a run of ours left out."""
         self.likelihoods = First()
         """Rows that were recorded by log-probabilities of their options."""
         self.alone = First()
@@ -131,6 +133,7 @@ class Survey:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
                 self.ours.add(row)
+                self.earlier_left_out |= row.earlier is not None and "left_out" in row.earlier
                 if row.earlier is not None and "scoring" in row.earlier:
                     self._see_scoring(row, row.earlier["scoring"], row.place)
         if instance.get("chain_of_thought"):
@@ -156,6 +159,7 @@ class Survey:
         self.rows += other.rows
         self.splits.update(other.splits)
         self.has_incomplete |= other.has_incomplete
+        self.earlier_left_out |= other.earlier_left_out
         for labels, row in other.label_sets.items():
             self.label_sets.setdefault(labels, row)
         if self.told is None:

@@ -35,6 +35,8 @@ class MissingRecordings(Rule):
         refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
         left_out = "left out of the score, and counted", "missing=error refuses the file instead"
         unusable = left_out if file.is_imported else refused
+        if file.survey.earlier_left_out:
+            unusable = left_out[0], "as in the run that wrote the file"
         for first, one, many, code, (outcome, hint) in (
             (statuses["not_run"], "row was not run", "rows were not run", "not-run", unusable),
             (statuses["failed"], "row failed", "rows failed", "failed", unusable),
