@@ -453,7 +453,7 @@ def change(path, edit):
 def test_arguments_win_over_what_the_file_says(tmp_path):
     state = finished(tmp_path)
     again = run(state.parent, "adapter_spec", path=str(state), metrics="f1_score", lower="true")
-    [spec] = json.loads((again / "run_spec.json").read_bytes())["metric_specs"]
+    spec, *_ = json.loads((again / "run_spec.json").read_bytes())["metric_specs"]
     assert {key: value for key, value in spec["args"].items() if key != "recorded_decoding"} == {
         "metrics": ["f1_score"], "main_metric": "f1_score", "extract": r"(\w+)$", "strip": True, "lower": True,
     }  # fmt: skip
