@@ -69,7 +69,8 @@ def test_logs_of_invented_tasks(name: str, tmp_path: Path) -> None:
     counts = {key: found["counts"][key] for key in ("lines", "read", "scored", "failed", "unscored", "not_run")}
     wanted = {"lines": lines, "read": read, "scored": scored, "failed": failed, "unscored": unscored, "not_run": 0}
     assert counts == wanted
-    assert found["metrics"][found["main_metric"]]["mean"] == pytest.approx(ours)
+    assert found["metrics"][found["own_metric"]]["mean"] == pytest.approx(ours)
+    assert found["main_metric"] == f"inspect_{next(iter(theirs))}"
     require_scores(found, theirs)
     for one in found["source_scores"].values():
         if one["reported"] is None:

@@ -36,6 +36,9 @@ __all__ = [
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 """Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
 
+_SHOWN_SCORES = 6
+"""Other scores of a source that a note names."""
+
 _COUNTS = ("unmapped", "num_instances", "num_left_out", *(f"num_{reason}" for reason in _LEFT_OUT), NUM_CAPPED)
 
 
@@ -127,7 +130,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     what they stood in, where the format says so. A score of the source is named as in its own report, `reported` is
     what that says, `differs` counts the rows that our own reading scores otherwise (null where none is comparable),
     `unscored` those that the source could not score; `no_mean` says why what is reported is no mean of rows, where it
-    is none. A mean that is infinite or NaN is null.
+    is none. `own_metric` is our reading, null where nothing is measured here. A mean that is infinite or NaN is null.
     """
     stats = read_stats(run_spec, folder)
     numbers: Counter[str] = Counter()
@@ -162,6 +165,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "dataset": file.name,
         "model": run_spec.adapter_spec.model.removeprefix("recorded/"),
         "main_metric": run_spec.scenario_spec.args["main_metric"],
+        "own_metric": _find_own(run_spec) or None,
         "counts": {
             "lines": file.counts.get("lines", file.counts.get("rows", read)),
             **others,
@@ -208,6 +212,12 @@ def _source_stats(score: Mapping[str, Any]) -> tuple[str, str, str]:
     return score["stat"], f"{score['stat']}{DIFFERS}", f"{score['stat']}{UNSCORED}"
 
 
+def _find_own(run_spec: RunSpec) -> str:
+    """Return our stat that a source's scores are compared with, the main metric where that is ours; "" for none."""
+    main = str(run_spec.scenario_spec.args["main_metric"])
+    return next((spec.args["own_metric"] for spec in run_spec.metric_specs if "own_metric" in spec.args), main)
+
+
 def _means(scores: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return those of a source's scores that are means of rows."""
     return [score for score in scores if not score.get("no_mean")]
@@ -236,10 +246,12 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
     main = run_spec.scenario_spec.args["main_metric"]
     warnings = [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
     source = find_source(run_spec) or {"tool": "", "scores": {}}
-    own = next((spec.args["own_metric"] for spec in run_spec.metric_specs if "own_metric" in spec.args), main)
+    own = _find_own(run_spec)
     if source.get("main_reason") and main in (score["stat"] for score in source["scores"].values()):
-        others = ", ".join(score["stat"] for score in source["scores"].values() if score["stat"] != main)
-        warnings.append(f"note: the main metric is {main}, {source['main_reason']}; main_metric= also takes {others}")
+        others = [score["stat"] for score in source["scores"].values() if score["stat"] != main]
+        more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
+        shown = ", ".join([*others[:_SHOWN_SCORES], *more])
+        warnings.append(f"note: the main metric is {main}, {source['main_reason']}; main_metric= also takes {shown}")
     for name, score in source["scores"].items():
         stat, differs, unscored = _source_stats(score)
         if score.get("no_mean"):

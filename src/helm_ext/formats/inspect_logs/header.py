@@ -8,6 +8,7 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSchemaError, Location, Problem, Problems, show
 from helm_ext.evalset import Source
+from helm_ext.formats.inspect_logs.headline import Headline, find_headline
 
 __all__ = ["FINISHED", "HEADER_KEYS", "Header", "no_samples", "to_header"]
 
@@ -73,6 +74,16 @@ class Header:
             return [_mapping(score) for score in self.results["scores"] or ()]
         scorer = _mapping(self.results.get("scorer"))
         return [{**scorer, "metrics": self.results.get("metrics") or scorer.get("metrics")}] if scorer else []
+
+    @property
+    def headline(self) -> Headline | None:
+        """The metric that the log is headed by; None where it reports none."""
+        return find_headline(self.scores, self.results.get("headline"), self.spec.get("headline_metric"))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run ended well."""
+        return self.status == FINISHED
 
     @property
     def choice_settings(self) -> Mapping[str, Any] | None:

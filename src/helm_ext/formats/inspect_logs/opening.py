@@ -7,13 +7,13 @@ what its row needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from helm_ext.errors import count
 from helm_ext.evalset import Source, garbage
 from helm_ext.formats.imported.row import Opened, Row
-from helm_ext.formats.inspect_logs.header import FINISHED, Header, no_samples
+from helm_ext.formats.inspect_logs.header import Header, no_samples
 from helm_ext.formats.inspect_logs.reading import open_log
 from helm_ext.formats.inspect_logs.rows import RowMaker
 from helm_ext.formats.inspect_logs.scores import Scores
@@ -45,8 +45,7 @@ def open_samples(path: str, tool: str, notes: Sequence[str] = ()) -> Opened:
             rows.counts["duplicates"] = log.repeated
         digest = log.digest()
     source = header.to_source(tool)
-    source.main = "" if rows.has_gold else scores.headline
-    rows.needs_gold = not source.main
+    rows.needs_gold = rows.has_gold or not (header.scores or rows.has_scores)
     return Opened(
         path=path,
         source=source,
@@ -83,10 +82,9 @@ def _hand_on(rows: RowMaker, scores: Scores, header: Header, source: Source, not
         counts["no_answer"] = scores.no_answer
     if rows.counts["source_unscored"]:
         counts["source_unscored"] = rows.counts["source_unscored"]
+    names = scores.finish(is_whole=_is_whole(header, rows))
     source.scores = scores.reported
-    if scores.is_over_epochs and not rows.is_even:
-        for score in source.scores.values():
-            score.mean = None
+    source.main, source.main_reason = _choose_main(header, names, source)
     source.counts = counts
     source.notes = [
         *notes,
@@ -96,15 +94,33 @@ def _hand_on(rows: RowMaker, scores: Scores, header: Header, source: Source, not
     ]
 
 
+def _is_whole(header: Header, rows: RowMaker) -> bool:
+    """Whether the log holds all that its own scores are about."""
+    scored = header.results.get("completed_samples")
+    return header.is_finished and not (isinstance(scored, int) and rows.counts["lines"] < scored)
+
+
+def _choose_main(header: Header, names: Sequence[Mapping[str, str]], source: Source) -> tuple[str, str]:
+    """Return the name of the score that the log is headed by, and why; the first of its samples' where it reports none.
+
+    `names`: of each score of the log, metric to name.
+    """
+    headline = header.headline
+    main, reason = next(iter(source.scores), ""), "the first of its samples' scores"
+    if headline is not None:
+        main, reason = names[headline.score][headline.metric], headline.reason
+    return main, reason if len(source.scores) > 1 else ""
+
+
 def _about_completeness(header: Header, rows: RowMaker) -> Iterator[str]:
     read = rows.counts["lines"]
-    if header.status != FINISHED:
+    if not header.is_finished:
         yield f"the run has not ended well, its status is {header.status}: missing=skip scores what it left"
     scored, planned = header.results.get("completed_samples"), header.planned
     if isinstance(scored, int) and read < scored:
         yield f"the log holds {read} of the {scored} samples that its own scores are about"
     elif planned and read < planned:
-        why = ": a limit" if header.status == FINISHED else ""
+        why = ": a limit" if header.is_finished else ""
         yield f"the log holds {read} of {planned} samples of the dataset (samples times epochs){why}"
     if rows.counts["failed_epochs"]:
         failed = count(rows.counts["failed_epochs"], "epoch of a sample", "epochs of samples")

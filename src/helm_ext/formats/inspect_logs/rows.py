@@ -72,6 +72,8 @@ class RowMaker:
         self._scored_epochs: int | None = None
         self.has_gold = False
         """Whether the target of any sample says what is right. Known when all samples were seen."""
+        self.has_scores = False
+        """Whether any sample has a score of the log. Known when all samples were seen."""
         self.needs_gold = True
         """Whether a row without one is left out of the score."""
         self._groups: dict[tuple[type, int | str], _Group] = {}
@@ -80,6 +82,7 @@ class RowMaker:
         """Keep what is needed of a sample. Raises DatasetError for one that stands there twice."""
         sample = logged.sample
         self.counts["lines"] += 1
+        self.has_scores |= bool(sample.scores) or sample.score is not None
         self.counts["edited"] += any(score.history for score in (sample.scores or {}).values())
         self.counts["invalidated"] += sample.invalidation is not None
         texts = Texts(logged)

@@ -9,6 +9,7 @@ _eval/task/results.py (`eval_results`).
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,11 @@ __all__ = ["Scores"]
 
 _MEANS = ("accuracy", "mean")
 """Metrics of inspect_ai that are the mean of the rows' numbers."""
+_SPREADS = ("std", "stderr", "bootstrap_stderr", "var")
+"""Metrics of it that say how far rows lie apart: neither less nor more is better."""
+_NO_MEANS = (*_SPREADS, "perplexity_per_token", "perplexity_per_seq", "krippendorff_alpha")
+"""Metrics of it that are no mean of rows, though the mean may be the same number."""
+_CLOSE = 1e-9
 
 Key = tuple[str, str | None]
 """A scorer, and of an object of scores the key."""
@@ -50,7 +56,7 @@ class Scores:
         self.is_over_epochs = reducers is not None and not reducers
         """Whether the log's own numbers are means over all samples of all epochs, not over rows."""
         self.reported: dict[str, SourceScore] = {}
-        """By name, those that a row has, when all rows were read."""
+        """By name, when all rows were read (`finish`): those that a row has, and what else the log reports."""
         self.no_answer = 0
         """Scores "N"."""
         self.not_numbers: set[str] = set()
@@ -58,6 +64,9 @@ class Scores:
         self._names: dict[tuple[Key, int], str] = {}
         self._taken: set[str] = set()
         self._means: dict[tuple[Key, int], float] = {}
+        self._results = results
+        self._values: dict[tuple[Key, int], array[float]] = {}
+        """The rows' numbers."""
         self._known: set[Key] = set()
         """Scores that the log reports, or that a row has."""
         for entry in results:
@@ -67,11 +76,6 @@ class Scores:
     def unknown(self) -> list[str]:
         """The reducers that are not known here."""
         return [reducer.name for reducer in self.reducers if reducer.reduce is None]
-
-    @property
-    def headline(self) -> str:
-        """The name of the first score that the log reports a mean of; "" where there is none."""
-        return next((self._name(*key) for key in self._means), "")
 
     def of_row(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         """Return the scores of a row, by name, given the values of its epochs. None: it was not scored."""
@@ -98,8 +102,58 @@ class Scores:
                     self.not_numbers.add(name)
                     continue
                 if name not in self.reported:
-                    self.reported[name] = SourceScore(self._means.get((key, number)))
+                    self.reported[name] = SourceScore()
+                if (value := found[name]) is not None:
+                    self._values.setdefault((key, number), array("d")).append(value)
         return found
+
+    def finish(self, *, is_whole: bool) -> list[dict[str, str]]:
+        """Settle what the log reports of which score, all rows being read: of each of its scores, metric to name.
+
+        `is_whole`: whether these are all rows that it reports about.
+        """
+        return [self._settle(entry, is_whole=is_whole) for entry in self._results]
+
+    def _settle(self, entry: Mapping[str, Any], *, is_whole: bool) -> dict[str, str]:
+        """Return the names of a score's metrics. The one that is the mean of its rows has the score's own name."""
+        key, number = self._find_key(entry)
+        name = self._name(key, number)
+        metrics = _mapping(entry.get("metrics"))
+        names: dict[str, str] = {}
+        for metric, found in metrics.items():
+            said = _mapping(found)
+            value = said.get("value")
+            reported = float(value) if is_finite_number(value) else None
+            by = str(said.get("group") or said.get("name") or metric).rpartition("/")[2]
+            why = self._why_no_mean((key, number), by, reported, is_group=bool(said.get("group")), is_whole=is_whole)
+            mine = self.reported.get(name)
+            if not why and mine is not None and mine.mean is None:
+                names[metric], mine.mean = name, reported
+                continue
+            names[metric] = f"{name}/{metric}"
+            lower = None if by in _SPREADS else "perplexity" in by
+            same = "it is the mean of the rows' scores once more"
+            self.reported.setdefault(names[metric], SourceScore(reported, lower, why or same))
+        if name in self.reported:
+            self.reported[name].lower_is_better = any("perplexity" in metric for metric in metrics)
+        return names
+
+    def _why_no_mean(
+        self, key: tuple[Key, int], by: str, reported: float | None, *, is_group: bool, is_whole: bool
+    ) -> str:
+        """Return why a metric is no mean of the rows' numbers; "" where it is.
+
+        A metric that is not known is, if it comes to their mean and they are not all the same.
+        """
+        values = self._values.get(key)
+        of_all = f"inspect_ai makes it of all rows at once, by {by}"
+        if not values:
+            return "" if reported is None and by in _MEANS and not is_group else "no row has a score of this kind"
+        mean = math.fsum(values) / len(values)
+        is_equal = reported is not None and abs(mean - reported) <= _CLOSE
+        if by in _MEANS and not is_group:
+            return "" if is_equal or not is_whole else f"the mean of the rows' scores is {mean:.6g}"
+        return "" if is_equal and is_whole and by not in _NO_MEANS and min(values) < max(values) else of_all
 
     def _reduce(self, key: Key, number: int, reducer: _Reducer, values: Sequence[Any]) -> float | None:
         scored = [value for value in values if not _is_nan(value)]
@@ -136,12 +190,7 @@ class Scores:
 
     def _see_reported(self, entry: Mapping[str, Any]) -> None:
         """Note what the log reports of one score: its name, and its mean where it reports one."""
-        name = str(entry.get("name"))
-        scorer = str(entry.get("scorer") or name)
-        key: Key = (scorer, None if name == scorer else name)
-        names = [reducer.name for reducer in self.reducers]
-        reducer = entry.get("reducer")
-        number = names.index(reducer) if reducer in names else 0
+        key, number = self._find_key(entry)
         self._name(key, number)
         self._known.add(key)
         metrics = entry.get("metrics")
@@ -151,6 +200,18 @@ class Scores:
             if is_finite_number(value):
                 self._means.setdefault((key, number), float(value))
                 break
+
+    def _find_key(self, entry: Mapping[str, Any]) -> tuple[Key, int]:
+        """Return the score, and the number of the reducer, that an element of `results.scores` is about."""
+        name = str(entry.get("name"))
+        scorer = str(entry.get("scorer") or name)
+        names = [reducer.name for reducer in self.reducers]
+        reducer = entry.get("reducer")
+        return (scorer, None if name == scorer else name), names.index(reducer) if reducer in names else 0
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _find_reducer(name: str) -> _Reducer:

@@ -159,7 +159,8 @@ def test_any_of_several_targets_is_right_and_none_is_no_score(tmp_path) -> None:
 
 def test_where_no_sample_has_a_target_the_logs_own_score_is_the_main_one(tmp_path) -> None:
     samples = [sample(1, target=""), sample(2, target=[], value="I")]
-    evalset = get_format("inspect").load(path=str(write_json(tmp_path, samples)))
+    head = {**header(), "results": {"scores": [score("match", accuracy=0.5)]}}
+    evalset = get_format("inspect").load(path=str(write_json(tmp_path, samples, head)))
     assert evalset.scoring.main_metric == "inspect_match"
     assert evalset.counts["recorded"] == 2
 

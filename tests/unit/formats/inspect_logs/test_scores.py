@@ -48,6 +48,7 @@ def test_epochs_become_one_number(reducer, values, number) -> None:
 def test_each_key_of_an_object_is_a_score() -> None:
     scores = Scores(None, [score("depth", "sized", mean=0.5), score("width", "sized", mean=1.0)])
     assert scores.of_row([{"sized": {"depth": 0.5, "width": True}}]) == {"depth": 0.5, "width": 1.0}
+    scores.finish(is_whole=True)
     assert {name: one.mean for name, one in scores.reported.items()} == {"depth": 0.5, "width": 1.0}
 
 
