@@ -21,7 +21,7 @@ from helm_ext.parsing.predictions import (
     without_thinking,
 )
 from helm_ext.parsing.runon import cut_at_next_question, find_question_starts
-from helm_ext.parsing.segments import cut_at_stops, find_segments, list_prediction, split_segments
+from helm_ext.parsing.segments import cut_at_stops, find_segments, list_prediction, read_list, split_segments
 from helm_ext.parsing.thinking import names_thinking, split_thinking
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "read_choice",
     "read_label",
     "read_labels",
+    "read_list",
     "split_segments",
     "split_thinking",
     "without_thinking",

@@ -276,6 +276,14 @@ class Question:
         options = [option for answer in answers for option in answer.options]
         return self.reader.finish_list([tokens[option.strip()] if option else "" for option in options])
 
+    def to_list_of_any_form(self, answers: Sequence[Answer]) -> list[str]:
+        """Return the answers as one list, whatever way a text writes it (`parsing.read_list`)."""
+        reader = self.reader
+        if self.by_identity or reader.scoring.extract_all is not None or len(answers) != 1:
+            return self.to_list(answers)
+        inside = "\n".join(chain(*self.gold_lists))
+        return reader.finish_list(parsing.read_list(answers[0].text, reader.scoring.separator, inside))
+
     def to_list_prediction(self, answers: Sequence[Answer]) -> str:
         """Return the list as a text to be compared with `golds`."""
         if self.by_identity:

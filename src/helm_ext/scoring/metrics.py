@@ -203,10 +203,11 @@ class EvalSetMetric(FoldingMetric):
             return stats | self._score_wrong(question)
         if self.list_scores:
             unmatched = all(answer.unmatched for answer in answers)
-            predicted = question.to_list(answers)
+            strict, forgiving = question.to_list(answers), question.to_list_of_any_form(answers)
             for score in self.list_scores:
                 function = score.list_function
                 assert function is not None
+                predicted = forgiving if score.reads_any_list else strict
                 best = best_stats(score, [function(gold, predicted) for gold in question.gold_lists])
                 stats |= {**best, score.stats[0].name: 0.0} if unmatched else best
         if self.likelihood_scores:

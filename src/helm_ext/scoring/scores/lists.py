@@ -1,7 +1,9 @@
 """Scores of lists (`output_format: list`, docs/adapter_spec.md): equal in order, equal as multisets, F1 by matching.
 
-Segments are compared as they are after stripping: case and punctuation count for `exact_match` and `set_exact_match`.
-So do they for the scores that count how many segments are found: a gold segment is found by one equal predicted segment
+`set_exact_match`, the main one, and `list_f1` read a predicted list whatever way it is written (`parsing.read_list`),
+the others split it at the separator. `set_exact_match` compares segments in their normal form (`scoring.normal_form`).
+Segments are compared as they are after stripping by `exact_match` and `list_strict`: case and punctuation count. So do
+they for the scores that count how many segments are found: a gold segment is found by one equal predicted segment
 (`list_accuracy`, `list_exact_f1`, `list_micro_f1`), or by each that repeats it (`list_micro_f1_repeats`).
 
 `list_f1` gives part of the credit for near misses:
@@ -25,6 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from helm_ext.scoring.normal_form import bare_form, normalize
 from helm_ext.scoring.score import Score, StatInfo
 
 __all__ = [
@@ -37,6 +40,7 @@ __all__ = [
     "list_accuracy",
     "list_exact_f1",
     "list_f1",
+    "list_strict",
     "segment_f1",
     "set_exact_match",
     "tokenize",
@@ -72,7 +76,12 @@ def exact_match(gold: Sequence[str], pred: Sequence[str]) -> float:
 
 
 def set_exact_match(gold: Sequence[str], pred: Sequence[str]) -> float:
-    """Return 1.0 if the lists are equal as multisets: the same segments, each as often, in any order."""
+    """Return 1.0 if the lists are equal as multisets: the same segments in normal form, each as often, in any order."""
+    return float(len(gold) == len(pred) and Counter(map(_to_form, gold)) == Counter(map(_to_form, pred)))
+
+
+def list_strict(gold: Sequence[str], pred: Sequence[str]) -> float:
+    """Return 1.0 if the lists are equal as multisets of segments as they are written."""
     return float(len(gold) == len(pred) and Counter(_strip(gold)) == Counter(_strip(pred)))
 
 
@@ -142,6 +151,11 @@ def _summarize(prefix: str, found: str) -> Callable[[Mapping[str, float]], dict[
     return summarize
 
 
+def _to_form(segment: str) -> tuple[str, ...]:
+    """Return the normal forms of a segment's parts (`extract_all` with several groups makes tuples)."""
+    return tuple([normalize(part) or bare_form(part) for part in segment.split("\x1f")])
+
+
 def _strip(segments: Sequence[str]) -> list[str]:
     return [segment.strip() for segment in segments]
 
@@ -204,13 +218,21 @@ SCORES: tuple[Score, ...] = (
     Score(
         name="set_exact_match",
         list_function=set_exact_match,
+        reads_any_list=True,
         display_name="Set exact match",
         short_display_name="Set EM",
-        description="Fraction of rows whose segments are the gold segments, in any order.",
+        description="Fraction of rows whose segments are the gold segments, in any order and way of writing lists.",
+    ),
+    Score(
+        name="list_strict",
+        list_function=list_strict,
+        display_name="List (strict)",
+        description="Fraction of rows whose segments are the gold segments as they are written, in any order.",
     ),
     Score(
         name="list_f1",
         list_function=list_f1,
+        reads_any_list=True,
         display_name="List F1",
         description="F1 over an optimal one-to-one matching of segments; a pair counts by its token F1.",
     ),
