@@ -23,6 +23,9 @@ _RATING = re.compile(
 )
 """A number that nothing is counted by ("0.4", "40%", "4/10"; not "40% of them", "5.3 million"), a mark, a verdict."""
 
+_HINT = re.compile(unicodedata.normalize("NFKC", rf"[{GOOD}{BAD}]|[^\w,]\d|[^\w\s,;] ?(?=[^\W\d_])(?:{RIGHT}|{WRONG})"))
+"""What every rating has: cheap to look for."""
+
 _BETWEEN = CLOSERS + " \t.:=(|–—~≈→>-"
 """Between an option and its rating."""
 
@@ -39,6 +42,8 @@ def read_ratings(mentions: Mentions) -> tuple[int, int, Named] | None:
     the text gives no ratings: fewer than two options have one, one has two, options are numbers themselves.
     """
     options, lowered = mentions.options, mentions.lowered
+    if len([*islice(_HINT.finditer(lowered), 2)]) < 2:
+        return None
     ratings: dict[str, float] = {}
     units: set[str] = set()
     start = end = -1
