@@ -89,7 +89,7 @@ class RunScores:
         interval = mean_interval([row.score for _, row in given], clusters, level=level)
         if interval.method == "none":
             return interval
-        lowest, highest = find_bounds(self.metric)
+        lowest, highest = find_bounds(self.metric, self.run.metric_arguments.get("source"))
         return replace(interval, low=max(interval.low, lowest), high=min(interval.high, highest))
 
     def slices(self) -> dict[tuple[str, str], list[tuple[str, ScoredRow]]]:

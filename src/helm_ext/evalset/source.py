@@ -20,6 +20,8 @@ class SourceScore:
     no_mean: str = ""
     """Why what is reported is no mean of the rows' scores; "" where it is one. No row has such a score: it is shown as
     it is reported, and there is no interval of it."""
+    bounds: tuple[float, float] | None = None
+    """The least and the greatest value that a row may have; None where nobody says."""
 
 
 @dataclass(kw_only=True)
@@ -72,6 +74,7 @@ class Source:
                 "mean": score.mean,
                 "lower_is_better": score.lower_is_better,
                 **({"no_mean": score.no_mean} if score.no_mean else {}),
+                **({"bounds": list(score.bounds)} if score.bounds else {}),
             }
             for name, score in self.scores.items()
         }

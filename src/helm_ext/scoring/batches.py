@@ -148,7 +148,7 @@ class BatchTotal:
             *stats,
             *self.pieces.summarize(stats),
             *self.breakdown.to_stats(),
-            *self.interval.to_stats(),
+            *self.interval.to_stats(None if self.pieces.source is None else self.pieces.source.source),
             *self.left_out.to_stats(),
         ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from helm_ext.scoring.registry import our_stats
 
@@ -19,8 +21,15 @@ _TO_TWO = frozenset({"brier_score"})
 """From 0 to 2."""
 
 
-def find_bounds(stat: str) -> tuple[float, float]:
-    """Return the least and the greatest value of a stat of HELM's or ours; of any other, minus and plus infinity."""
+def find_bounds(stat: str, source: Mapping[str, Any] | None = None) -> tuple[float, float]:
+    """Return the least and the greatest value of a stat: of HELM's or ours, or as the source of a file has it.
+
+    `source`: `Source.to_args()`. Of any other, minus and plus infinity.
+    """
+    for score in source["scores"].values() if source else ():
+        if stat == score["stat"] or stat.startswith(f"{score['stat']}@"):  # `inspect_match@subject=law`
+            lowest, highest = score.get("bounds") or (-math.inf, math.inf)
+            return lowest, highest
     name = stat.partition("@")[0]  # `exact_match@5`: the best of five; `exact_match@subject=law`
     known = our_stats().get(name)
     if known is None:

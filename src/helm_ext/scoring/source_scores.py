@@ -72,6 +72,7 @@ class SourceMeasure:
 
         `source` is `Source.to_args()`.
         """
+        self.source = source
         self.partners = {}
         self.reported = {}
         """Stat to value, of what the source reports that is no mean of rows."""

@@ -13,6 +13,7 @@ import math
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
@@ -116,24 +117,33 @@ class IntervalTotal:
     def _number(self, cluster: str | None) -> int:
         return next(self._alone) if cluster is None else self._numbers.setdefault(cluster, len(self._numbers))
 
-    def to_stats(self) -> list[Stat]:
-        """Return the ends of the intervals."""
+    def to_stats(self, source: Mapping[str, Any] | None = None) -> list[Stat]:
+        """Return the ends of the intervals. `source`: `Source.to_args()` of a file that another tool wrote."""
         return [
             stat
             for group, values in self._values.items()
-            for stat in to_interval_stats(MetricName(group[0], split=group[1]), values, self._clusters.get(group))
+            for stat in to_interval_stats(
+                MetricName(group[0], split=group[1]), values, self._clusters.get(group), find_bounds(group[0], source)
+            )
         ]
 
 
-def to_interval_stats(name: MetricName, values: Sequence[float], clusters: Sequence[Hashable] | None) -> Iterator[Stat]:
+def to_interval_stats(
+    name: MetricName,
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    bounds: tuple[float, float] | None = None,
+) -> Iterator[Stat]:
     """Yield both ends of the interval of the mean of these rows; `clusters` says what each row belongs to.
+
+    `bounds`: the least and the greatest value, where the name does not tell.
 
     None where a value is infinite or NaN (a perplexity beyond all numbers).
     """
     if not np.isfinite(values).all():
         return
     interval = mean_interval(values, clusters)
-    lowest, highest = find_bounds(name.name)
+    lowest, highest = bounds or find_bounds(name.name)
     for end, value in zip(ENDS, (max(interval.low, lowest), min(interval.high, highest)), strict=True):
         if interval.method != "none" and math.isfinite(value):
             yield Stat(MetricName(f"{name.name}{end}", split=name.split)).add(value)

@@ -40,6 +40,15 @@ class Result:
     value: Mapping[str, Any]
     """All of it, but its score."""
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The least and the greatest score, where the record says both, and its own lies between."""
+        config = self.value.get("metric_config") or {}
+        low, high = config.get("min_score"), config.get("max_score")
+        if not (is_finite_number(low) and is_finite_number(high) and low <= self.score <= high):
+            return None
+        return float(low), float(high)
+
 
 @dataclass(frozen=True)
 class Aggregate:

@@ -109,7 +109,7 @@ class Survey:
                 means = [total / scored, total / lines] if scored else []
                 differs = not any(abs(mean - result.score) <= _CLOSE for mean in means)
                 why = "the mean of the samples is another" if differs and self.is_whole(aggregate) else ""
-            found[result.name] = SourceScore(result.score, result.lower_is_better, why)
+            found[result.name] = SourceScore(result.score, result.lower_is_better, why, result.bounds)
         return found | {name: SourceScore() for name in sums if name not in found}
 
     def is_whole(self, aggregate: Aggregate | None) -> bool:

@@ -21,6 +21,7 @@ from helm_ext.scoring.reducers import find_reducer, mode
 
 __all__ = ["Scores"]
 
+_GRADES = frozenset({"C", "P", "I", "N", True, False})
 _MEANS = ("accuracy", "mean")
 """Metrics of inspect_ai that are the mean of the rows' numbers."""
 _SPREADS = ("std", "stderr", "bootstrap_stderr", "var")
@@ -65,6 +66,8 @@ class Scores:
         self._taken: set[str] = set()
         self._means: dict[tuple[Key, int], float] = {}
         self._results = results
+        self._numeric: set[Key] = set()
+        """Scores with values that are numbers, and no grades or truths: these lie between 0 and 1."""
         self._values: dict[tuple[Key, int], array[float]] = {}
         """The rows' numbers."""
         self._known: set[Key] = set()
@@ -135,6 +138,7 @@ class Scores:
             same = "it is the mean of the rows' scores once more"
             self.reported.setdefault(names[metric], SourceScore(reported, lower, why or same))
         if name in self.reported:
+            self.reported[name].bounds = None if key in self._numeric else (0.0, 1.0)
             self.reported[name].lower_is_better = any("perplexity" in metric for metric in metrics)
         return names
 
@@ -157,6 +161,8 @@ class Scores:
 
     def _reduce(self, key: Key, number: int, reducer: _Reducer, values: Sequence[Any]) -> float | None:
         scored = [value for value in values if not _is_nan(value)]
+        if any(not isinstance(value, str | bool) or value not in _GRADES for value in scored):
+            self._numeric.add(key)
         self.no_answer += sum(value == "N" for value in scored) if number == 0 else 0
         if not scored:
             return None

@@ -21,6 +21,8 @@ from helm_ext.formats.lm_eval.survey import Options, Survey, survey, to_counts
 __all__ = ["open_report", "open_samples"]
 
 _NONE = "none"
+_SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
+"""Metrics of the harness's that are 0 or 1 of a row, or between (repeats)."""
 
 
 def open_samples(
@@ -149,6 +151,7 @@ def _to_source(task: str, report: Report, found: Survey, given: Options) -> Sour
                 reported,
                 lower_is_better=report.is_lower_better(metric),
                 no_mean="" if is_mean else report.explain(metric),
+                bounds=(0.0, 1.0) if metric in _SHARES else None,
             )
     return Source(
         tool="lm_eval",

@@ -38,6 +38,8 @@ def test_the_main_metric_is_the_headline(said: dict[str, Any], tmp_path: Path) -
     if main in stats:
         assert stats[main]["mean"] == pytest.approx(said["value"], abs=1e-9)
         assert (f"{main}@ci_low" in stats) == (task not in NO_MEANS)
+        low, high = (stats.get(f"{main}@ci_{end}", stats[main])["mean"] for end in ("low", "high"))
+        assert 0 <= low <= high <= 1 or task in ("perplexity", "objects_declared")
     assert (stats[f"{main}_unscored"]["mean"] if said["unscored"] else 0) == said["unscored"]
     assert f"{main}_unscored" in stats or not said["unscored"]
     if task != "judged_alone":  # no sample there has a target
