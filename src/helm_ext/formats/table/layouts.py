@@ -126,7 +126,10 @@ def _squad(named: Named, sample: Cells) -> Layout | None:
         name="SQuAD", why="the columns context, question and answers with text and answer_start",
         roles={"question": named["question"], "context": named["context"], "gold": GOLD},
         adapt=lambda cells: {GOLD: _read_spans(cells.get(column))}, shown={"gold": f"{column}.text"},
-        notes=('a question without an answer (version 2) has the gold "": an empty prediction is right',),
+        notes=(
+            'a question without an answer (version 2) has the gold "": an empty prediction is right',
+            "normalized_exact_match and normalized_f1 count it so; HELM's exact_match and f1_score say 0",
+        ),
     )  # fmt: skip
 
 
