@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -22,7 +22,7 @@ from helm_ext.formats.request_states.wording import describe
 from helm_ext.parsing import find_question_starts
 
 if TYPE_CHECKING:
-    from helm_ext.evalset import Decoding
+    from helm_ext.evalset import Decoding, Source
 
 __all__ = ["HELM_DEFAULTS", "SPLITS", "Context", "Header", "Options", "Settings", "read_header", "read_split"]
 
@@ -84,6 +84,10 @@ class Context:
     """Keys of the rows that reports group them by."""
     cluster: str | None = None
     """The key that names what a row belongs to."""
+    source: Source | None = None
+    """`Settings.source`."""
+    is_measured: bool = True
+    """`Settings.is_measured`."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,10 @@ class Settings:
     """`Options.by`."""
     cluster: str | None
     """`Options.cluster`."""
+    source: Source | None = None
+    """What the file says of the tool that scored its rows; None where it says nothing."""
+    is_measured: bool = True
+    """Whether answers are compared with what is right, beside the scores of the source."""
 
     def text(self, key: str, *, used: bool = True) -> str:
         """Return a prefix or suffix: absent means HELM's default if the method uses it, null means ""."""
@@ -138,7 +146,10 @@ class Settings:
     def context(self) -> Context:
         """What single rows need to know."""
         characters = self.given.get("reference_prefix_characters")
-        return Context(self.method, self.text("reference_prefix"), characters, self.mapping, self.by, self.cluster)
+        return Context(
+            self.method, self.text("reference_prefix"), characters, self.mapping, self.by, self.cluster, self.source,
+            self.is_measured,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -170,8 +181,37 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
         settings = read_settings(right.get("adapter_spec") or {}, options, problems)
         check_scoring(right.get("scoring") or {}, options.scoring, settings.output_format, problems)
         return Header({}, settings, overrides, is_right=False)
+    scoring = {**(keys.get("scoring") or {}), **overrides}
     settings = read_settings(keys["adapter_spec"], options, problems)
-    return Header(keys, settings, {**(keys.get("scoring") or {}), **overrides}, is_right=True)
+    source = _read_source(keys.get("source"))
+    is_measured = source is None or scoring.get("metrics") != []
+    return Header(keys, replace(settings, source=source, is_measured=is_measured), scoring, is_right=True)
+
+
+def _read_source(given: Mapping[str, Any] | None) -> Source | None:
+    if given is None:
+        return None
+    from helm_ext.evalset import Source, SourceScore
+
+    scores = {
+        name: SourceScore(
+            said.get("mean"),
+            said.get("lower_is_better", False),
+            said.get("no_mean") or "",
+            (said["bounds"][0], said["bounds"][1]) if said.get("bounds") else None,
+        )
+        for name, said in (given.get("scores") or {}).items()
+    }
+    return Source(
+        tool=given["tool"],
+        version=given.get("version") or "",
+        model=given.get("model") or "",
+        task=given.get("task") or "",
+        settings=given.get("settings") or {},
+        scores=scores,
+        main=given.get("main") or "",
+        main_reason=given.get("main_reason") or "",
+    )
 
 
 def _without(header: Mapping[str, Any], places: Sequence[Path]) -> dict[str, Any]:

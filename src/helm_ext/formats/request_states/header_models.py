@@ -176,7 +176,7 @@ class ScoringModel(TypedDict, total=False):
     """How completions become scores."""
 
     metrics: list[str] | None
-    """HELM's metric names or this package's."""
+    """HELM's metric names or this package's. Empty: nothing but what the `source` says."""
     main_metric: str | None
     """What the leaderboard shows: one of the metrics."""
     completions: str | None
@@ -205,6 +205,42 @@ class ScoringModel(TypedDict, total=False):
 
 
 @with_config(CLOSED)
+class SourceScoreModel(TypedDict, total=False):
+    """What another tool reports of one of its scores, over all rows."""
+
+    mean: float | None
+    """As it is reported; absent where there is no report."""
+    lower_is_better: bool | None
+    """Absent: false. None: nobody says."""
+    no_mean: str | None
+    """Why what is reported is no mean of the rows' scores."""
+    bounds: Annotated[list[float], Field(min_length=2, max_length=2)] | None
+    """The least and the greatest value that a row may have; None where nobody says."""
+
+
+@with_config(CLOSED)
+class SourceModel(TypedDict, total=False):
+    """Where recorded completions come from, with the scores that another tool gave the rows (`source_scores`)."""
+
+    tool: Required[str]
+    """What wrote them: its scores are stats named `TOOL_SCORE`."""
+    version: str | None
+    """The tool's."""
+    model: str | None
+    """As the tool spells it."""
+    task: str | None
+    """As the tool names the dataset."""
+    settings: dict[str, Any] | None
+    """Shots, decoding parameters and the like, as the tool spells them."""
+    scores: dict[str, SourceScoreModel] | None
+    """Its scores by name: all that occur in the rows."""
+    main: str | None
+    """The score that it is headed by: the main metric, unless the run entry names another."""
+    main_reason: str | None
+    """Why it is that one."""
+
+
+@with_config(CLOSED)
 class FileModel(TypedDict, total=False):
     """A file of `adapter_spec` and `request_states`, as one object."""
 
@@ -220,6 +256,8 @@ class FileModel(TypedDict, total=False):
     """How prompts are made and the model is asked."""
     scoring: ScoringModel | None
     """How completions become scores."""
+    source: SourceModel | None
+    """Where recorded completions come from, if another tool made and scored them."""
     annotator_specs: list[Any] | None
     """In HELM's own files; not used here."""
     request_states: Required[list[StateModel]]

@@ -220,7 +220,9 @@ def _plan(content: _Content, options: Options) -> File | None:
         return None
     survey.settle()
     reader = content.reader
-    plan = make_plan(content.header, options, survey, problems, reader.source, is_measured=reader.is_measured)
+    settings = content.header.settings
+    source, is_measured = reader.source or settings.source, reader.is_measured and settings.is_measured
+    plan = make_plan(content.header, options, survey, problems, source, is_measured=is_measured)
     counts = _count(plan, survey)
     file = File(plan, survey, content.part.ids, problems, options.seed, counts, content.reader.is_imported)
     content.part.checks.report(file)
@@ -285,6 +287,7 @@ def _build(open_: Opener, content: _Content, file: File, options: Options) -> Ev
         details=plan.earlier,
         recorded_decoding=plan.settings.find_unrecorded() if survey.is_recorded else {},
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
+        source=plan.settings.source,
     )
 
 

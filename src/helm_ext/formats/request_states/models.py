@@ -243,6 +243,8 @@ class StateModel(TypedDict, total=False):
     """HELM's own place of the result."""
     likelihoods: list[LikelihoodModel] | None
     """Log-probabilities of the options, one for each reference and in their order, instead of a text."""
+    source_scores: dict[str, Measured | None] | None
+    """What another tool, the header's `source`, scored the row, by the names of its scores. None: it could not."""
     answer_mapping: AnswerMapping | None
     """Label to option: the option's text, or its position in `references`, counted from 0."""
     output_mapping: AnswerMapping | None

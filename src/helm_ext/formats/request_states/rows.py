@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from helm_ext.errors import Path, Problems, show
+from helm_ext.errors import Path, Problems, did_you_mean, show
 from helm_ext.evalset import Likelihood, RecordedState
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
@@ -159,7 +159,7 @@ class RowReader:
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         is_untagged, lack = False, None
-        if True not in tags and not is_helm and not state.unscored and state.needs_gold:
+        if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.context.is_measured:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
@@ -179,6 +179,8 @@ class RowReader:
         )
         if likelihoods is not None and self.problems.errors == errors:
             settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
+        if not is_plain and value.get("source_scores"):
+            self._take_source_scores(state, value["source_scores"])
         earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
         attributes = read_attributes(value, self.context.by, place) if self.context.by else None
         cluster = read_cluster(value, self.context.cluster, place) if self.context.cluster else None
@@ -223,6 +225,23 @@ class RowReader:
             source_unscored=state.source_unscored,
             likelihoods=likelihoods,
         )
+
+    def _take_source_scores(self, state: State, given: Mapping[str, float | None]) -> None:
+        """Put what another tool scored the row under the names of its stats. The header must have its names."""
+        source = self.context.source
+        known = source.scores if source is not None else {}
+        for name in given:
+            if name not in known:
+                hint = (
+                    did_you_mean(name, known) or 'the header\'s "source": {"tool": ..., "scores": {NAME: {}}} has all'
+                )
+                state.place.error(
+                    "source_scores", name, message="no score of the source", hint=hint, code="source-score"
+                )
+        if source is not None:
+            stats = {source.stat_name(name): value for name, value in given.items()}
+            state.source_scores = {name: value for name, value in stats.items() if value is not None} or None
+            state.source_unscored = [name for name, value in stats.items() if value is None] or None
 
     def _check_input(self, given: Mapping[str, Any], place: Place) -> None:
         method, messages = self.context.method, given.get("messages")

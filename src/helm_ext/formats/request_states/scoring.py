@@ -78,7 +78,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         return (key,) if overrides.get(key) is not None else ("scoring", key)
 
     metrics, main = default_metrics(kind)
-    if "metrics" in chosen:
+    if "metrics" in chosen and (chosen["metrics"] or kind.is_measured):
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
         _check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods)
         if main not in metrics and metrics:

@@ -172,7 +172,7 @@ def _unknown_key_hint(path: Path) -> str:
         return f"{key} stands in adapter_spec"
     if inside == ("adapter_spec",) and key in header_models.DecodingModel.__annotations__:
         return f"{key} stands in adapter_spec.decoding_parameters"
-    return f"known keys: {', '.join(known)}" if len(known) <= 8 else ""
+    return f"known keys: {', '.join(known)}" if len(known) <= 9 else ""
 
 
 _CLOSED_PLACES: dict[Path, Any] = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, row_extra
+from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, row_extra
 from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
 from helm_ext.scoring.registry import find_unnamable
 
@@ -38,9 +38,16 @@ def to_json_lines(
     findings = Findings()
     header: dict[str, Any] = {
         "adapter_spec": _adapter_spec(evalset, findings),
-        "scoring": _scoring(evalset.scoring, findings, has_stops=bool(evalset.adapter_spec.stop_sequences)),
+        "scoring": _scoring(
+            evalset.scoring,
+            findings,
+            has_stops=bool(evalset.adapter_spec.stop_sequences),
+            has_source=evalset.source is not None,
+        ),
         "name": evalset.name,
     }
+    if evalset.source is not None:
+        header["source"] = _source(evalset.source, evalset.scoring)
     header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
     for text in losses:
         findings.lose(text)
@@ -49,7 +56,8 @@ def to_json_lines(
         findings.lose(f"reports by attribute ({names}): an adapter_spec file has none; records keep their own keys")
     instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
     instances += [(instance, instance.split or "test") for instance in rejoin(evalset.instances)]
-    states = [state for instance, split in instances for state in _states(instance, split, findings)]
+    theirs = {evalset.source.stat_name(name): name for name in evalset.source.scores} if evalset.source else {}
+    states = [state for instance, split in instances for state in _states(instance, split, findings, theirs)]
     if not lossy:
         findings.require_none(evalset.name)
     write_lines(target, [header, *states])
@@ -73,7 +81,7 @@ def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
     return written
 
 
-def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool) -> dict[str, Any]:
+def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool, has_source: bool) -> dict[str, Any]:
     if scoring.label_reading == "exact":
         findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
@@ -84,12 +92,25 @@ def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool) -> dict[s
     refused = [name for name in scoring.metrics if find_unnamable(name, scoring.output_format, has_likelihoods=True)]
     for name in refused:
         findings.lose(f"the metric {name}, which an adapter_spec file cannot name")
+    if not scoring.metrics and has_source:
+        return {"metrics": [], **written}
     if refused or not scoring.metrics:  # what is left may not give the main metric
         return written
     return {"metrics": list(scoring.metrics), **written, "main_metric": scoring.own_metric or scoring.main_metric}
 
 
-def _states(instance: Instance, split: str, findings: Findings) -> Iterator[dict[str, Any]]:
+def _source(source: Source, scoring: Scoring) -> dict[str, Any]:
+    """Return what a file says of the tool that scored its rows. It is headed by the score that is the main metric."""
+    said = {key: value for key, value in source.to_args().items() if key not in ("scores", "counts")}
+    scores = {name: dataclasses.asdict(score) for name, score in source.scores.items()}
+    main = next((name for name in scores if source.stat_name(name) == scoring.main_metric), None)
+    return {**said, "scores": scores, **({"main": main} if main is not None else {})}
+
+
+def _states(
+    instance: Instance, split: str, findings: Findings, source_scores: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the states of a row. `source_scores`: by their stats, the names of the scores that the source gave."""
     extra = row_extra(instance)
     made = _instance(instance, split, extra, findings)
     state: dict[str, Any] = {"instance": made, **_nested(extra, "state")}
@@ -97,6 +118,10 @@ def _states(instance: Instance, split: str, findings: Findings) -> Iterator[dict
         state["answer_mapping"] = extra["labels"]
     if "likelihoods" in extra:
         state["likelihoods"] = extra["likelihoods"]
+    scores: dict[str, float | None] = dict(extra.get("source_scores", {}))
+    scores.update(dict.fromkeys(extra.get("source_unscored", ())))
+    if scores:
+        state["source_scores"] = {source_scores[name]: value for name, value in scores.items()}
     recorded = extra.get("recorded")
     if recorded is None:
         yield state

@@ -413,7 +413,7 @@ class TestWrongValues:
         [
             (
                 {"titel": "x"},
-                "titel: unknown key\n  hint: known keys: $schema, name, display_name, description, adapter_spec, scoring, annotator_specs, request_states",
+                "titel: unknown key\n  hint: known keys: $schema, name, display_name, description, adapter_spec, scoring, source, annotator_specs, request_states",
             ),
             ({"request_state": []}, "request_state: unknown key\n  hint: did you mean 'request_states'?"),
             ({"max_tokens": 1}, "max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
@@ -543,7 +543,8 @@ class TestJsonSchema:
         assert self.SCHEMA["title"] == "adapter_spec + request_states"
         assert self.SCHEMA["required"] == ["adapter_spec", "request_states"]
         assert set(self.SCHEMA["properties"]) == {
-            "$schema", "name", "display_name", "description", "scoring", "annotator_specs", "adapter_spec", "request_states",
+            "$schema", "name", "display_name", "description", "scoring", "source", "annotator_specs", "adapter_spec",
+            "request_states",
         }  # fmt: skip
 
     def test_typos_that_are_accepted_are_in_it(self):
@@ -555,6 +556,8 @@ class TestJsonSchema:
             "DecodingModel": {"adapter_spec": {"decoding_parameters": {"zzz": 1}}},
             "ScoringModel": {"scoring": {"zzz": 1}},
             "SubstitutionModel": {"adapter_spec": {"substitutions": [{"source": "", "target": "", "zzz": 1}]}},
+            "SourceModel": {"source": {"tool": "judge", "zzz": 1}},
+            "SourceScoreModel": {"source": {"tool": "judge", "scores": {"a": {"zzz": 1}}}},
         }
         closed = {name for name, model in self.SCHEMA["$defs"].items() if model["additionalProperties"] is False}
         assert closed == set(places)

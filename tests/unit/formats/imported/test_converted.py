@@ -1,0 +1,83 @@
+"""What another tool scored survives `convert`: the file is right, and scored as its source is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from every_eval_ever_records import sample as eee_sample
+from every_eval_ever_records import write as write_eee
+from inspect_files import header, sample, score, write_eval
+from lm_eval_logs import samples
+
+from helm_ext.errors import DatasetError
+from helm_ext.evalset import row_extra
+from helm_ext.formats import get_format
+from helm_ext.formats.conversion import WriteOptions
+
+FILE = get_format("adapter_spec")
+
+
+def judged(folder: Path) -> Path:
+    """A log that only a judge could score, and once it could not."""
+    rows = [sample(id, target="", value=value) for id, value in enumerate((1.0, 0.5, float("nan"), 0.25))]
+    return write_eval(folder, rows, header(results={"scores": [score("match", mean=7 / 12)]}))
+
+
+def with_gold(folder: Path) -> Path:
+    return write_eval(folder, [sample(1), sample(2, text="Rhine", value="I")])
+
+
+def record(folder: Path) -> Path:
+    return write_eee(folder, [eee_sample("a"), eee_sample("b", "apple", 0.0), eee_sample("c", "", error="timeout")])
+
+
+def without_reference(folder: Path) -> Path:
+    return write_eee(folder, [eee_sample("a", reference=[]), eee_sample("b", score=0.0, reference=[])])
+
+
+def table(folder: Path) -> Path:
+    path = folder / "t.csv"
+    path.write_text("question,answer,output,judge\n2+2?,4,4,1\n3+3?,6,5,0.25\n", encoding="utf-8")
+    return path
+
+
+def harness(task: str):
+    return lambda folder: samples(task)
+
+
+@pytest.mark.parametrize(
+    ("format_", "make", "arguments"),
+    [
+        ("inspect", judged, {}),
+        ("inspect", with_gold, {}),
+        ("inspect", with_gold, {"main_metric": "exact_match"}),
+        ("every_eval_ever", record, {}),
+        ("every_eval_ever", without_reference, {}),
+        *(("lm_eval", harness(task), {}) for task in ("lx_index", "lx_sums", "lx_own", "lx_ending", "lx_lists")),
+        ("table", table, {"scores": ["judge"], "main_metric": "judge"}),
+    ],
+)
+def test_scores_of_a_source_survive_a_conversion(tmp_path, format_, make, arguments) -> None:
+    path = make(tmp_path)
+    before = get_format(format_).load(path=str(path), **arguments)
+    made = FILE.write(before, tmp_path / "made.jsonl", WriteOptions(path))
+    problems, _ = FILE.check(path=str(made.path))
+    assert [str(problem) for problem in problems if problem.severity == "error"] == []
+    after = FILE.load(path=str(made.path))
+    for what in ("metrics", "main_metric", "own_metric"):
+        assert getattr(after.scoring, what) == getattr(before.scoring, what)
+    said = [{**one.source.to_args(), "counts": {}} for one in (before, after)]
+    assert said[0] == said[1]
+    for key in ("source_scores", "source_unscored"):
+        assert [row_extra(i).get(key) for i in after.instances] == [row_extra(i).get(key) for i in before.instances]
+
+
+def test_a_score_that_the_header_does_not_name_is_an_error(tmp_path) -> None:
+    path = judged(tmp_path)
+    made = FILE.write(get_format("inspect").load(path=str(path)), tmp_path / "made.jsonl", WriteOptions(path)).path
+    made.write_text(
+        made.read_text("utf-8").replace('"source_scores": {"match"', '"source_scores": {"mtch"', 1), "utf-8"
+    )
+    with pytest.raises(DatasetError, match=r"made.jsonl:2: source_scores.mtch: no score of the source\n.*'match'"):
+        FILE.load(path=str(made))
