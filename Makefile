@@ -4,6 +4,7 @@
 # make check  lint, types, layers, unit tests, property and contract tests with few examples (a minute and a half at most)
 # make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
+# make pythons  modules and unit tests on each Python of 3.10 to 3.13 that is installed, without torch (tools/pythons.py)
 # make mutants  do the tests notice when the code is wrong? One module after the other, with its tests (tools/mutants.py;
 #               what changes nothing: tests/mutants.md). All take hours; name some, or draw a sample of each
 
@@ -12,7 +13,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test coverage check lint unit docs pictures format bench mutants clean
+# PYTHONS=--few for a selection
+PYTHONS ?=
+.PHONY: demo test coverage check lint unit pythons docs pictures format bench mutants clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py
@@ -33,6 +36,9 @@ lint: $(VENV)/.ready
 
 unit: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" --hypothesis-profile=check tests/unit tests/property tests/contract
+
+pythons:
+	$(PYTHON) tools/pythons.py $(PYTHONS)
 
 docs: $(VENV)/.ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -382,6 +382,11 @@ def test_runs_that_are_no_shards_are_refused(folder):
     hot = copy_of(folder, runs[1:2], "hot")[0]
     change(hot / "run_spec.json", '"temperature": 0.0', '"temperature": 0.5')
     cases.append(([runs[0], hot], "adapter_spec.temperature is 0.0 and 0.5"))
+    small = copy_of(folder, runs[1:2], "small")[0]
+    spec = load(small / "run_spec.json")
+    spec["scenario_spec"]["args"]["main_metric"] = "set_exact_match"
+    (small / "run_spec.json").write_text(json.dumps(spec))
+    cases.append(([runs[0], small], "name it in each file (scoring.main_metric) or run entry (main_metric=)"))
     most = copy_of(folder, runs[1:2], "most")[0]
     change(most / "run_spec.json", '"max_eval_instances": 100000', '"max_eval_instances": 207')
     cases.append(([runs[0], most], "207 rows are evaluated, and --max-eval-instances was 207"))

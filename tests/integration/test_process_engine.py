@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
 import signal
 import time
@@ -83,6 +84,18 @@ def test_workers_that_cannot_start_are_said_to(tmp_path):
         list(ProcessEngine(2).map(make_worker, range(6)))
     assert not isinstance(caught.value, BatchLostError)
     assert FAILED_STARTS * 2 <= [line[0] for line in notes(tmp_path)].count("started") <= FAILED_STARTS * 2 + 1
+
+
+def test_where_no_thread_can_be_started_nothing_hangs(tmp_path, monkeypatch):
+    """As under `ulimit -v`: the process is there then, and nobody would wait for it."""
+
+    def fail(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("concurrent.futures.process._ExecutorManagerThread.start", fail)
+    with pytest.raises(HelmExtError, match="workers cannot start"):
+        list(ProcessEngine(2).map(squarer(tmp_path), range(6)))
+    assert multiprocessing.active_children() == []
 
 
 def test_a_task_that_ends_its_worker_is_tried_a_few_times_and_named(tmp_path):

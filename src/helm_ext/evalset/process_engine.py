@@ -150,8 +150,15 @@ class _Workers:
                 return
             pool = _make_pool(self._packed)
             state = take_state(self._states, [slot.state for slot in self.slots], "worker")
-            with held_back():  # the process is started here
-                starting = pool.submit(_make)
+            try:
+                with held_back():  # the process is started here
+                    starting = pool.submit(_make)
+            except (RuntimeError, OSError, MemoryError):  # no process, or no thread that waits for it (`ulimit`)
+                for process in (pool._processes or {}).values():  # noqa: SLF001 - nobody else would end them
+                    process.kill()
+                    process.join()
+                self._failed_starts += 1
+                continue
             self.slots.append(_Slot(pool, starting, state))
         if not self.slots and jobs.ahead(1):
             raise HelmExtError(

@@ -34,6 +34,7 @@ from helm.common.general import singleton
 from helm.common.hierarchical_logger import hlog, hwarn
 from scipy.special import softmax
 
+from helm_ext.errors import HelmExtError
 from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.fast.calibration import compute_calibration
 from helm_ext.fast.fast_scores import get_score
@@ -142,9 +143,14 @@ class FastGenerationMetric(OnePassMetric):
             return []
         try:
             return compute_calibration(*kept)
-        except ImportError as error:
-            hwarn(f"no calibration metrics: HELM computes them with modules that cannot be imported here: {error}")
+        except ModuleNotFoundError as error:
+            hwarn(f"no calibration metrics: HELM computes them with modules that are not installed here: {error}")
             return []
+        except ImportError as error:
+            raise HelmExtError(
+                f"the calibration stats cannot be computed: a module of HELM's cannot be loaded: {error}\n"
+                "  hint: too little memory (ulimit -v), or a broken installation"
+            ) from error
 
 
 def _derive_perplexity(stats: Mapping[MetricName, Stat]) -> list[Stat]:

@@ -63,10 +63,15 @@ def join_run_specs(
     for run, spec, number in zip(runs, specs, rows, strict=True):
         difference = next(_differences(first, _comparable(spec)), None)
         if difference is not None:
+            hint = (
+                "a shard of few rows may imply another main metric than the others: name it in each file "
+                "(scoring.main_metric) or run entry (main_metric=), and run the shards again"
+                if difference.startswith(("arguments.main_metric ", "scoring "))
+                else "name the runs of one model and of the same arguments (of a folder: FOLDER/*MODEL); only the file "
+                "may differ"
+            )
             raise RunEntryError(
-                f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n"
-                "  hint: name the runs of one model and of the same arguments (of a folder: FOLDER/*MODEL); only the "
-                "file may differ"
+                f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n  hint: {hint}"
             )
         for shard in _shards_of(spec, number):
             digest = shard["arguments"]["digest"]

@@ -447,3 +447,23 @@ def test_instances_are_counted_as_by_helm(trials):
         asdict_without_nones(stat) for stat in helms.aggregated_stats
     ]
     assert InstanceCountMetric().get_metadata() == InstancesPerSplitMetric().get_metadata()
+
+
+def test_calibration_that_cannot_be_loaded_is_an_error_and_no_run_with_fewer_stats(monkeypatch):
+    """As under `ulimit -v`, where a shared library cannot be mapped."""
+    from array import array
+
+    from helm.benchmark.metrics.metric_name import MetricName
+    from helm.benchmark.metrics.statistic import Stat
+
+    from helm_ext.errors import HelmExtError
+    from helm_ext.fast import fast_stats
+
+    def fail(*_):
+        raise ImportError("libx.so: failed to map segment from shared object")
+
+    monkeypatch.setattr(fast_stats, "compute_calibration", fail)
+    metric = fast_stats.FastGenerationMetric(["exact_match"], frozenset())
+    stats = {MetricName("logprob"): Stat(MetricName("logprob")).add(-1.0)}
+    with pytest.raises(HelmExtError, match="failed to map segment"):
+        metric.derive_from_kept(stats, [array("d", [0.5]), array("d", [1.0])])
