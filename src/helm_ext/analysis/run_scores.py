@@ -68,6 +68,8 @@ class RunScores:
     """Ids of rows without a score."""
     elsewhere: set[str] = field(default_factory=set)
     """Ids of rows of other splits."""
+    instead: str = ""
+    """What is said of the main metric where no row has it, and `metric` is another."""
 
     @property
     def left_out(self) -> int:
@@ -77,10 +79,13 @@ class RunScores:
     @property
     def notes(self) -> list[str]:
         """What a reader must know of the rows that are not among these."""
-        if not self.elsewhere:
-            return []
-        rows = count(len(self.elsewhere), "row")
-        return [f"{self.run.name}: {rows} of other splits than {self.split} left out, as on HELM's leaderboards"]
+        notes = [f"{self.run.name}: {self.instead}"] if self.instead else []
+        if self.elsewhere:
+            rows = count(len(self.elsewhere), "row")
+            notes.append(
+                f"{self.run.name}: {rows} of other splits than {self.split} left out, as on HELM's leaderboards"
+            )
+        return notes
 
     def measure(self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = 0.95) -> Interval:
         """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
@@ -147,6 +152,8 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     another), or `sub_split`. Raises RunEntryError for a metric that no row has, DatasetError for files that are broken.
     """
     name = metric or find_main_metric(run)
+    own, instead = _find_instead(run, name) if metric is None else ("", "")
+    name = own or name
     if name not in run.row_stats.names:
         if any(stat["name"]["name"] == name for stat in run.stats):
             raise RunEntryError(
@@ -158,8 +165,21 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     lower = is_lower_better(run.run_spec, name)
     return RunScores(
         run, _model(run), _dataset(run), _title(run), name,
-        lower_is_better=lower, key=cluster, split=_find_split(run),
+        lower_is_better=lower, key=cluster, split=_find_split(run), instead=instead,
     )  # fmt: skip
+
+
+def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
+    """Return our own reading, and what to say of it, where the main metric is what a source reports of all rows at
+    once: a perplexity. Both are "" for any other run, and where nothing is measured beside.
+    """
+    scores = (run.metric_arguments.get("source") or {"scores": {}})["scores"].values()
+    found = next((score for score in scores if score["stat"] == main and score.get("no_mean")), None)
+    own = str(run.metric_arguments.get("own_metric") or "")
+    if found is None or own not in run.row_stats.names:
+        return "", ""
+    said = f"{main} is {found['mean']:.4g} as the file reports it ({found['no_mean']})"
+    return own, f"{said}; rows are compared by {own}"
 
 
 def _find_split(run: RunFiles) -> str | None:

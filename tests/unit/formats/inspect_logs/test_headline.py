@@ -129,3 +129,16 @@ def test_a_spread_has_no_direction_and_less_perplexity_is_better(tmp_path: Path)
     found = load(tmp_path, {"results": {"scores": scores}}).source.scores
     assert found["match/stderr"].lower_is_better is None
     assert found["match/perplexity_per_token"].lower_is_better is True
+
+
+def test_where_the_headline_is_no_mean_of_rows_these_are_compared_by_our_reading_and_it_is_said(tmp_path: Path) -> None:
+    from helm_ext.analysis.run_scores import read_scores
+
+    scores = read_scores(score_file(tmp_path, DATA / "spread.eval"))
+    assert scores.metric == "normalized_exact_match"
+    (note,) = scores.notes
+    assert (
+        "inspect_spread/std is 0.5164 as the file reports it (inspect_ai makes it of all rows at once, by std)" in note
+    )
+    judged = read_scores(score_file(tmp_path, DATA / "judged.eval"))
+    assert (judged.metric, judged.notes, judged.left_out) == ("inspect_model_graded_qa", [], 2)
