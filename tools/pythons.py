@@ -21,7 +21,7 @@ ABSENT = (
     "torch", "torchvision", "transformers", "spacy", "calibration", "ray", "moto", "statsmodels", "rouge_score",
     "sklearn", "s3fs", "mkdocs",
 )  # fmt: skip
-FEW = ("tests/unit/parsing", "tests/unit/evalset", "tests/unit/errors", "tests/unit/adaptation", "tests/unit/files")
+FEW = ("tests/unit/adaptation", "tests/unit/errors", "tests/unit/evalset", "tests/unit/files")
 HELMS = (
     "bottle", "cattrs", "colorlog", "Mako", "pyhocon", "requests", "retrying", "sqlitedict", "certifi", "pandas<3",
     "pytest", "pytest-timeout", "hypothesis", "tomli",
