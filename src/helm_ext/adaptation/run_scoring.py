@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["make_run_scoring", "share_scoring", "tell_scoring"]
+__all__ = ["make_run_scoring", "share_scoring", "tell_scoring", "with_unmeasured"]
 
 _STATE_KEYS = ("num_train_instances", "prompt_truncated")
 """Of HELM's request states: also the names of the stats that are made of them."""
@@ -26,6 +26,11 @@ def make_run_scoring(metric: MetricSpec, main_metric: str) -> RunScoring:
     return {"class_name": metric.class_name, "args": metric.args, "main_metric": main_metric, "unmeasured": []}
 
 
+def with_unmeasured(scoring: RunScoring, unmeasured: Collection[str]) -> RunScoring:
+    """Return how a run scores its rows, and what of their requests nobody recorded, by the names of its stats."""
+    return {**scoring, "unmeasured": [key for key in _STATE_KEYS if key in unmeasured]}
+
+
 def share_scoring(row: Instance, scoring: RunScoring) -> None:
     """Let a row of a dataset know how its run is scored, until requests are made."""
     if row.extra_data is not None and EXTRA_KEY in row.extra_data:
@@ -34,7 +39,6 @@ def share_scoring(row: Instance, scoring: RunScoring) -> None:
 
 def tell_scoring(first: Instance, scoring: RunScoring, unmeasured: Collection[str] = ()) -> None:
     """Let the first row of a run tell how all are scored. `unmeasured`: names of stats that nobody measured."""
-    told: RunScoring = {**scoring, "unmeasured": [key for key in _STATE_KEYS if key in unmeasured]}
     # Extras may be shared with other rows; request states of the row share the instance.
-    extra = {**row_extra(first), "scoring": told}
+    extra = {**row_extra(first), "scoring": with_unmeasured(scoring, unmeasured)}
     vars(first)["extra_data"] = {**(first.extra_data or {}), EXTRA_KEY: extra}

@@ -32,6 +32,8 @@ from helm_ext.fast.serialise import dumps
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from helm_ext.evalset import RunScoring
+
 __all__ = ["SPAN_BYTES", "MeasuredStats", "ShardRow", "Spans", "find_spans", "iter_rows"]
 
 JSONObject = dict[str, Any]
@@ -68,10 +70,14 @@ class ShardRow(NamedTuple):
         content = dumps([self.shard_id, instance["input"], instance.get("references")])
         return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
 
-    def encode_as(self, name: str) -> list[bytes]:
-        """Return the states encoded, with this id; the first one that the row had is kept, as readers of files do."""
+    def encode_as(self, name: str, scoring: RunScoring | None = None) -> list[bytes]:
+        """Return the states encoded, with this id; the first one that the row had is kept, as readers of files do.
+
+        `scoring`: what the first row of a run says instead of what that of its shard's run said (`RowExtra.scoring`).
+        """
+        tells = self._take_scoring(scoring)
         if name == self.instance_id:
-            return self.encoded
+            return [b"    " + dumps(state, depth=2) for state in self.parsed] if tells else self.encoded
         shard_id = self.shard_id
         for state in self.parsed:
             instance = state["instance"]
@@ -87,6 +93,18 @@ class ShardRow(NamedTuple):
                     del extra["id"]
             instance["extra_data"] = {**data, EXTRA_KEY: extra}
         return [b"    " + dumps(state, depth=2) for state in self.parsed]
+
+    def _take_scoring(self, scoring: RunScoring | None) -> bool:
+        """Replace what the row says of its run's scoring, or take it out; return whether it said something."""
+        if not any(b'"scoring"' in one for one in self.encoded):
+            return False
+        extras = [(state["instance"].get("extra_data") or {}).get(EXTRA_KEY) for state in self.parsed]
+        telling = [extra for extra in extras if isinstance(extra, dict) and "scoring" in extra]
+        for extra in telling:
+            del extra["scoring"]
+            if scoring is not None:
+                extra["scoring"] = scoring
+        return bool(telling)
 
     def make_instance(self, name: str) -> Instance:
         """Return what metrics must know of the instance, with this id."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from helm.benchmark.metrics.metric import create_metric
 
+from helm_ext.adaptation.run_scoring import make_run_scoring, with_unmeasured
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import garbage
@@ -113,6 +114,8 @@ class ShardWorker:
         self._stats = MeasuredStats()
         self._metrics = work.make_metrics()
         self._of_facts: dict[RunFacts, BatchWork] = {}
+        scoring = make_run_scoring(work.run_spec.metric_specs[0], work.run_spec.scenario_spec.args["main_metric"])
+        self._scoring = with_unmeasured(scoring, work.merged.unmeasured)
 
     def _get_work(self, facts: RunFacts) -> BatchWork:
         found = self._of_facts.get(facts)
@@ -156,7 +159,8 @@ class ShardWorker:
                 result.summaries.append((own.summaries, merged.summaries))
                 keeps = batch.names.keys() if limit is None else [n for n in batch.names if sampling_number(n) < limit]
                 kept += len(keeps)
-                encoded = [one for row, name in batch.rows if name in keeps for one in row.encode_as(name)]
+                scoring = None if task.shard else self._scoring
+                encoded = [one for row, name in batch.rows if name in keeps for one in row.encode_as(name, scoring)]
                 segments = merged.segments
                 if len(keeps) < len(batch.names):
                     segments = [[row for row in segment if row.instance_id in keeps] for segment in segments]
