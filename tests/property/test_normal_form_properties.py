@@ -7,7 +7,7 @@ from helm.benchmark.metrics.evaluate_reference_metrics import normalize_text, qu
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from helm_ext.scoring.normal_form import _RAISED, normalize
+from helm_ext.scoring.normal_form import _RAISED, may_have, normalize
 from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1
 
 WORDS = st.sampled_from(["a", "an", "the", "The", "cat", "Cat", "theatre", "can't", "A.", "well-known", "no"])
@@ -35,6 +35,31 @@ def test_every_text_is_itself_whatever_its_case(text):
     assert normalized_exact_match(text, text) == 1
     assert normalized_f1(text, text) == 1
     assert normalized_exact_match(text, f" {text}\n") == 1
+
+
+PIECES = [
+    "the ",
+    "a ",
+    "An-",
+    "5 kWh-7",
+    "5 USD-",
+    "$3",
+    "km/h ",
+    "Rs.",
+    "metres",
+    "*b* ",
+    "`x`",
+    "- ",
+    "(a)",
+    "```py\n",
+    "3.5 ",
+    "x",
+]
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=80).map("".join)))
+def test_a_text_may_have_its_own_normal_form(text):
+    assert may_have(text, normalize(text))
 
 
 @given(st.text(), st.text())

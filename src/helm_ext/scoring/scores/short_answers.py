@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import date
 from decimal import Decimal
 
-from helm_ext.scoring.normal_form import bare_form, normalize
+from helm_ext.scoring.normal_form import bare_form, may_have, normalize
 from helm_ext.scoring.score import Score
 
 __all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "value_exact_match"]
@@ -18,7 +18,10 @@ __all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "value_exact_mat
 
 def normalized_exact_match(gold: str, prediction: str) -> float:
     """Return 1.0 if both have one normal form; where that is empty ("A", "?"), if they have one bare form."""
-    wanted, said = normalize(gold), normalize(prediction)
+    wanted = normalize(gold)
+    if wanted and not may_have(prediction, wanted):
+        return 0.0
+    said = normalize(prediction)
     if wanted and said:
         return float(wanted == said)
     return float(bare_form(gold) == bare_form(prediction))
