@@ -247,7 +247,7 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
     warnings = [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
     source = find_source(run_spec) or {"tool": "", "scores": {}}
     own = _find_own(run_spec)
-    if source.get("main_reason") and main in (score["stat"] for score in source["scores"].values()):
+    if source.get("main") == main:
         others = [score["stat"] for score in source["scores"].values() if score["stat"] != main]
         more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
         shown = ", ".join([*others[:_SHOWN_SCORES], *more])

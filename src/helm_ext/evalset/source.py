@@ -83,7 +83,7 @@ class Source:
             "tool": self.tool,
             **{key: value for key, value in said.items() if value},
             **({"settings": dict(self.settings)} if self.settings else {}),
-            **({"main_reason": self.main_reason} if self.main_reason else {}),
+            **({"main": self.stat_name(self.main), "main_reason": self.main_reason} if self.main_reason else {}),
             "scores": scores,
             "counts": dict(self.counts),
         }

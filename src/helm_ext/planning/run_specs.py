@@ -107,3 +107,7 @@ def _log_findings(evalset: EvalSet, *, skips_missing: bool) -> None:
             hwarn(str(problem))
     counted = ", ".join(f"{count} {what}" for what, count in evalset.counts.items())
     hlog(f"{evalset.name}: {counted}; SHA-256 {evalset.digest}")
+    if evalset.source is not None and evalset.source.main_reason and evalset.scoring.own_metric is not None:
+        main = evalset.scoring.main_metric
+        headline = main == evalset.source.stat_name(evalset.source.main)
+        hlog(f"{evalset.name}: main metric {main}" + (f", {evalset.source.main_reason}" if headline else ""))
