@@ -171,7 +171,19 @@ _OPERATOR_DASH = re.compile(
     r"|-(?<![^\W\d_][A-Za-z]-)(?<!\de-)(?:(?<=[a-z)\]²³]-)(?=[\d(])|(?<=[a-z\d)\]²³]-)(?=\(|[a-z](?![^\W\d_])))"
 )
 """Between single letters and numbers: `x - 5`, `a-b`, `2x-(3)`; not `well-known`, `F-16`, `2-3`."""
-_FORMULA = re.compile(r"[\w)\]}][(\[{]|[*/^+=<>¬±√∑∏∫\u2200-\u22ff\x02]|-\s?\d|\d,\s?[-+]?[\d.]{1,9}\s?[)\]}]")
+_SIGN = re.compile(
+    r"(?<![\w)\]}'’\"*_~-])-(?=[(\\\u221a\u221e\u2211\u220f\u222b]|[A-Za-z\u0370-\u03ff](?![^\W\d_])"
+    r"|(?:sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi|inf|infinity)(?![^\W\d_]))"
+)
+"""In front of a name, a function or a formula: `-x`, `-\\sqrt{2}`, `(-∞, 5)`, not `-Paris`."""
+_CHARGE = re.compile(r"(?<![\w-])((?:[A-Z][a-z]?\d*)+|[A-Za-z])-(?=[\s.,;:!?)\]}]|$)")
+"""Behind a formula of chemistry or a single letter, as grades and blood groups have it: Cl-, AB-, e-."""
+_COMMAND_DASH = re.compile(r"(\\[A-Za-z]+)-")
+"""No hyphen: `x \\ge-1`."""
+_FORMULA = re.compile(
+    r"[\w)\]}][(\[{]|[*/^+=<>¬±√∑∏∫\u2200-\u22ff\x02]|\\[A-Za-z]|-\s?\d|\d,\s?[-+]?[\d.]{1,9}\s?[)\]}]"
+    r"|\[[^()\[\]]*\)|\([^()\[\]]*\]"
+)
 """What tells brackets of a formula or an interval from those of a sentence."""
 _BRACKET = re.compile(r"[()\[\]{}]")
 _BRACKETS = str.maketrans(dict.fromkeys("()[]{}", " "))
@@ -193,7 +205,8 @@ def _read(text: str) -> str:
     if "=" in text or ">" in text:
         text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text)
     if "-" in text or ":" in text:
-        text = _OPERATOR_DASH.sub(_MINUS, _SPACED_RANGE.sub(r"\1", text))
+        text = _CHARGE.sub(rf"\1{_MINUS}", _COMMAND_DASH.sub(r"\1 -", _SPACED_RANGE.sub(r"\1", text)))
+        text = _SIGN.sub(_MINUS, _OPERATOR_DASH.sub(_MINUS, text))
     if _BRACKET.search(text):
         text = _read_brackets(text.strip())
     out: list[str] = []
@@ -211,7 +224,7 @@ def _read_brackets(text: str) -> str:
     if not _FORMULA.search(text):
         return text.translate(_BRACKETS)
     whole = _WHOLE.fullmatch(text)
-    return whole[1] if whole and not re.search(r"\d,", whole[1]) else _ITEMS.sub(", ", text)
+    return whole[1] if whole and "," not in whole[1] else _ITEMS.sub(", ", text)
 
 
 _MARK = re.compile(r"[^\w\s]|_")

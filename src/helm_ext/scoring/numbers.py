@@ -38,7 +38,7 @@ _UNITS = (
 _UNIT = rf"(?:{'|'.join(_UNITS)})(?![^\W\d_\u0e00-\u0eff\u3040-\u9fff\uac00-\ud7a3])"
 """What may stand right behind a number without being part of it: a closed list."""
 _NUMBER = re.compile(
-    rf"(?<![\d.])(?<!\d,)(?P<sign>[-+±])?(?:(?P<currency>{_CURRENCY})\s?(?P<inner>-)?)?"
+    rf"(?<![\d.])(?:(?<!\d,)|(?=[-+±]))(?P<sign>[-+±])?(?:(?P<currency>{_CURRENCY})\s?(?P<inner>-)?)?"
     rf"(?P<first>\.?{_DIGITS})"
     rf"(?P<more>(?:(?:%|{_UNIT})?[-\u2014]{_CURRENCY}?{_DIGITS})*)"
     r"(?P<percent>\s*[%‰])?"
@@ -129,9 +129,15 @@ _SI = (
     "C:coulomb V:volt F:farad Ω:ohm S:siemens Wb:weber T:tesla H:henry lm:lumen lx:lux Bq:becquerel Gy:gray "
     "Sv:sievert kat:katal L:litre l:litre t:tonne eV:electronvolt bar:bar cal:calorie B:byte bit:bit Wh:watt-hour"
 )
-_ALONE = "min:minute h:hour hr:hour sec:second d:day ha:hectare °C:celsius °F:fahrenheit %:percent $:dollar €:euro"
+_ALONE = (
+    "min:minute mins:minute h:hour hr:hour hrs:hour sec:second secs:second "
+    "d:day ha:hectare °C:celsius °F:fahrenheit %:percent $:dollar €:euro °:degree"
+)
 _OTHER_NAMES = {"meter": "metre", "liter": "litre", "amp": "ampere", "degreecelsius": "celsius", "hertz": "hertz"}
 _OTHER_NAMES |= {"degreescelsius": "celsius", "degreesfahrenheit": "fahrenheit", "degreefahrenheit": "fahrenheit"}
+_NOT_ALIKE = {f"{short}M": f"{long}molar" for short, long in (("n", "nano"), ("µ", "micro"), ("m", "milli"))}
+_NOT_ALIKE |= {"Nm": "newton-metre", "Mb": "megabit", "Gb": "gigabit", "Tb": "terabit"}
+"""Symbols that differ in case from others, which are read in any case: 5 µm is not 5 µM, 5 GB not 5 Gb."""
 
 
 @lru_cache(maxsize=1)
@@ -148,6 +154,8 @@ def _units() -> tuple[dict[str, str], dict[str, str]]:
     folded: dict[str, set[str]] = {}
     for symbol, name in symbols.items():
         folded.setdefault(symbol.casefold(), set()).add(name)
+    symbols |= _NOT_ALIKE
+    del symbols["pm"]  # in the afternoon
     alike = {symbol: min(units) for symbol, units in folded.items() if len(units) == 1 and len(symbol) > 1}
     return symbols, alike | names
 
