@@ -76,6 +76,8 @@ TESTS = {
     "parsing/mentions": PARSING,
     "parsing/options": PARSING,
     "parsing/phrases": PARSING,
+    "parsing/quantities": ["unit/parsing/test_quantities.py"],
+    "parsing/ratings": ["unit/parsing/test_checklists.py"],
     "parsing/predictions": PARSING,
     "parsing/reader": PARSING,
     "parsing/runon": PARSING,
