@@ -111,8 +111,10 @@ class Values:
     def gold(self, cells: Cells) -> Any:
         """Return the gold as the cell has it."""
         gold = look_up(cells, self.roles.gold)
-        if self.table.is_text and isinstance(gold, str) and _OBJECT.match(gold):
-            raise CellError(f"expected a text as gold, got the object {show(gold)}", "name what is in it")
+        is_read = self.table.is_text and self.options.gold_kind != "text"
+        if is_read and isinstance(gold, str) and _OBJECT.match(gold):
+            hint = "gold=COLUMN.KEY names what is in it; gold_kind=text where the text itself is right"
+            raise CellError(f"expected a text as gold, got the object {show(gold)}", hint)
         if isinstance(gold, Mapping):
             raise CellError(f"expected a text, got {show(gold)}", name_parts("gold", self.roles.gold, gold))
         return gold

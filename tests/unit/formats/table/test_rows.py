@@ -139,6 +139,7 @@ class TestGolds:
     def test_an_object_in_a_cell_is_refused(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "{'value': 'iron'}", "iron"])
         assert refusal(path).code == "cell"
+        assert golds(load(path, gold_kind="text")) == [["{'value': 'iron'}"]]
 
     def test_single_letters_without_options_are_doubted(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "A", "A."], ["?", "B", "C"])
