@@ -208,6 +208,8 @@ class Scoring:
     thinking: Literal["move", "keep"] = "move"
     """Whether what a model thinks is moved out of a completion's text before anything reads it, into `thinking`, or
     stays a part of the answer (`helm_ext.scoring.thinking`)."""
+    score_tokenizer: str | None = None
+    """The folder or name of a tokenizer, for scores that count tokens (`helm_ext.scoring.tokens`)."""
     completions: str = "first"
     """How the scores of several completions of a row become its score: a name of `helm_ext.scoring.reducers`."""
     next_question: Sequence[str] = ()

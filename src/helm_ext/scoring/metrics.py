@@ -36,6 +36,7 @@ from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
 from helm_ext.scoring.source_scores import SourceMeasure, describe_source_scores
+from helm_ext.scoring.tokens import load_tokenizer
 from helm_ext.scoring.uncertainty import describe_interval
 
 __all__ = ["EvalSetMetric"]
@@ -106,7 +107,7 @@ class EvalSetMetric(FoldingMetric):
             moves_thinking=self.scoring.thinking == "move",
             has_attributes=bool(self.attributes),
             source=SourceMeasure(self.source, own, same=same) if self.source else None,
-            summarize=partial(summarize, self.list_scores),
+            summarize=partial(summarize, [*self.list_scores, *self.other_scores]),
         )
 
     def get_metadata(self) -> list[MetricMetadata]:
@@ -238,7 +239,11 @@ class EvalSetMetric(FoldingMetric):
         assert score.row_function is not None
         extra = row_extra(question.instance)
         golds = extra.get("gold", question.texts if len(question.texts) > 1 else question.texts[0])
-        return score.row_function(extra.get("data", {}), golds, answers[0].text)
+        given = (extra.get("data", {}), golds, answers[0].text)
+        if not score.needs_tokenizer:
+            return score.row_function(*given)
+        assert self.scoring.score_tokenizer is not None
+        return score.row_function(*given, load_tokenizer(self.scoring.score_tokenizer))
 
 
 def score_likelihoods(scores: Sequence[Score], question: Question) -> Mapping[str, float]:

@@ -17,14 +17,14 @@ from types import MappingProxyType
 
 from helm_ext.errors import did_you_mean, show
 from helm_ext.scoring.score import Score, StatInfo
-from helm_ext.scoring.scores import chat, helm, likelihoods, lists, refusal, short_answers, ultraeval
+from helm_ext.scoring.scores import chat, helm, kola, likelihoods, lists, refusal, short_answers, ultraeval
 
 __all__ = ["ENTRY_POINTS", "LIST_SCORES", "find_unnamable", "get_scores", "main_stat", "our_stats"]
 
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""
 
-_OURS = (helm, short_answers, lists, likelihoods, chat, refusal, ultraeval)
+_OURS = (helm, short_answers, lists, kola, likelihoods, chat, refusal, ultraeval)
 """The modules with scores; each lists its own in `SCORES`."""
 
 LIST_SCORES = tuple(score.name for score in lists.SCORES)
@@ -33,6 +33,7 @@ LIST_SCORES = tuple(score.name for score in lists.SCORES)
 _EXAMPLES = (
     "for example exact_match (accuracy), normalized_exact_match, f1_score, rouge_l; leave it out for the defaults"
 )
+_TOKENIZER_HINT = "score_tokenizer=FOLDER names one of Hugging Face's, where the format takes that argument"
 
 
 def get_scores(output_format: str = "string") -> Mapping[str, Score]:
@@ -50,18 +51,25 @@ def main_stat(name: str, output_format: str = "string") -> str:
 
 
 def find_unnamable(
-    name: str, output_format: str = "string", *, examples: str = _EXAMPLES, has_likelihoods: bool = False
+    name: str,
+    output_format: str = "string",
+    *,
+    examples: str = _EXAMPLES,
+    has_likelihoods: bool = False,
+    has_tokenizer: bool = False,
 ) -> tuple[str, str] | None:
     """Return what is wrong with a metric's name in a file or run entry, and a hint; None for a name that can be had.
 
     `examples` is the hint where no known name is near; `has_likelihoods`: whether the rows were asked by
-    log-probabilities.
+    log-probabilities; `has_tokenizer`: whether the user names one.
     """
     scores = get_scores(output_format)
     if name in scores:
         refused = scores[name].refused
         if scores[name].kind == "likelihoods" and not has_likelihoods:
             refused = "it compares the options' log-probabilities, and the rows hold none (`likelihoods`)"
+        if scores[name].needs_tokenizer and not has_tokenizer:
+            return f"{show(name)} counts tokens, and no tokenizer is named", _TOKENIZER_HINT
         return (f"{show(name)} cannot be measured here: {refused}", "") if refused else None
     if name in LIST_SCORES:
         return f"unknown metric {show(name)}", f'{name} is for "output_format": "list"'

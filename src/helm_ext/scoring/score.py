@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Likelihood
@@ -51,7 +51,7 @@ class Score:
     display_name: str = ""
     description: str = ""
     lower_is_better: bool = False
-    row_function: Callable[[Mapping[str, Any], Any, str], Value] | None = None
+    row_function: Callable[..., Value] | None = None
     """(row, golds, prediction): used instead of `function` where it is given, for rules that need the row
     (`RowExtra["data"]`) or all accepted golds at once. One accepted gold comes as a text, several as a list
     (`RowExtra["gold"]`)."""
@@ -72,6 +72,9 @@ class Score:
     """(mean over the rows of each of the score's stats) to the stats `over_all`."""
     refused: str = ""
     """Why the score cannot be had by naming it in a file or run entry; "" for one that can."""
+    needs_tokenizer: bool = False
+    """Whether it counts tokens: `row_function` gets what makes them of a text as a fourth argument, and the score needs
+    a tokenizer that the user names."""
     prepare: Callable[[], object] | None = None
     """Called once when the score is asked for, before any model: raises HelmExtError where the score cannot work."""
 

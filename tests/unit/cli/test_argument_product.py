@@ -89,6 +89,7 @@ SHARED = {
     "extract_positions": Case("true", beside=r"output_format=list,extract_all=\w+,extract_references=true"),
     "extract_references": Case("true", beside="extract=[a-z]+"),
     "drop_duplicates": Case("true", beside="output_format=list"),
+    "score_tokenizer": Case(str(ROOT / "tests" / "data" / "word_tokenizer")),
 }  # fmt: skip
 
 

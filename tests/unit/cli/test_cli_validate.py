@@ -170,6 +170,7 @@ VALUES = {
     "main_metric": "exact_match", "extract": "(.)", "strip": "true", "lower": "no", "split": "test", "render": "text",
     "max_tokens": 5, "limit": 3, "separator": "%2C", "extract_all": "(.)", "extract_positions": "no",
     "extract_references": "yes", "drop_duplicates": "yes", "cut_at_stop": "no", "thinking": "keep",
+    "score_tokenizer": Path(__file__).parents[2] / "data" / "word_tokenizer",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ copy lies elsewhere, so nothing beside it can tell anything.
 
 import json
 import shutil
+from pathlib import Path
 
 import every_eval_ever_records
 import inspect_files
@@ -66,6 +67,21 @@ def free_text(folder):
 @kind("adapter_spec", metrics="exact_match+f1_score+prefix_exact_match", main_metric="f1_score", lower="true")
 def chosen_metrics(folder):
     return write(folder, rows())
+
+
+WORD_TOKENIZER = Path(__file__).parents[2] / "data" / "word_tokenizer"
+
+
+@kind(
+    "adapter_spec",
+    metrics="token_f1_with_penalty+entity_f1",
+    main_metric="entity_f1",
+    score_tokenizer=str(WORD_TOKENIZER),
+)
+def counted_over_all_rows(folder):
+    states = [files.answered(files.state(f"{n}?", f"[ {word} | x ] ; y"), f"[{said} | x]; Rome")
+              for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))]  # fmt: skip
+    return write(folder, states)
 
 
 @kind("adapter_spec")

@@ -11,12 +11,15 @@ from helm_ext.fast.fast_scores import get_score
 from helm_ext.scoring import registry
 from helm_ext.scoring.registry import LIST_SCORES, find_unnamable, get_scores, main_stat
 from helm_ext.scoring.score import Score, StatInfo
+from helm_ext.scoring.scores import kola
 
 # (gold, prediction, value), counted by hand.
 TEXTS = {
     "normalized_exact_match": [("Paris", " paris.", 1), ("3.5", "35", 0)],
     # 2 common words, 2 wanted and 3 said.
     "normalized_f1": [("New York", "New York City", 0.8), ("Oslo", "Rome", 0)],
+    # without "the" and the full stop: 2 common words, "yes" twice alike; 3 wanted, 2 said.
+    "squad_f1": [("The yes, yes: no", "Yes. Yes", 0.8), ("the", "?", 1), ("", "Oslo", 0)],
     "value_exact_match": [("100 metres", "100.0 metres", 1), ("100 metres", "100 feet", 0)],
     **{
         f"expected_{place}{variant}": [("Blue whale", said, 1), ("Blue whale", "A shark", 0)]
@@ -35,6 +38,9 @@ TEXTS = {
 ROWS = {
     "ultraeval_qa_match": ({"target_scores": {"cat": 0, "dog": 1}, "question": "?"}, "(B)", "B", 1),
     "ultraeval_gaokaobench_match": ({}, ["A", "B"], "AC", 0.5),
+    # "b." is not " b": one of two pairs is equal, three segments for two.
+    "em_acc_with_penalty": ({}, "a; b", "a; b.;c", 1 / 2.001 * 2 / 3),
+    "em_acc_with_penalty_quoted": ({}, '"a", "b" <stop>', '"b", "a"', 2 / 2.001),
     "ultraeval_chrf": ({}, ["kitten"], "kitten", 100),
     "ultraeval_rouge": ({}, ["the cat sat"], "the cat sat", 100),
     **{
@@ -63,6 +69,8 @@ LIKELIHOODS = {  # (text, log-probability, without the question) of options of w
     "acc_mutual_info": ([("cat", -3.0, -3.5), ("rabbit", -6.0, -7.0)], 1),  # 0.5 and 1 more than without the question
     "brier_score": ([("cat", -1.0), ("dog", -1.0)], 0.5),  # (0.5 - 0)² + (0.5 - 1)²
 }
+KOLA = {score.name for score in kola.SCORES if score.summarize or score.needs_tokenizer}
+"""Tried in test_kola.py."""
 NEEDS_AN_EXTRA = {
     name for name in get_scores() if name.startswith("chinese_") or name in {"cider", "bleu_1", "bleu_4"}
 } | {"wer_score", "mer_score", "wip_score", "cer_score"}
@@ -70,7 +78,7 @@ NEEDS_AN_EXTRA = {
 
 
 def test_every_name_is_tried_here():
-    tried = {*TEXTS, *ROWS, *LIKELIHOODS, "refusal_match"} | {
+    tried = {*TEXTS, *ROWS, *LIKELIHOODS, "refusal_match", *KOLA} | {
         n for n, s in get_scores().items() if s.kind == "helm" or s.refused
     }
     assert set(get_scores()) == tried
@@ -141,7 +149,9 @@ def test_every_stat_says_what_it_is():
 class TestNames:
     def test_what_can_be_named_has_no_objection(self):
         scores = get_scores().items()
-        unnamable = [n for n, s in scores if find_unnamable(n, has_likelihoods=True) and not s.refused]
+        unnamable = [
+            n for n, s in scores if find_unnamable(n, has_likelihoods=True, has_tokenizer=True) and not s.refused
+        ]
         assert unnamable == []
 
     def test_a_score_may_say_why_it_cannot_be_had(self):

@@ -42,6 +42,7 @@ _SCORING = (
     "extract_positions",
     "extract_references",
     "drop_duplicates",
+    "score_tokenizer",
 )
 
 SHARED_ARGUMENTS = (
@@ -176,7 +177,7 @@ def _names_ours(scoring: Mapping[str, Any]) -> bool:
     main, output_format = scoring.get("main_metric"), scoring.get("output_format") or "string"
     if scoring.get("metrics") is not None:
         return True
-    return main is not None and find_unnamable(main, output_format, has_likelihoods=True) is None
+    return main is not None and find_unnamable(main, output_format, has_likelihoods=True, has_tokenizer=True) is None
 
 
 def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:

@@ -152,7 +152,8 @@ def read_earlier_run(told: RunScoring, place: Place, *, overridden: bool) -> Ear
         _report(place, f"not as a run writes it: {error}", _HINT)
         return None
     for metric in scoring.metrics:
-        unnamable = find_unnamable(metric, scoring.output_format, has_likelihoods=True)
+        has_tokenizer = scoring.score_tokenizer is not None
+        unnamable = find_unnamable(metric, scoring.output_format, has_likelihoods=True, has_tokenizer=has_tokenizer)
         if unnamable and metric not in args.get("definitions", {}) and not overridden:
             _report(place, unnamable[0], _CHOOSE)
             return None

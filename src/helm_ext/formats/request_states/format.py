@@ -132,6 +132,12 @@ class _AdapterSpec(Format):
         Argument("extract_references", FLAG, "`extract` and `extract_all` are applied to references too", "the file's"),
         Argument("drop_duplicates", FLAG, "a segment that is repeated in a list counts once", "the file's"),
         Argument(
+            "score_tokenizer",
+            TEXT,
+            "the folder of a Hugging Face tokenizer, or its name in this machine's cache, for scores that count tokens",
+            "the file's",
+        ),
+        Argument(
             "cut_at_stop",
             FLAG,
             "predictions and references are cut at the stop sequences",

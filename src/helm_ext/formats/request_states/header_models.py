@@ -200,6 +200,8 @@ class ScoringModel(TypedDict, total=False):
     """Apply `extract` and `extract_all` to references too."""
     drop_duplicates: bool | None
     """Count a segment that is repeated in a list once."""
+    score_tokenizer: str | None
+    """Folder of a Hugging Face tokenizer, or its name in this machine's cache, for scores that count tokens."""
     cut_at_stop: bool | None
     """Cut predictions and references at the stop sequences. Absent: where only white space follows in references."""
 

@@ -73,6 +73,7 @@ class Arguments(TypedDict, total=False):
     extract_positions: bool | None
     extract_references: bool | None
     drop_duplicates: bool | None
+    score_tokenizer: str | None
     cut_at_stop: bool | None
 
 

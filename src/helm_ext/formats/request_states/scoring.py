@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
@@ -13,6 +14,7 @@ from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 from helm_ext.scoring.stops import StopCensus
+from helm_ext.scoring.tokens import load_tokenizer
 
 __all__ = ["FileKind", "check_scoring", "default_metrics", "make_scoring"]
 
@@ -77,10 +79,11 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
     def path(key: str) -> tuple[str, ...]:
         return (key,) if overrides.get(key) is not None else ("scoring", key)
 
+    has_tokenizer = "score_tokenizer" in chosen
     metrics, main = default_metrics(kind)
     if "metrics" in chosen and (chosen["metrics"] or kind.is_measured):
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
-        _check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods)
+        _check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods, has_tokenizer)
         if main not in metrics and metrics:
             main = metrics[0]
     named = chosen.get("main_metric")
@@ -93,6 +96,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         main = named
         if main not in metrics and "metrics" not in chosen and _is_namable(main, kind):
             metrics = (*metrics, main)
+            _check_metrics([main], output_format, path("main_metric"), report, kind.likelihoods, has_tokenizer)
         main = _find_main_stat(main, metrics, kind, path("main_metric"), report)
     else:
         main = main_stat(main, output_format)
@@ -100,6 +104,8 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         score = get_scores(output_format).get(name)
         if score and score.prepare:
             _prepare(score.prepare, path("metrics"), report)
+    if has_tokenizer:
+        _prepare(partial(load_tokenizer, chosen["score_tokenizer"]), path("score_tokenizer"), report)
     for key in _PATTERNS:
         if key in chosen:
             check_regex(chosen[key], path(key), report)
@@ -120,6 +126,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         extract_positions=chosen.get("extract_positions", False),
         extract_references=chosen.get("extract_references", False),
         drop_duplicates=chosen.get("drop_duplicates", False),
+        score_tokenizer=chosen.get("score_tokenizer"),
         cut_at=() if kind.is_helm else kind.stops.decide(chosen.get("cut_at_stop")),
         label_reading="exact" if kind.is_helm else "forgiving",
     )
@@ -129,7 +136,8 @@ def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output
     """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
     for chosen, inside in ((overrides, ()), (given, ("scoring",))):
         if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
-            _check_metrics(chosen["metrics"], output_format, (*inside, "metrics"), report, _ANY)
+            named = (chosen["metrics"], output_format, (*inside, "metrics"), report, _ANY)
+            _check_metrics(*named, bool(given.get("score_tokenizer") or overrides.get("score_tokenizer")))
         for key in _PATTERNS:
             if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
                 check_regex(chosen[key], (*inside, key), report)
@@ -182,13 +190,18 @@ _ANY = tuple(score.name for score in LIKELIHOOD_SCORES)
 
 
 def _check_metrics(
-    metrics: Sequence[str], output_format: str, path: tuple[str, ...], report: Problems, likelihoods: Sequence[str]
+    metrics: Sequence[str],
+    output_format: str,
+    path: tuple[str, ...],
+    report: Problems,
+    likelihoods: Sequence[str],
+    has_tokenizer: bool,
 ) -> None:
     """Report what cannot be measured. `likelihoods`: the scores of log-probabilities that are defined for all rows."""
     if not metrics:
         report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
     for name in metrics:
-        unnamable = find_unnamable(name, output_format, has_likelihoods=bool(likelihoods))
+        unnamable = find_unnamable(name, output_format, has_likelihoods=bool(likelihoods), has_tokenizer=has_tokenizer)
         if unnamable:
             report.add(path, *unnamable, code="metrics")
         elif likelihoods and name in _ANY and name not in likelihoods:
@@ -205,7 +218,7 @@ _UNDEFINED = {
 def _is_namable(name: str, kind: FileKind) -> bool:
     if name in _ANY:
         return name in kind.likelihoods
-    return find_unnamable(name, kind.output_format, has_likelihoods=bool(kind.likelihoods)) is None
+    return find_unnamable(name, kind.output_format, has_likelihoods=bool(kind.likelihoods), has_tokenizer=True) is None
 
 
 def _find_named(name: str | None, metrics: Sequence[str], kind: FileKind) -> str | None:

@@ -89,7 +89,11 @@ def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool, has_sourc
     written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
     if has_stops:
         written["cut_at_stop"] = bool(scoring.cut_at)
-    refused = [name for name in scoring.metrics if find_unnamable(name, scoring.output_format, has_likelihoods=True)]
+    refused = [
+        name
+        for name in scoring.metrics
+        if find_unnamable(name, scoring.output_format, has_likelihoods=True, has_tokenizer=True)
+    ]
     for name in refused:
         findings.lose(f"the metric {name}, which an adapter_spec file cannot name")
     if not scoring.metrics and has_source:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from helm_ext.scoring.normal_form import bare_form, may_have, normalize
 from helm_ext.scoring.score import Score
 
-__all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "value_exact_match"]
+__all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "squad_f1", "value_exact_match"]
 
 
 def normalized_exact_match(gold: str, prediction: str) -> float:
@@ -34,6 +34,18 @@ def normalized_f1(gold: str, prediction: str) -> float:
         return normalized_exact_match(gold, prediction)
     common = sum((Counter(wanted) & Counter(said)).values())
     return 2 * common / (len(wanted) + len(said))
+
+
+def squad_f1(gold: str, prediction: str) -> float:
+    """Return the F1 of SQuAD's own script: words in lower case without ASCII punctuation and articles, as often as they
+    stand. Two texts without such words score 1.
+    """
+    from helm_ext.fast.fast_scores import normalize_text  # loads HELM
+
+    wanted, said = normalize_text(gold).split(), normalize_text(prediction).split()
+    if not wanted or not said:
+        return float(wanted == said)
+    return 2 * sum((Counter(wanted) & Counter(said)).values()) / (len(wanted) + len(said))
 
 
 _AMOUNT = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:\s+(\S.*))?", re.DOTALL)
@@ -99,6 +111,12 @@ SCORES: tuple[Score, ...] = (
         function=normalized_f1,
         display_name="Normalized F1",
         description="F1 over words, each as often as it stands; case, punctuation and English articles aside.",
+    ),
+    Score(
+        name="squad_f1",
+        function=squad_f1,
+        display_name="SQuAD F1",
+        description="F1 over words as SQuAD's own script has it; case, ASCII punctuation and articles aside.",
     ),
     Score(
         name="value_exact_match",
