@@ -70,7 +70,7 @@ def install(version: str, python: Path) -> Path:
     listed = re.search(r"^dependencies = \[\n(.*?)^\]", project, re.MULTILINE | re.DOTALL)
     assert listed
     needed = re.findall(r'^\s*"([^"]+)"', listed[1], re.MULTILINE)
-    left_out = {"crfm-helm", "torch", "transformers", "uncertainty-calibration"}
+    left_out = {"crfm-helm", "torch", "transformers"}
     subprocess.run([*pip, *HELMS, *(one for one in needed if re.split(r"[<>=]", one)[0] not in left_out)], check=True)
     subprocess.run([*pip, "--no-deps", next(one for one in needed if one.startswith("crfm-helm"))], check=True)
     subprocess.run([*pip, "--no-deps", "-e", ROOT], check=True)

@@ -57,13 +57,13 @@ def test_texts_are_scored_without_large_libraries(tmp_path, large):
     assert found["metrics"]["f1_score"]["mean"] == 0.5
 
 
-def test_calibration_is_left_out_where_its_library_is_missing_and_said_so(tmp_path):
+def test_answers_with_log_probabilities_have_all_stats_without_them(tmp_path):
+    """HELM computes calibration with scikit-learn, by the package `calibration`."""
     write_rows(tmp_path, logprob=-0.5, tokens=[{"text": "1", "logprob": -0.5}])
-    done = score(tmp_path, *LARGE)
+    done = score(tmp_path, *LARGE, "calibration")
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "benchmark_output/runs/score").glob("*/stats.json")
-    stats = json.loads(path.read_text())
-    names = {stat["name"]["name"] for stat in stats}
-    assert {"perplexity", "logprob"} <= names
-    assert "ece_10_bin" not in names
-    assert "no calibration metrics" in done.stderr
+    names = {stat["name"]["name"] for stat in json.loads(path.read_text())}
+    assert {"ece_10_bin", "ece_1_bin", "selective_cov_acc_area", "selective_acc@10"} <= names
+    assert {"platt_coef", "platt_intercept", "platt_ece_10_bin", "platt_ece_1_bin"} <= names
+    assert "warning: no" not in done.stderr

@@ -271,6 +271,4 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
                 f"warning: {source['tool']} could not score {without} of {total} rows by {name}, as where a judgement "
                 "cannot be read: they are no part of its mean"
             )
-    if "perplexity" in stats and "ece_10_bin" not in stats:  # as in running: HELM's log is not shown here
-        warnings.append("warning: no calibration metrics: uncertainty-calibration, or scikit-learn, cannot be imported")
     return warnings

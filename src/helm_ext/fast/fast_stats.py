@@ -31,8 +31,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import singleton
-from helm.common.hierarchical_logger import hlog, hwarn
-from scipy.special import softmax
+from helm.common.hierarchical_logger import hlog
 
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset.patterns import limit_pattern
@@ -143,12 +142,9 @@ class FastGenerationMetric(OnePassMetric):
             return []
         try:
             return compute_calibration(*kept)
-        except ModuleNotFoundError as error:
-            hwarn(f"no calibration metrics: HELM computes them with modules that are not installed here: {error}")
-            return []
         except ImportError as error:
             raise HelmExtError(
-                f"the calibration stats cannot be computed: a module of HELM's cannot be loaded: {error}\n"
+                f"the calibration stats cannot be computed: a module cannot be loaded: {error}\n"
                 "  hint: too little memory (ulimit -v), or a broken installation"
             ) from error
 
@@ -318,7 +314,7 @@ def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Ca
     best = [index for index, score in enumerate(scores) if score >= highest]
     right = sum(CORRECT_TAG in references[index].tags for index in best)
     return [
-        ("max_prob", float(np.max(softmax(scores)))),
+        ("max_prob", float(1 / np.exp(np.asarray(scores) - highest).sum())),  # the greatest of scipy's softmax
         ("exact_match", right / len(best)),
         ("predicted_index", best[0]),
     ]

