@@ -8,6 +8,7 @@ rows of several.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ import orjson
 from helm_ext.analysis.scores import find_scores, is_lower_better
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.scoring.bounds import find_bounds
-from helm_ext.scoring.statistics import Interval, mean_interval
+from helm_ext.scoring.stat_names import ANSWERS, NOISE
+from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
@@ -43,7 +45,12 @@ class ScoredRow:
     """Attribute to value."""
     cluster: str = ""
     """What it belongs to, where that was asked for or the run says it; "" otherwise."""
-    trials: int = 1
+    answers: float = 1
+    """Of how many completions the score of the first trial is made."""
+    noise: float = math.nan
+    """The variance of that score, were they drawn again; NaN where that is not known."""
+    by_trial: tuple[float, ...] = ()
+    """The score of each trial, where there are several."""
 
 
 @dataclass(slots=True)
@@ -91,7 +98,28 @@ class RunScores:
         """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
         given = list(self.rows.items() if rows is None else rows)
         clusters = [row.cluster or f"\0{key}" for key, row in given] if any(row.cluster for _, row in given) else None
-        interval = mean_interval([row.score for _, row in given], clusters, level=level)
+        return self._bound(mean_interval([row.score for _, row in given], clusters, level=level))
+
+    def measure_these(self, rows: Iterable[tuple[str, ScoredRow]] | None = None) -> Interval | None:
+        """Return the 95 % interval of what the model scores on exactly these rows; None where each was answered once.
+
+        `method` is `none` where the answers do not tell: one row has one answer, or all answers of each row agree.
+        """
+        given = [row for _, row in (self.rows.items() if rows is None else rows)]
+        trials = max(len(row.by_trial) for row in given)
+        if trials:
+            if any(len(row.by_trial) != trials for row in given):
+                return trials_interval([math.fsum(row.score for row in given) / len(given)], len(given))
+            means = [
+                math.fsum(of_trial) / len(given) for of_trial in zip(*(row.by_trial for row in given), strict=True)
+            ]
+            return self._bound(trials_interval(means, len(given)))
+        if all(row.answers == 1 for row in given):
+            return None
+        columns = ([row.score for row in given], [row.noise for row in given], [row.answers for row in given])
+        return self._bound(answers_interval(*columns))
+
+    def _bound(self, interval: Interval) -> Interval:
         if interval.method == "none":
             return interval
         lowest, highest = find_bounds(self.metric, self.run.metric_arguments.get("source"))
@@ -116,7 +144,7 @@ class RunScores:
         if score is None:
             self.without.add(row.instance_id)
         else:
-            _add(self.rows, row, score, self.key)
+            _add(self.rows, row, score, self.metric, self.key)
         return True
 
     def finish(self) -> None:
@@ -198,15 +226,18 @@ def read_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     return found
 
 
-def _add(rows: dict[str, ScoredRow], row: Prediction, score: float, cluster: str | None) -> None:
+def _add(rows: dict[str, ScoredRow], row: Prediction, score: float, metric: str, cluster: str | None) -> None:
     known = rows.get(row.instance_id)
     if known is not None:
-        known.trials += 1
-        known.score += (score - known.score) / known.trials
+        known.by_trial = (*(known.by_trial or (known.score,)), score)
+        known.score += (score - known.score) / len(known.by_trial)
         return
     groups = dict(row.attributes) if row.sub_split is None else {"sub_split": row.sub_split, **row.attributes}
     belongs = row.cluster or "" if cluster is None else find_cluster(row, cluster)
-    rows[row.instance_id] = ScoredRow(score, _digest(row), groups, belongs)
+    made = rows[row.instance_id] = ScoredRow(score, _digest(row), groups, belongs)
+    answers, noise = row.score(f"{metric}{ANSWERS}"), row.score(f"{metric}{NOISE}")
+    if answers is not None:
+        made.answers, made.noise = answers, math.nan if noise is None else noise
 
 
 def find_cluster(row: Prediction, key: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.stat_names import BESIDE
 
 __all__ = ["ScoreFacts", "describe_scores", "find_scores", "is_lower_better"]
 
@@ -51,8 +52,12 @@ def find_scores(names: Iterable[str]) -> list[str]:
     Where a run has none but those that others are made of (`list_micro_f1` counts over all rows), these are returned.
     """
     parts = _parts()
-    found = [name for name in names if not (name in _DESCRIPTIVE or name.startswith(_DESCRIPTIVE_PREFIXES))]
+    found = [name for name in names if not _is_descriptive(name)]
     return [name for name in found if name not in parts] or found
+
+
+def _is_descriptive(name: str) -> bool:
+    return name in _DESCRIPTIVE or name.startswith(_DESCRIPTIVE_PREFIXES) or name.endswith(BESIDE)
 
 
 def describe_scores(run_spec: dict[str, Any], names: Iterable[str]) -> dict[str, ScoreFacts]:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from helm_ext.cli.session import shorten
 from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
-from helm_ext.scoring.stat_names import DIFFERS, ENDS, UNSCORED
+from helm_ext.scoring.stat_names import ANSWERS, BESIDE, DIFFERS, ENDS, THESE_ROWS, UNSCORED
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -77,14 +77,27 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column("metric")
     table.add_column("value", justify="right")
-    table.add_column("95 % interval")
+    is_repeated = _is_repeated(stats, main)
+    table.add_column("95 %, rows like these" if is_repeated else "95 % interval")
+    if is_repeated:
+        table.add_column("95 %, these rows")
     for name in dict.fromkeys(shown):
-        if name in stats and not name.endswith(ENDS):
-            low, high = (stats.get(f"{name}{end}") for end in ENDS)
-            interval = f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
-            interval = "as the file reports it" if name in reported else interval
-            table.add_row(f"{name} (main)" if name == main else name, show_value(stats[name]["mean"]), interval)
+        if name in stats and not name.endswith(BESIDE):
+            interval = "as the file reports it" if name in reported else _show_interval(stats, name, ENDS)
+            these = _show_interval(stats, name, THESE_ROWS) or ("not known" if name == main else "")
+            value = show_value(stats[name]["mean"])
+            table.add_row(f"{name} (main)" if name == main else name, value, interval, *[these][: int(is_repeated)])
     return table
+
+
+def _show_interval(stats: Mapping[str, Any], name: str, ends: tuple[str, str]) -> str:
+    low, high = (stats.get(f"{name}{end}") for end in ends)
+    return f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
+
+
+def _is_repeated(stats: Mapping[str, Any], main: str) -> bool:
+    """Whether rows were answered several times, by completions or trials: there are two intervals then."""
+    return f"{main}{ANSWERS}" in stats or f"{main}{THESE_ROWS[0]}" in stats
 
 
 def show_value(value: float) -> str:
@@ -131,6 +144,8 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     what that says, `differs` counts the rows that our own reading scores otherwise (null where none is comparable),
     `unscored` those that the source could not score; `no_mean` says why what is reported is no mean of rows, where it
     is none. `own_metric` is our reading, null where nothing is measured here. A mean that is infinite or NaN is null.
+    Of rows that were answered several times, `low` and `high` are of rows like these, `these_rows` of exactly these;
+    null where that is not known.
     """
     stats = read_stats(run_spec, folder)
     numbers: Counter[str] = Counter()
@@ -177,7 +192,8 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
             name: {
                 "mean": _finite(stats[name]["mean"]),
                 "count": file.groups.get(name.partition("@")[2], rows_of.get(name, in_main)),
-                **{word: stats[end]["mean"] for word, end in _ends(name) if end in stats},
+                **{word: stats[end]["mean"] for word, end in _ends(name, ENDS) if end in stats},
+                **({"these_rows": _these_rows(stats, name)} if _is_repeated(stats, name) else {}),
             }
             for name in asked
         },
@@ -191,8 +207,12 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _ends(name: str) -> list[tuple[str, str]]:
-    return [(word, f"{name}{end}") for word, end in zip(("low", "high"), ENDS, strict=True)]
+def _ends(name: str, ends: tuple[str, str]) -> list[tuple[str, str]]:
+    return [(word, f"{name}{end}") for word, end in zip(("low", "high"), ends, strict=True)]
+
+
+def _these_rows(stats: Mapping[str, Any], name: str) -> dict[str, float] | None:
+    return {word: stats[end]["mean"] for word, end in _ends(name, THESE_ROWS) if end in stats} or None
 
 
 def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,7 +247,7 @@ def _asked(run_spec: RunSpec, stats: Mapping[str, Any]) -> list[str]:
     """Return the stats that were asked for, the main metric and its attributes first."""
     main = str(run_spec.scenario_spec.args["main_metric"])
     metrics = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
-    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@") and not name.endswith(ENDS))
+    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@") and not name.endswith(BESIDE))
     asked = [stat for name in metrics for stat in name_stats(name)]
     return list(dict.fromkeys([main, *by_attribute, *asked]))
 

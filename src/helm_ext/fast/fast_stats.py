@@ -65,6 +65,8 @@ class Reading(NamedTuple):
     """Where the scores of all predictions count: what makes one score of them. None where there are too few."""
     none_right: bool = False
     """Whether there are no golds because nothing is right: all scores are 0."""
+    say_noise: Callable[[str, Sequence[float]], Mapping[str, float]] = lambda name, scores: {}  # noqa: ARG005
+    """Returns what is said of a stat beside its value, given its name and the scores of all predictions."""
 
 
 class FastGenerationMetric(OnePassMetric):
@@ -206,7 +208,10 @@ def _score(
     golds, predictions = reading.golds, reading.predictions
     if reading.none_right:
         ends = ("", f"@{num_outputs}")[: 1 + (num_outputs != 1)]
-        return [(f"{name}{end}", 0.0) for name, _ in scores for end in ends]
+        wrong: Values = [(f"{name}{end}", 0.0) for name, _ in scores for end in ends]
+        if reading.reduce is not None:
+            wrong += [said for name, _ in scores for said in reading.say_noise(name, [0.0] * len(predictions)).items()]
+        return wrong
     if not golds:
         raise ValueError(f"instance {state.instance.id!r} has references, but none is tagged {CORRECT_TAG!r}")
     first = predictions[0]
@@ -224,10 +229,12 @@ def _score(
             best = evaluate_reference_metrics.pass_at_k_estimator(n, passed, 1)
             best_of_all = evaluate_reference_metrics.pass_at_k_estimator(n, passed, num_outputs)
         elif reading.reduce is not None:
-            reduced = reading.reduce([max([score(text, one) for text in texts]) for one in predictions])
+            each = [max([score(text, one) for text in texts]) for one in predictions]
+            reduced = reading.reduce(each)
             if reduced is None:
                 continue
             best = reduced
+            values += reading.say_noise(name, each).items()
         else:
             best = score(texts[0], first) if len(texts) == 1 else max([score(text, first) for text in texts])
         if name != "pass" and num_outputs != 1:

@@ -38,6 +38,8 @@ class Pieces:
     main_metric: str
     moves_thinking: bool
     """Whether what a model thinks is moved out of its completions (`scoring.thinking`)."""
+    is_repeated: bool
+    """Whether a row's score is made of several answers."""
     has_attributes: bool
     """Whether the main metric is reported for values of attributes too."""
     source: SourceMeasure | None
@@ -87,7 +89,7 @@ class BatchMeasure:
             tuple(one.summary for one in measured),
             self.pieces.source.measure(rows, plain.instances) if self.pieces.source is not None else None,
             self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
-            measure_uncertainty(main, rows, instances),
+            measure_uncertainty(main, rows, instances, is_repeated=self.pieces.is_repeated),
             count_left_out(plain.instances, find_thinking(scored)),
         )
         return Measured(segments, summary)

@@ -31,11 +31,12 @@ from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options
 from helm_ext.scoring.batches import BatchMeasure, BatchTotal, Pieces
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.completeness import REPORT_METADATA, find_unmeasured, take_scored
-from helm_ext.scoring.reducers import FIRST, find_reducer
+from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo, Value
 from helm_ext.scoring.source_scores import SourceMeasure, describe_source_scores
+from helm_ext.scoring.stat_names import ANSWERS, NOISE
 from helm_ext.scoring.tokens import load_tokenizer
 from helm_ext.scoring.uncertainty import describe_interval
 
@@ -105,6 +106,7 @@ class EvalSetMetric(FoldingMetric):
             ),
             main_metric=main,
             moves_thinking=self.scoring.thinking == "move",
+            is_repeated=self.reducer is not None,
             has_attributes=bool(self.attributes),
             source=SourceMeasure(self.source, own, same=same) if self.source else None,
             summarize=partial(summarize, [*self.list_scores, *self.other_scores]),
@@ -174,7 +176,9 @@ class EvalSetMetric(FoldingMetric):
                 own |= self._best_of_all(question, answers, num_outputs)
             # An option that is compared by its log-probability is right, or not; of texts something must be (`checks`).
             none_right = not question.golds and "likelihoods" in row_extra(state.instance)
-            return Reading(question.golds, predictions, completions[0].logprob, own, reducer, none_right)
+            return Reading(
+                question.golds, predictions, completions[0].logprob, own, reducer, none_right, self._say_noise
+            )
 
         return read
 
@@ -183,9 +187,20 @@ class EvalSetMetric(FoldingMetric):
         if self.reducer is None:
             return self.compute_own_stats(question, answers)
         each = [self.compute_own_stats(question, [answer]) for answer in answers]
-        return {
-            name: value for name in each[0] if (value := self._reduce(name, [one[name] for one in each])) is not None
-        }
+        stats: dict[str, float] = {}
+        for name in each[0]:
+            values = [one[name] for one in each]
+            value = self._reduce(name, values)
+            if value is not None:
+                stats |= {name: value, **self._say_noise(name, values)}
+        return stats
+
+    def _say_noise(self, name: str, values: Sequence[float]) -> Mapping[str, float]:
+        """Return of how many answers a row's main metric is made, and its variance were they drawn again."""
+        if name != self.scoring.main_metric or len(values) < 2:
+            return {}
+        noise = find_noise(self.scoring.completions)(values)
+        return {f"{name}{ANSWERS}": len(values)} | ({} if noise is None else {f"{name}{NOISE}": noise})
 
     def _reduce(self, name: str, values: Sequence[float]) -> float | None:
         """Return a row's value of a stat. How many completions hold no answer is a share, however scores are made."""

@@ -13,6 +13,9 @@ default: the first completion is the answer, and the others count for nothing.
 | `at_least_K`   | 1 if at least K completions score 1 or more, else 0                                      |
 | `pass_at_K`    | the probability that of K completions drawn from all one scores 1 or more                |
 | `pass_k_K`     | the probability that K completions drawn from all score 1 or more, each                  |
+
+How much a row's score would vary if the model answered once more is known of `mean`, `pass_at_K` and `pass_k_K`, from
+more than one completion, and more than K (`find_noise`).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TypeVar
 
-__all__ = ["FIRST", "REDUCER_NAMES", "Reducer", "find_reducer", "mode"]
+__all__ = ["FIRST", "REDUCER_NAMES", "Noise", "Reducer", "find_noise", "find_reducer", "mode"]
 
 FIRST = "first"
 REDUCER_NAMES = (FIRST, "mean", "median", "mode", "max", "at_least_K", "pass_at_K", "pass_k_K")
@@ -33,6 +36,10 @@ REDUCER_NAMES = (FIRST, "mean", "median", "mode", "max", "at_least_K", "pass_at_
 
 Reducer = Callable[[Sequence[float]], "float | None"]
 """From the scores of the completions, at least one, to that of the row. None: there are too few of them for K."""
+
+Noise = Callable[[Sequence[float]], "float | None"]
+"""From the scores of the completions to the variance of the row's score, were the row answered as often again. None:
+there are too few of them to tell."""
 
 T = TypeVar("T")
 
@@ -48,6 +55,17 @@ def find_reducer(name: str) -> Reducer | None:
         return _PLAIN[name]
     match = _WITH_NUMBER.fullmatch(name)
     return partial(_WITH_K[match[1]], int(match[2])) if match else None
+
+
+@lru_cache(maxsize=64)
+def find_noise(name: str) -> Noise:
+    """Return what says how noisy a reducer's score of a row is; of most reducers it says that nobody knows."""
+    if name == "mean":
+        return _noise_of_mean
+    match = _WITH_NUMBER.fullmatch(name)
+    if match is None or match[1] == "at_least":
+        return lambda scores: None  # noqa: ARG005
+    return partial(_noise_of_draws, int(match[2]), match[1] == "pass_k")
 
 
 def mode(values: Sequence[T]) -> T:
@@ -75,6 +93,27 @@ def _pass_k(k: int, scores: Sequence[float]) -> float | None:
     if len(scores) < k:
         return None
     return math.comb(_count_right(scores), k) / math.comb(len(scores), k)
+
+
+def _noise_of_mean(scores: Sequence[float]) -> float | None:
+    return statistics.variance(scores) / len(scores) if len(scores) > 1 else None
+
+
+def _noise_of_draws(k: int, of_right: bool, scores: Sequence[float]) -> float | None:
+    """Return the variance of C(m, k) / C(n, k), m being those of n completions that are right, or wrong.
+
+    From 2 k completions on without bias: the squared expectation is estimated by C(m, 2k) / C(n, 2k). Of fewer that
+    cannot be done; the jackknife is then too large rather than too small (Efron and Stein 1981).
+    """
+    n, right = len(scores), _count_right(scores)
+    m = right if of_right else n - right
+    if n <= k:
+        return None
+    share = math.comb(m, k) / math.comb(n, k)
+    if n >= 2 * k:
+        return share**2 - math.comb(m, 2 * k) / math.comb(n, 2 * k)
+    less, more = (math.comb(left, k) / math.comb(n - 1, k) for left in (max(0, m - 1), m))
+    return (n - 1) / n * (m * (less - share) ** 2 + (n - m) * (more - share) ** 2)
 
 
 def _count_right(scores: Sequence[float]) -> int:

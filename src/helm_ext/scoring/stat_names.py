@@ -1,6 +1,6 @@
 """How stats are called that stand beside another one. Imports nothing: whoever reads a run's files needs the names."""
 
-__all__ = ["DIFFERS", "ENDS", "UNSCORED"]
+__all__ = ["ANSWERS", "BESIDE", "DIFFERS", "ENDS", "NOISE", "THESE_ROWS", "UNSCORED"]
 
 DIFFERS = "_differs"
 """Ends the name of the stat that says on which part of the rows a source's score and ours differ."""
@@ -10,3 +10,15 @@ UNSCORED = "_unscored"
 
 ENDS = ("@ci_low", "@ci_high")
 """End the names of the stats that hold the lower and the upper end of a metric's interval."""
+
+THESE_ROWS = ("@these_rows_low", "@these_rows_high")
+"""The same of the interval that knows the noise of the answers alone: what the model scores on exactly these rows."""
+
+ANSWERS = "@answers"
+"""Ends the name of a row's stat that says of how many answers to the row the score is made."""
+
+NOISE = "@noise"
+"""Ends the name of a row's stat: the variance of its score, were the row answered as often again."""
+
+BESIDE = (*ENDS, *THESE_ROWS, ANSWERS, NOISE)
+"""All that ends the name of what is said of a score, and is none."""

@@ -17,7 +17,8 @@ from typing import Any
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.row import is_finite_number
 from helm_ext.formats.imported.score_values import to_number
-from helm_ext.scoring.reducers import find_reducer, mode
+from helm_ext.scoring.reducers import find_noise, find_reducer, mode
+from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
 __all__ = ["Scores"]
 
@@ -81,7 +82,10 @@ class Scores:
         return [reducer.name for reducer in self.reducers if reducer.reduce is None]
 
     def of_row(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-        """Return the scores of a row, by name, given the values of its epochs. None: it was not scored."""
+        """Return the scores of a row, by name, given the values of its epochs. None: it was not scored.
+
+        Behind those of several epochs comes of how many they are made, and how noisy that is.
+        """
         keys: dict[Key, list[Any]] = {}
         for values in epochs:
             for scorer, value in values.items():
@@ -108,7 +112,17 @@ class Scores:
                     self.reported[name] = SourceScore()
                 if (value := found[name]) is not None:
                     self._values.setdefault((key, number), array("d")).append(value)
+                    found |= self._say_noise(name, (key, number), given)
         return found
+
+    def _say_noise(self, name: str, score: tuple[Key, int], given: Sequence[Any]) -> dict[str, float | None]:
+        """Return of how many epochs a row's number is made, and its variance were they drawn again."""
+        key, number = score
+        values = [self._require_number(key, number, value) for value in given if not _is_nan(value)]
+        if len(values) < 2:
+            return {}
+        noise = find_noise(self.reducers[number].name)(values)
+        return {f"{name}{ANSWERS}": len(values)} | ({} if noise is None else {f"{name}{NOISE}": noise})
 
     def finish(self, *, is_whole: bool) -> list[dict[str, str]]:
         """Settle what the log reports of which score, all rows being read: of each of its scores, metric to name.

@@ -28,6 +28,7 @@ from helm_ext.formats.request_states.recorded import (
 )
 from helm_ext.formats.request_states.row_labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.wording import describe, near_key
+from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
 __all__ = ["CORRECT", "Lack", "Row", "RowReader"]
 
@@ -231,7 +232,7 @@ class RowReader:
         source = self.context.source
         known = source.scores if source is not None else {}
         for name in given:
-            if name not in known:
+            if name.removesuffix(ANSWERS).removesuffix(NOISE) not in known:
                 hint = (
                     did_you_mean(name, known) or 'the header\'s "source": {"tool": ..., "scores": {NAME: {}}} has all'
                 )

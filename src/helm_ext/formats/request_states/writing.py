@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, row_extra
 from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
 from helm_ext.scoring.registry import find_unnamable
+from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -111,6 +112,12 @@ def _source(source: Source, scoring: Scoring) -> dict[str, Any]:
     return {**said, "scores": scores, **({"main": main} if main is not None else {})}
 
 
+def _name_score(stat: str, source_scores: Mapping[str, str]) -> str:
+    """Return the source's name of a stat: of a score, or of what is said beside it."""
+    end = next((end for end in (ANSWERS, NOISE) if stat.endswith(end)), "")
+    return source_scores[stat.removesuffix(end)] + end
+
+
 def _states(
     instance: Instance, split: str, findings: Findings, source_scores: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
@@ -125,7 +132,7 @@ def _states(
     scores: dict[str, float | None] = dict(extra.get("source_scores", {}))
     scores.update(dict.fromkeys(extra.get("source_unscored", ())))
     if scores:
-        state["source_scores"] = {source_scores[name]: value for name, value in scores.items()}
+        state["source_scores"] = {_name_score(name, source_scores): value for name, value in scores.items()}
     recorded = extra.get("recorded")
     if recorded is None:
         yield state

@@ -2,6 +2,17 @@
 
 from helm_ext.scoring.statistics.intervals import Interval, mean_interval
 from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
+from helm_ext.scoring.statistics.repeated import answers_interval, trials_interval
 from helm_ext.scoring.statistics.sample_size import discordant_share, rows_needed
 
-__all__ = ["Comparison", "Interval", "compare_rows", "discordant_share", "holm", "mean_interval", "rows_needed"]
+__all__ = [
+    "Comparison",
+    "Interval",
+    "answers_interval",
+    "compare_rows",
+    "discordant_share",
+    "holm",
+    "mean_interval",
+    "rows_needed",
+    "trials_interval",
+]

@@ -35,6 +35,7 @@ __all__ = [
     "name_method",
     "number_clusters",
     "t_interval",
+    "t_quantile",
     "wilson_interval",
 ]
 
@@ -109,7 +110,7 @@ def t_interval(values: ArrayLike, *, level: float = 0.95) -> Interval:
     count, mean = len(array), float(array.mean())
     if count < 2 or array.min() == array.max():
         return Interval(mean, -math.inf, math.inf, count, "none", level=level)
-    half = _t_quantile(level, count - 1) * float(array.std(ddof=1)) / math.sqrt(count)
+    half = t_quantile(level, count - 1) * float(array.std(ddof=1)) / math.sqrt(count)
     return Interval(mean, mean - half, mean + half, count, "t", level=level)
 
 
@@ -140,7 +141,7 @@ def clustered_interval(
 def clustered_half_width(values: NDArray[np.float64], groups: NDArray[np.intp], level: float) -> float:
     """Return how far the ends are from the mean of rows in clusters; 0.0 where all have one mean."""
     error, freedom = clustered_error(values, groups)
-    return _t_quantile(level, freedom) * error if error > _ROUNDING * float(np.abs(values).max()) else 0.0
+    return t_quantile(level, freedom) * error if error > _ROUNDING * float(np.abs(values).max()) else 0.0
 
 
 def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tuple[float, float]:
@@ -195,7 +196,8 @@ def _normal_quantile(level: float) -> float:
     return float(ndtri((1 + level) / 2))
 
 
-def _t_quantile(level: float, freedom: float) -> float:
+def t_quantile(level: float, freedom: float) -> float:
+    """Return how many standard errors the ends of Student's t interval are from its middle."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + level) / 2))

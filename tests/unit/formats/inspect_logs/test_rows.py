@@ -178,7 +178,8 @@ def test_epochs_are_answers_of_one_row_in_their_order(tmp_path) -> None:
     opened = open_log(write_json(tmp_path, samples, with_config(epochs=2)))
     first, other = opened.rows()
     assert [answer.text for answer in first.answers] == ["one", "two"]
-    assert first.source_scores == {"match": 0.5}
+    assert first.source_scores == {"match": 0.5, "match@answers": 2, "match@noise": 0.25}  # (1/2)^2 / (2 - 1)
+    assert other.source_scores == {"match": 1}
     assert (other.id, opened.scoring) == ("b", {"completions": "mean"})
 
 
@@ -198,7 +199,8 @@ def test_an_epoch_that_failed_is_left_out_of_its_row_and_counted(tmp_path) -> No
     failed = sample(epoch=2, scores={}, error={"message": "x"})
     opened = open_log(write_json(tmp_path, [sample(), failed, sample(epoch=3, value="I")]))
     (row,) = opened.rows()
-    assert (len(row.answers), row.failed, row.source_scores) == (2, "", {"match": 0.5})
+    assert (len(row.answers), row.failed, row.source_scores["match"]) == (2, "", 0.5)
+    assert row.source_scores["match@answers"] == 2
     assert opened.source.counts["failed_epochs"] == 1
 
 
