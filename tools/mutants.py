@@ -121,6 +121,7 @@ TESTS = {
     "scoring/score": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/chat": ["unit/scoring/test_chat_scores.py"],
     "scoring/scores/helm": ["unit/scoring/test_score_registry.py"],
+    "scoring/scores/kola": ["unit/scoring/test_kola.py"],
     "scoring/scores/likelihoods": ["unit/scoring/test_likelihood_scores.py"],
     "scoring/scores/lists": ["unit/scoring/test_lists.py", "unit/scoring/test_score_registry.py"],
     "scoring/scores/refusal": ["unit/scoring/test_refusals.py"],
@@ -132,6 +133,7 @@ TESTS = {
     "scoring/stops": ["unit/scoring/test_stops.py"],
     "scoring/bounds": ["unit/scoring/test_uncertainty.py"],
     "scoring/thinking": ["unit/scoring/test_thinking.py"],
+    "scoring/tokens": ["unit/scoring/test_kola.py"],
     "scoring/uncertainty": ["unit/scoring/test_uncertainty.py", "unit/formats/imported/test_pipeline.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
