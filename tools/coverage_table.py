@@ -1,8 +1,8 @@
-"""How often the intervals hold: the table of docs/uncertainty.md, by 20,000 simulated runs of each case.
+"""How often intervals hold and gates are right: the tables of docs/uncertainty.md, by 20,000 simulations of each case.
 
     python tools/coverage_table.py
 
-Minutes. The draws are seeded, so the table is the same every time. A test makes some of its numbers again.
+Minutes. The draws are seeded, so the tables are the same every time. A test makes some of their numbers again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import binom
 
-from helm_ext.scoring.statistics import compare_rows
+from helm_ext.scoring.statistics import MarginTest, compare_rows, judge_margin
 from helm_ext.scoring.statistics.intervals import clustered_interval, t_interval, wilson_interval
+from helm_ext.scoring.statistics.tango import tango_score
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty.md"
 RUNS = 20_000
@@ -24,6 +27,13 @@ SHARES = (0.02, 0.5, 0.98)
 CLUSTERS = {30: 10, 100: 40, 1000: 50}
 AGREE = 4.0
 """Clusters' shares are drawn from a beta distribution with a + b = 4: rows of a cluster correlate by 1 / 5."""
+NUMBERS = (5, 10, 20, 40, 100)
+CLUSTER_SHARES = (0.01, 0.02, 0.05, 0.1, 0.5)
+CLUSTER_ROWS = 20
+
+MARGIN = 0.02
+GATES = tuple((rows, differing) for rows in (200, 1000) for differing in (0.1, 0.3))
+TRUE = (-0.08, -0.04, -MARGIN, 0.0)
 
 
 def cover_wilson(count: int, share: float) -> float:
@@ -40,8 +50,16 @@ def cover_t(count: int, share: float) -> float:
 
 def cover_clusters(count: int, share: float) -> float:
     """Return how often the clustered interval of right and wrong rows holds."""
-    generator, number = _generator(count, share), CLUSTERS[count]
-    groups = np.sort(np.arange(count) % number)
+    return _cover_groups(np.sort(np.arange(count) % CLUSTERS[count]), _generator(count, share), share)
+
+
+def cover_rare(number: int, share: float) -> float:
+    """Return the same of so many clusters of 20 rows."""
+    return _cover_groups(np.repeat(np.arange(number), CLUSTER_ROWS), _generator(number, share), share)
+
+
+def _cover_groups(groups: NDArray[np.intp], generator: np.random.Generator, share: float) -> float:
+    number, count = int(groups.max()) + 1, len(groups)
 
     def draw() -> bool:
         shares = generator.beta(AGREE * share, AGREE * (1 - share), number)
@@ -65,6 +83,65 @@ def cover_difference(count: int, share: float) -> float:
     return _mean(draw)
 
 
+def judge_alike(rows: int, differing: float, true: float) -> tuple[float, float, float]:
+    """Return how often a model is called worse by more than the margin, not worse, and worse by its mean alone.
+
+    `differing`: the share of rows that one model alone gets right; `true`: the true difference.
+    """
+    generator = np.random.default_rng([rows, round(differing * 100), round(-true * 100)])
+    shares = [(differing + true) / 2, (differing - true) / 2, 1 - differing]
+    known: dict[tuple[int, int], MarginTest] = {}
+    worse = not_worse = by_mean = 0
+    for greater, less, _ in generator.multinomial(rows, shares, RUNS):
+        key = int(greater), int(less)
+        if key not in known:
+            known[key] = judge_margin(*_to_rows(*key, rows), margin=MARGIN)
+        p = known[key].p_worse
+        assert p is not None
+        worse, not_worse = worse + (p < 0.05), not_worse + (p > 0.95)
+        by_mean += known[key].gain < -MARGIN
+    return worse / RUNS, not_worse / RUNS, by_mean / RUNS
+
+
+def count_outcomes(rows: int, differing: float, true: float) -> tuple[float, float]:
+    """Return how often a model is worse for certain and not worse, by the chances of all outcomes."""
+    z, worse, not_worse = float(ndtri(0.95)), 0.0, 0.0
+    for differ in range(rows + 1):
+        chance = binom.pmf(differ, rows, differing)
+        if chance < 1e-9:
+            continue
+        greater = np.arange(differ + 1)
+        chances = chance * binom.pmf(greater, differ, (differing + true) / 2 / differing)
+        scores = np.array([tango_score(k, differ - k, rows, -MARGIN) for k in greater])
+        worse, not_worse = worse + chances[scores < -z].sum(), not_worse + chances[scores > z].sum()
+    return float(worse), float(not_worse)
+
+
+def make_gates() -> str:
+    """Return the table of the gate as Markdown: simulated, and counted over all outcomes."""
+    heads = "rows", "differ", "true difference", "worse for certain", "counted", "not worse", "counted", "mean below"
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for rows, differing in GATES:
+        for true in TRUE:
+            worse, not_worse, by_mean = judge_alike(rows, differing, true)
+            counted = count_outcomes(rows, differing, true)
+            numbers = map(show, (worse, counted[0], not_worse, counted[1], by_mean))
+            lines += [f"| {' | '.join([f'{rows:,}', f'{differing:.0%}'.replace('%', ' %'), f'{true:g}', *numbers])} |"]
+    return "\n".join(lines)
+
+
+def make_clusters() -> str:
+    """Return the table of clusters near 0 and 1 as Markdown."""
+    lines = [
+        "| clusters of 20 rows | " + " | ".join(f"share {share}" for share in CLUSTER_SHARES) + " |",
+        "|---" * (1 + len(CLUSTER_SHARES)) + "|",
+    ]
+    for number in NUMBERS:
+        shares = [show(cover_rare(number, share)) for share in CLUSTER_SHARES]
+        lines += [f"| {' | '.join([str(number), *shares])} |"]
+    return "\n".join(lines)
+
+
 def make_table() -> str:
     """Return the table as Markdown."""
     lines = [
@@ -74,19 +151,33 @@ def make_table() -> str:
     covers: tuple[Callable[[int, float], float], ...] = (cover_wilson, cover_t, cover_clusters, cover_difference)
     for count in COUNTS:
         for share in SHARES:
-            numbers = " | ".join(f"{cover(count, share):.1%}".replace("%", " %") for cover in covers)
+            numbers = " | ".join(show(cover(count, share)) for cover in covers)
             clusters = f"{count:,} ({CLUSTERS[count]} clusters)"
             lines.append(f"| {clusters} | {share} | {numbers} |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Write the table into the page."""
+    """Write the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
-    block = re.compile(r"(<!-- coverage -->\n\n).*?(\n\n<!-- end of coverage -->)", re.DOTALL)
-    made = make_table()
-    PAGE.write_text(block.sub(lambda found: found[1] + made + found[2], page), encoding="utf-8")
-    print(made)
+    for name, make in {"coverage": make_table, "clusters": make_clusters, "gate": make_gates}.items():
+        block = re.compile(rf"(<!-- {name} -->\n\n).*?(\n\n<!-- end of {name} -->)", re.DOTALL)
+        made = make()
+        page = block.sub(lambda found, made=made: found[1] + made + found[2], page)
+        print(made, end="\n\n", flush=True)
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def show(share: float) -> str:
+    """Return a share as the tables have it."""
+    return f"{share:.1%}".replace("%", " %")
+
+
+def _to_rows(greater: int, less: int, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    first, second = np.ones(rows), np.ones(rows)
+    first[:greater] = 0
+    second[greater : greater + less] = 0
+    return first, second
 
 
 def _generator(count: int, share: float) -> np.random.Generator:

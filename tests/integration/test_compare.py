@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 
 import pytest
 from typer.testing import CliRunner
 
+from helm_ext.analysis.comparing import show_p
 from helm_ext.cli import app
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 
@@ -56,9 +59,11 @@ def test_rows_are_paired_and_counted(suite):
     assert (whole["greater"], whole["less"]) == (4, 12)
     assert whole["difference"] == pytest.approx(-8 / 60)
     assert whole["p"] == 2 * (1 + 16 + 120 + 560 + 1820) / 2**16  # up to 4 of 16 tosses of a coin, either way
-    assert whole["p_holm"] == pytest.approx(3 * whole["p"])
+    assert whole["p_holm"] == whole["p"]  # the only comparison of all rows: slices are another family
     assert whole["verdict"] == "undecided"
     assert (law["slice"], math["slice"], law["rows"]) == ("subject=law", "subject=math", 30)
+    assert [one["family"] for one in (whole, law, math)] == [1, 2, 2]
+    assert law["p_holm"] == pytest.approx(min(1, 2 * law["p"]))
     assert (law["greater"], law["less"]) == (2, 6)
 
 
@@ -102,10 +107,97 @@ def test_clusters_of_the_run_itself_are_respected_everywhere(tmp_path):
     assert f"{of_run['low']:.3f} to {of_run['high']:.3f} (10 clusters)" in (tmp_path / "r.html").read_text()
 
 
-def test_ci_fails_where_a_model_is_worse(suite):
-    assert run("compare", suite / "out", "--fail-if-worse", "0.1").exit_code == 1
-    assert run("compare", suite / "out", "--fail-if-worse", "0.14").exit_code == 0
-    assert run("compare", suite / "out", "--baseline", "two", "--fail-if-worse", "0").exit_code == 0
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        # 4 and 12 of 60: z = -8 / sqrt(16) = -2 at no difference, p = 0.023.
+        (("0",), 1, "fail: two against one on sums-*: worse by more than 0 for certain; worse by 0.1333, limits -0.24"),
+        (
+            ("0.1",),
+            0,
+            "cannot tell: two against one on sums-*: the rows do not tell whether it is worse by more than 0.1",
+        ),
+        (("0.1", "--fail-if-unsure"), 3, "cannot tell"),
+        (("0.3", "--fail-if-unsure"), 0, "pass: two against one on sums-*: not worse by more than 0.3"),
+        (
+            ("0", "--baseline", "two", "--fail-if-unsure"),
+            0,
+            "pass: one against two on sums-*: not worse by more than 0",
+        ),
+        (("0.1", "--point-estimate"), 1, "fail: two against one on sums-*: worse by 0.1333 in the mean, more than 0.1"),
+        (("0.14", "--point-estimate"), 0, "pass"),
+    ],
+)
+def test_ci_fails_where_a_model_is_worse_for_certain(suite, arguments, code, said):
+    done = run("compare", suite / "out", "--fail-if-worse", *arguments)
+    assert done.exit_code == code
+    assert said in re.sub("sums-[0-9a-f]+", "sums-*", done.stderr)
+    assert ("McNemar's exact p may say otherwise" in done.stderr) == ("--point-estimate" not in arguments)
+
+
+def test_a_gate_says_p_and_how_many_rows_would_tell(suite):
+    done = run("compare", suite / "out", "--fail-if-worse", "0", "--no-slices", "--json")
+    (whole,) = lines(done)
+    gate = whole["gate"]
+    assert gate["p_worse"] == pytest.approx(0.0227501, abs=1e-6)  # of the normal distribution, below -2
+    assert (gate["outcome"], gate["rule"], gate["margin"]) == ("fail", "limits", 0)
+    assert "one-sided p 0.023\n" in done.stderr
+    far = run("compare", suite / "out", "--fail-if-worse", "0.1").stderr
+    # Worse by 2/15 as it looks, 1/30 from the margin; the variance of a row is 16/60 - 64/3600, with 59 of 60 as divisor.
+    rows = (1.644854 + 0.841621) ** 2 * (16 / 60 - 64 / 3600) * 60 / 59 * 30**2
+    assert f"{math.ceil(rows):,} rows would tell it, were it worse by 0.133, as it looks, in 8 of 10 cases" in far
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--fail-if-unsure",), ("--point-estimate",), ("--no-slices", "--slices", "subject"),
+                  ("--fail-if-worse", "0.1", "--fail-if-unsure", "--point-estimate")]
+)  # fmt: skip
+def test_half_a_gate_is_refused(suite, arguments):
+    with pytest.raises(RunEntryError, match="--"):
+        run("compare", suite / "out", *arguments)
+
+
+def test_slices_are_chosen(suite):
+    assert [one["slice"] for one in lines(run("compare", suite / "out", "--json", "--no-slices"))] == [None]
+    chosen = lines(run("compare", suite / "out", "--json", "--slices", "subject"))
+    assert [one["slice"] for one in chosen] == [None, "subject=law", "subject=math"]
+    with pytest.raises(
+        RunEntryError, match="--slices subjct: no row has that attribute\n  hint: did you mean 'subject'"
+    ):
+        run("compare", suite / "out", "--slices", "subjct")
+
+
+def test_one_edited_question_is_named_and_the_others_are_compared(tmp_path):
+    """60 rows, of which the second model was asked another r7."""
+    for model, right in (("one", lambda n: not 12 <= n < 16), ("two", lambda n: n >= 12)):
+        write(tmp_path / f"{model}.json", right)
+        text = (tmp_path / f"{model}.json").read_text()
+        if model == "two":
+            text = text.replace('"7 + 1?"', '"7 plus 1?"')
+        (tmp_path / f"{model}.json").write_text(text)
+        run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out")
+    with pytest.raises(
+        DatasetIntegrityError, match=r"1 of 60 rows asks a different question, for example r7: .*\n  hint"
+    ):
+        run("compare", tmp_path / "out")
+    (whole,) = lines(run("compare", tmp_path / "out", "--allow-different", "--json"))
+    assert (whole["rows"], whole["unpaired"], whole["greater"], whole["less"]) == (59, 1, 4, 11)
+
+
+def test_compare_and_report_show_the_same_p(tmp_path):
+    """Three models and slices: 3 comparisons of all rows are corrected together, raw and corrected p stand side by side."""
+    rights = {"one": lambda n: not 12 <= n < 16, "two": lambda n: n >= 12, "three": lambda n: n % 7}
+    for model, right in rights.items():
+        write(tmp_path / f"{model}.json", right)
+        run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out", "--arg", "by=subject")
+    assert run("report", tmp_path / "out", "-o", tmp_path / "r.html").exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    whole = [one for one in lines(run("compare", tmp_path / "out", "--json")) if not one["slice"]]
+    assert [one["family"] for one in whole] == [3, 3, 3]
+    assert min(one["p_holm"] for one in whole) == pytest.approx(3 * min(one["p"] for one in whole))
+    for one in whole:
+        shown = f"p {show_p(one['p'])}, corrected {show_p(one['p_holm'])}; {one['greater'] + one['less']} rows differ"
+        assert page.count(shown) >= 2  # a line and a column each
 
 
 def test_other_questions_are_no_comparison(suite, tmp_path):
@@ -147,14 +239,16 @@ def test_a_p_that_does_not_hold_among_all_comparisons_is_said(tmp_path):
     """11 rows against 2: p is 0.022 by itself (2 * 92/8192), and three times as much among three comparisons."""
     write(tmp_path / "one.json", lambda n: not 11 <= n < 13)
     write(tmp_path / "two.json", lambda n: n >= 11)
-    output = ("-o", tmp_path / "out", "--arg", "by=subject")
-    for model in ("one", "two"):
-        run("score", tmp_path / f"{model}.json", "--model", model, *output)
-    [whole, *slices] = lines(run("compare", tmp_path / "out", "--json"))
-    assert len(slices) == 2
+    for model, file in {"one": "one", "two": "two", "three": "two"}.items():
+        run("score", tmp_path / f"{file}.json", "--model", model, "-o", tmp_path / "out", "--arg", "by=subject")
+    [whole] = [
+        one
+        for one in lines(run("compare", tmp_path / "out", "--json"))
+        if (one["slice"], one["model_a"], one["model_b"]) == (None, "one", "two")
+    ]
     assert whole["p"] == pytest.approx(2 * 92 / 8192)
     text = " ".join(run("compare", tmp_path / "out").stdout.split())
-    assert "do not tell which is better (p is 0.022 here alone, 0.067 among all that are compared); 13 rows" in text
+    assert "do not tell which is better (p is 0.022 alone, 0.067 corrected for the 3 comparisons of all rows" in text
 
 
 def test_a_file_is_no_folder_of_runs(suite):

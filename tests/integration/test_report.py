@@ -67,9 +67,9 @@ def test_numbers_are_those_of_the_runs(page):
     assert "0.598 to 0.858" in text  # Wilson's of 30 of 40
     assert "0.500" in text
     assert "+0.250" in text
-    assert "those of its slices included" in text
-    # Each level: 5 rows of 20 flipped one way, none the other: p = 0.0625, and corrected for three comparisons more.
-    assert "No slice tells two models apart" in text
+    assert "p 0.002, corrected 0.002; 10 rows differ" in text  # 2 of 2^10, and the only comparison of all rows
+    # Each level: 5 rows of 20 flipped one way, none the other: p = 0.0625, and corrected for the other level more.
+    assert "No slice tells two models apart at 5 %, corrected for the 2 comparisons of slices" in text
     assert re.search(r"Baseline: always the first option</th><td>1.000", text)
     assert "expected calibration error 0.155" in text  # exp(-0.1) = 0.905 against 0.75
 

@@ -1,13 +1,14 @@
 """Finished runs of one dataset compared row by row: which model is better, how sure that is, and which rows flipped.
 
 Rows are paired by id, and must ask the same: the same question and the same right answers. Of several models, each pair
-is one comparison; those of the slices (attributes of the rows) are further ones. Together they are corrected for their
-number (Holm), because one of twenty comparisons of equal models comes out below 5 % by chance.
+is one comparison. Those of all rows of one dataset are one family, those of its slices (attributes of the rows) are
+another: each family is corrected for its number (Holm), because one of twenty comparisons of equal models comes out
+below 5 % by chance, and because what is asked of all rows is no less sure where slices are looked at too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,9 @@ class PairResult:
     """Rows that only one of them has a score of, or that ask something else: no part of the comparison."""
     comparison: Comparison
     p_holm: float = 1.0
-    """Corrected for all comparisons that were made together."""
+    """Corrected for its family."""
+    family: int = 1
+    """Comparisons of the family: those of all rows of the dataset, or those of its slices."""
 
     @property
     def gain(self) -> float:
@@ -67,6 +70,10 @@ class PairResult:
         if self.p_holm >= 0.05 or self.gain == 0:
             return "undecided"
         return "b" if self.gain > 0 else "a"
+
+    def scores(self) -> tuple[list[float], list[float], list[str] | None]:
+        """Return both models' scores of all rows that are compared, and the rows' clusters where they have some."""
+        return _to_scores(_pair(self.a, self.b)[0])
 
     def flips(self) -> list[Flip]:
         """Return the rows that differ, the largest differences first; their texts are read by `read_flips`."""
@@ -97,6 +104,7 @@ class PairResult:
             "test": c.test,
             "p": c.p,
             "p_holm": self.p_holm,
+            "family": self.family,
             "greater": c.greater,
             "less": c.less,
             "detectable": c.detectable if np.isfinite(c.detectable) else None,
@@ -105,19 +113,26 @@ class PairResult:
 
 
 def compare_runs(
-    runs: Sequence[RunScores], *, baseline: str | None = None, allow_different: bool = False
+    runs: Sequence[RunScores],
+    *,
+    baseline: str | None = None,
+    allow_different: bool = False,
+    slices: Collection[str] | None = None,
 ) -> tuple[list[PairResult], list[str]]:
     """Compare the models on each dataset that two or more of them have a run of, and on its slices.
 
-    `baseline`: compare the others with this model alone. Returns the results, and in words what was not compared.
-    Raises RunEntryError where there is nothing to compare, or for a baseline that no run is of;
-    DatasetIntegrityError for two runs of one model and dataset, and for rows that ask different questions unless
-    `allow_different`: then such rows are left out, and counted.
+    `baseline`: compare the others with this model alone. `slices`: the attributes that are looked at; None for all.
+    Returns the results, and in words what was not compared. Raises RunEntryError where there is nothing to compare, for
+    a baseline that no run is of and a slice that no row has; DatasetIntegrityError for two runs of one model and
+    dataset, and for rows that ask different questions unless `allow_different`: then such rows are left out, and
+    counted, also those of two versions of one dataset.
     """
     datasets: dict[str, list[RunScores]] = {}
     for run in runs:
         datasets.setdefault(run.dataset, []).append(run)
     _require_one_run_a_model(datasets)
+    _require_slices(runs, slices or ())
+    versions = _join_versions(datasets, allow_different=allow_different)
     models = list(dict.fromkeys(run.model for run in runs))
     if baseline is not None and baseline not in models:
         hint = did_you_mean(baseline, models) or f"models: {', '.join(models)}"
@@ -125,20 +140,63 @@ def compare_runs(
     results: list[PairResult] = []
     notes: list[str] = []
     for found in datasets.values():
+        of_dataset: list[PairResult] = []
         pairs = [(a, b) for a, b in combinations(found, 2) if baseline in (None, a.model, b.model)]
         if not pairs:
             notes.append(f"{found[0].title}: not compared, {count(len(found), 'model')} and nothing to compare with")
         for a, b in pairs:
             one, other = (b, a) if b.model == baseline else (a, b)
-            results += _compare_pair(one, other, notes, allow_different=allow_different)
+            of_dataset += _compare_pair(one, other, notes, allow_different=allow_different, chosen=slices)
+        for family in ([one for one in of_dataset if not one.slice], [one for one in of_dataset if one.slice]):
+            for result, p in zip(family, holm([one.comparison.p for one in family]), strict=True):
+                result.p_holm, result.family = p, len(family)
+        results += of_dataset
+    if not results and versions:
+        raise DatasetIntegrityError("\n".join(versions))
     if not results:
         raise RunEntryError(
             "no two runs are of one dataset, so there is nothing to compare\n  hint: "
             + "; ".join(f"{run.model}: {run.title}" for run in runs[:10])
         )
-    for result, p in zip(results, holm([result.comparison.p for result in results]), strict=True):
-        result.p_holm = p
-    return results, notes
+    return results, [*notes, *versions]
+
+
+def _require_slices(runs: Sequence[RunScores], chosen: Collection[str]) -> None:
+    known = sorted({name for run in runs for row in run.rows.values() for name in row.groups}) if chosen else []
+    for name in chosen:
+        if name not in known:
+            hint = did_you_mean(name, known) or (
+                f"rows have {', '.join(known)}" if known else "rows have none: --arg by="
+            )
+            raise RunEntryError(f"--slices {name}: no row has that attribute\n  hint: {hint}")
+
+
+def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: bool) -> list[str]:
+    """Join datasets that are versions of one, if they may differ; else return in words by how much they do.
+
+    Versions: at least half of the rows of the smaller one ask the same under the same id, and no model answered both.
+    """
+    said = []
+    for one, other in combinations(list(datasets), 2):
+        if one not in datasets or other not in datasets:  # joined with another one
+            continue
+        a, b = datasets[one][0], datasets[other][0]
+        pairs, alone, different = _pair(a, b)
+        models = {run.model for run in datasets[one]} & {run.model for run in datasets[other]}
+        if models or 2 * len(pairs) < min(len(a.rows), len(b.rows)):
+            continue
+        if allow_different:
+            datasets[one] += datasets.pop(other)
+            continue
+        rows = len(pairs) + len(different)
+        asks = "asks a different question" if len(different) == 1 else "ask different questions"
+        differ = [f"{len(different)} of {rows} rows {asks}, for example {different[0]}"] if different else []
+        differ += [f"{count(alone, 'row is', 'rows are')} of one of them alone"] if alone else []
+        said.append(
+            f"{a.title}: {a.model} and {b.model} have answered two versions of it: {', '.join(differ)}: "
+            f"{a.run.folder} and {b.run.folder}\n  hint: --allow-different compares the other {len(pairs)}"
+        )
+    return said
 
 
 def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
@@ -157,7 +215,9 @@ def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
             seen[run.model] = run
 
 
-def _compare_pair(a: RunScores, b: RunScores, notes: list[str], *, allow_different: bool) -> Iterator[PairResult]:
+def _compare_pair(
+    a: RunScores, b: RunScores, notes: list[str], *, allow_different: bool, chosen: Collection[str] | None
+) -> Iterator[PairResult]:
     if a.metric != b.metric:
         raise RunEntryError(
             f"{a.title}: {a.model} is scored by {a.metric}, {b.model} by {b.metric}\n  hint: --metric NAME, of both"
@@ -176,7 +236,8 @@ def _compare_pair(a: RunScores, b: RunScores, notes: list[str], *, allow_differe
     slices: dict[str, list[tuple[str, ScoredRow, ScoredRow]]] = {}
     for pair in pairs:
         for name, value in pair[1].groups.items():
-            slices.setdefault(f"{name}={value}", []).append(pair)
+            if chosen is None or name in chosen:
+                slices.setdefault(f"{name}={value}", []).append(pair)
     small = 0
     for name, members in sorted(slices.items()):
         if len(members) < _FEWEST:
@@ -206,10 +267,13 @@ def _pair(a: RunScores, b: RunScores) -> tuple[list[tuple[str, ScoredRow, Scored
 def _to_result(
     a: RunScores, b: RunScores, name: str, pairs: Sequence[tuple[str, ScoredRow, ScoredRow]], unpaired: int
 ) -> PairResult:
+    return PairResult(a, b, name, len(pairs), unpaired, compare_rows(*_to_scores(pairs)))
+
+
+def _to_scores(pairs: Sequence[tuple[str, ScoredRow, ScoredRow]]) -> tuple[list[float], list[float], list[str] | None]:
     belongs = [one.cluster or other.cluster for _, one, other in pairs]
     clusters = [name or f"\0{key}" for name, (key, _, _) in zip(belongs, pairs, strict=True)] if any(belongs) else None
-    comparison = compare_rows([one.score for _, one, _ in pairs], [other.score for _, _, other in pairs], clusters)
-    return PairResult(a, b, name, len(pairs), unpaired, comparison)
+    return [one.score for _, one, _ in pairs], [other.score for _, _, other in pairs], clusters
 
 
 def show_p(p: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,17 +67,18 @@ class Suite:
 
     def compare(
         self, *, baseline: str | None = None, metric: str | None = None, cluster: str | None = None,
-        allow_different: bool = False,
+        allow_different: bool = False, slices: Collection[str] | None = None,
     ) -> pd.DataFrame:  # fmt: skip
         """Return one line a pair of models and slice, as `helm-ext compare --json` prints them.
 
-        `difference` is b - a in the unit of the metric, `p_holm` corrected for all lines. Raises RunEntryError,
-        DatasetError.
+        `difference` is b - a in the unit of the metric; `p_holm` is corrected for the `family` of comparisons of all
+        rows of a dataset, or of its slices. `slices`: the attributes that are looked at; None for all, [] for none.
+        Raises RunEntryError, DatasetError.
         """
         import pandas as pd
 
         scores = [read_scores(run, metric, cluster) for run in self.runs]
-        results, _ = compare_runs(scores, baseline=baseline, allow_different=allow_different)
+        results, _ = compare_runs(scores, baseline=baseline, allow_different=allow_different, slices=slices)
         lines: list[dict[str, Any]] = [result.to_json() for result in results]
         return pd.DataFrame(lines)
 

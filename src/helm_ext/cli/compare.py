@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "plan"]
 
+_CANNOT_TELL = 3
+"""Exit code where the rows do not tell whether a model is worse, and --fail-if-unsure is given."""
+
 
 def compare(
     runs: RunFolders,
@@ -37,10 +40,28 @@ def compare(
         bool,
         typer.Option("--by-suite", help="A model that was run in several suites is one model each: MODEL (SUITE)."),
     ] = False,
+    slices: Annotated[
+        list[str] | None, typer.Option(metavar="ATTRIBUTE", help="Compare the slices by this one alone; repeatable.")
+    ] = None,
+    no_slices: Annotated[bool, typer.Option("--no-slices", help="Compare all rows alone.")] = False,
     fail_if_worse: Annotated[
         float | None,
-        typer.Option(min=0, help="Exit 1 if a model is worse than the baseline by more than this, on all rows."),
+        typer.Option(
+            metavar="MARGIN",
+            min=0,
+            help="Exit 1 if a model is worse than the baseline by more than this for certain (95 %), on all rows.",
+        ),
     ] = None,
+    fail_if_unsure: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-unsure", help="With --fail-if-worse: exit 3 unless each model is not worse for certain."
+        ),
+    ] = False,
+    point_estimate: Annotated[
+        bool,
+        typer.Option("--point-estimate", help="With --fail-if-worse: judge the mean difference alone, noise included."),
+    ] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write the comparison as one HTML page, too.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a comparison, each on a line.")
@@ -49,14 +70,24 @@ def compare(
     """Compare finished runs row by row, of any HELM scenario: differences, how sure they are, rows that flipped.
 
     Differences are b - a, with 95 % intervals; p is McNemar's exact test where rows are right or wrong, else a test of
-    random signs; both respect --cluster. `p (Holm)` is corrected for all comparisons that are shown.
+    random signs; both respect --cluster. `p (Holm)` is corrected for the comparisons of all rows of a dataset, or for
+    those of its slices. Exit codes of --fail-if-worse: 0 no model is worse for certain, 1 one is, 3 the rows do not
+    tell (with --fail-if-unsure).
     """
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.compare_page import write_comparison
     from helm_ext.analysis.comparing import compare_runs, read_flips
+    from helm_ext.analysis.gates import judge
     from helm_ext.analysis.run_scores import read_scores
     from helm_ext.analysis.siblings import find_siblings, read_sibling
 
+    if fail_if_worse is None and (fail_if_unsure or point_estimate):
+        given = "--fail-if-unsure" if fail_if_unsure else "--point-estimate"
+        raise RunEntryError(f"{given}: by how much may a model be worse?\n  hint: --fail-if-worse 0.02 {given}")
+    if fail_if_unsure and point_estimate:
+        raise RunEntryError("--point-estimate: a mean alone is never unsure\n  hint: leave out one of the two")
+    if no_slices and slices:
+        raise RunEntryError("--no-slices and --slices: leave out one of the two")
     found, unfinished = find_runs(runs)
     for folder in unfinished:
         echo(f"left out: {folder}: the run is not finished", err=True)
@@ -67,7 +98,9 @@ def compare(
         if by_suite:
             _name_by_suite(scores)
         against = _find_baseline(scores, baseline, fail_if_worse)
-        results, notes = compare_runs(scores, baseline=against, allow_different=allow_different)
+        chosen = [] if no_slices else slices or None
+        results, notes = compare_runs(scores, baseline=against, allow_different=allow_different, slices=chosen)
+        gates = [] if fail_if_worse is None else judge(results, fail_if_worse, by_mean=point_estimate)
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
         flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
     for run in scores:
@@ -78,7 +111,9 @@ def compare(
     if as_json:
         for index, result in enumerate(results):
             shown = [vars_of(flip) for flip in flips.get(index, [])]
-            echo(json.dumps({**result.to_json(), "flipped": shown}))  # ASCII: no character in it ends a line
+            judged = [{"gate": gate.to_json()} for gate in gates if gate.result is result]
+            # ASCII: no character in it ends a line
+            echo(json.dumps({**result.to_json(), **(judged[0] if judged else {}), "flipped": shown}))
     else:
         _print(results, flips)
     if html is not None:
@@ -88,15 +123,15 @@ def compare(
         except OSError as error:
             raise HelmExtError(f"--html {html}: cannot be written: {error.strerror}") from error
         echo(f"written to {html}", err=True)
-    worse = [one for one in results if not one.slice and fail_if_worse is not None and one.gain < -fail_if_worse]
-    for one in worse:
-        echo(
-            f"worse: {one.b.model} is worse than {one.a.model} on {one.a.title} by {-one.gain:.4g}, more than "
-            f"{fail_if_worse:g}",
-            err=True,
-        )
-    if worse:
+    for gate in gates:
+        echo(gate.describe(), err=True)
+    if any(not gate.by_mean and gate.result.comparison.test == "mcnemar" for gate in gates):
+        echo("note: one-sided p is of Tango's score test; at the edge McNemar's exact p may say otherwise", err=True)
+    outcomes = {gate.outcome for gate in gates}
+    if "fail" in outcomes:
         raise typer.Exit(1)
+    if fail_if_unsure and "cannot tell" in outcomes:
+        raise typer.Exit(_CANNOT_TELL)
 
 
 def _name_by_suite(scores: Sequence[RunScores]) -> None:
@@ -179,7 +214,8 @@ def describe_result(one: PairResult) -> str:
         one.verdict, "the rows do not tell which is better"
     )
     if one.verdict == "undecided" and c.p < 0.05 <= one.p_holm:
-        better += f" (p is {show_p(c.p)} here alone, {show_p(one.p_holm)} among all that are compared)"
+        of = f"the {one.family} comparisons of {'slices' if one.slice else 'all rows'} of this dataset"
+        better += f" (p is {show_p(c.p)} alone, {show_p(one.p_holm)} corrected for {of})"
     said = [
         better,
         f"{count(c.greater + c.less, 'row differs', 'rows differ')}",

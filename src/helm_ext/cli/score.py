@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from helm_ext.cli.output import Console, echo
-from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, make_wrong_list, read_stats, to_json
+from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, make_wrong_list, to_json
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
@@ -28,7 +27,8 @@ from helm_ext.cli.session import (
     start_helm,
     without_output,
 )
-from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean, show
+from helm_ext.cli.thresholds import find_below, parse_thresholds
+from helm_ext.errors import HelmExtError, RunEntryError, show
 from helm_ext.evalset.progress import Measured, Progress
 from helm_ext.formats import files_in
 
@@ -86,7 +86,11 @@ def score(
     ] = False,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=X", help="Exit 1 if a run's METRIC is below X; `main` is each main metric."),
+        typer.Option(
+            metavar="METRIC=X",
+            help="Exit 1 if a run's METRIC is below X; `main` is each main metric, `main@ci_low` and `main@ci_high` "
+            "are the ends of its 95 % interval.",
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--warnings-as-errors", help="Exit 1 if there is a warning.")] = False,
     show: Annotated[
@@ -226,48 +230,6 @@ def _find_wrong(folder: Path, most: int) -> tuple[list[WrongRow], int]:
 
     with without_output():
         return find_wrong(read_run(folder), most)
-
-
-def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
-    """Return METRIC to the least value that is accepted. Raises RunEntryError."""
-    least: dict[str, float] = {}
-    for one in given:
-        name, _, value = one.rpartition("=")
-        try:
-            least[name] = float(value)
-        except ValueError:
-            name = ""
-        if not name or math.isnan(least[name]):
-            raise RunEntryError(f"--fail-under {one}: expected METRIC=NUMBER, for example main=0.8")
-    return least
-
-
-def find_below(run_spec: RunSpec, folder: Path, least: Mapping[str, float]) -> list[str]:
-    """Return in words which metrics of a run are below their least value.
-
-    A metric that no row has is below any, and so is one of which a lower value is better: a least value says nothing.
-    """
-    if not least:
-        return []
-    from helm_ext.analysis.scores import describe_scores
-
-    stats = read_stats(run_spec, folder)
-    main = str(run_spec.scenario_spec.args["main_metric"])
-    named = {given: main if given == "main" else given for given in least}
-    facts = describe_scores(json.loads((folder / "run_spec.json").read_bytes()), named.values())
-    below = []
-    for given, value in least.items():
-        name = named[given]
-        if name not in stats:
-            near = did_you_mean(name, stats)
-            below.append(f"below: {run_spec.name}: no row has a value for {name}" + (f": {near}" if near else ""))
-        elif facts[name].lower_is_better:
-            below.append(
-                f"below: {run_spec.name}: a lower {name} is better, so --fail-under {given} says nothing of it"
-            )
-        elif not stats[name]["mean"] >= value:
-            below.append(f"below: {run_spec.name}: {name} is {stats[name]['mean']:.4g}, less than {value:g}")
-    return below
 
 
 def _require_new_name(run_spec: RunSpec, taken: set[str], model: str | None) -> None:

@@ -6,6 +6,7 @@
 | any numbers                             | Student's t                                                                |
 | in clusters, 40 or more                 | cluster-robust standard error (CR1), t with G - 1 degrees of freedom       |
 | in clusters, fewer than 40              | CR2 and the degrees of freedom of Bell and McCaffrey (2002)                |
+| 0 or 1, in clusters                     | Wilson's of so many rows as the clusters are worth (`_effective_rows`)     |
 
 Rows are clustered where one draw of chance made several of them: questions about one passage, turns of a conversation,
 perturbations of one row, trials. Leaving that out makes an interval too short. What is not known from the rows
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,6 @@ __all__ = [
     "FEW_CLUSTERS",
     "Interval",
     "clustered_error",
-    "clustered_half_width",
     "clustered_interval",
     "is_binary",
     "mean_interval",
@@ -90,18 +90,17 @@ def wilson_interval(successes: int, count: int, *, level: float = 0.95) -> Inter
     """Return Wilson's score interval of a share. Defined for 0 and for all successes too. Raises ValueError."""
     if not 0 <= successes <= count or count < 1:
         raise ValueError(f"{successes} of {count}: expected a part of at least one row")
-    return _wilson(successes / count, count, level)
+    return replace(_wilson(successes / count, count, _normal_quantile(level)), level=level)
 
 
-def _wilson(share: float, count: int, level: float) -> Interval:
-    z = _normal_quantile(level)
+def _wilson(share: float, count: float, z: float) -> Interval:
     squared = z * z / count
     middle = (share + squared / 2) / (1 + squared)
     half = z / (1 + squared) * math.sqrt(share * (1 - share) / count + squared / (4 * count))
     # Rounding must not move an end off its boundary.
     low = 0.0 if share == 0 else max(0.0, middle - half)
     high = 1.0 if share == 1 else min(1.0, middle + half)
-    return Interval(share, low, high, count, "wilson", level=level)
+    return Interval(share, low, high, round(count), "wilson")
 
 
 def t_interval(values: ArrayLike, *, level: float = 0.95) -> Interval:
@@ -119,33 +118,58 @@ def clustered_interval(
 ) -> Interval:
     """Return the interval of a mean of rows that come in clusters; the mean is that over rows.
 
-    Of 0 and 1 it stays between them. Where all clusters have one mean, there is nothing to estimate a deviation from:
-    then Wilson's interval counts each cluster as one row, and of other numbers than 0 and 1 nothing is known.
+    Of other numbers than 0 and 1 nothing is known where all clusters have one mean: there is nothing to estimate a
+    deviation from.
     """
     array, groups = _to_array(values), number_clusters(clusters)
-    number, count = int(groups.max()) + 1, len(array)
-    mean = float(array.mean())
+    number, count, mean = int(groups.max()) + 1, len(array), float(array.mean())
     if number < 2:
         return Interval(mean, -math.inf, math.inf, count, "none", number, level)
-    half, binary = clustered_half_width(array, groups, level), is_binary(array)
-    if not half:
-        known = _wilson(mean, number, level) if binary else Interval(mean, -math.inf, math.inf, count, "none")
-        method = name_method(number) if binary else "none"
-        return Interval(mean, known.low, known.high, count, method, number, level)
-    low, high = mean - half, mean + half
-    if binary:
-        low, high = max(0.0, low), min(1.0, high)
-    return Interval(mean, low, high, count, name_method(number), number, level)
+    error, freedom = clustered_error(array, groups)
+    if is_binary(array):
+        rows, freedom = _effective_rows(array, groups, error, freedom)
+        return replace(
+            _wilson(mean, rows, t_quantile(level, freedom)),
+            count=count,
+            method=name_method(number),
+            clusters=number,
+            level=level,
+        )
+    if not error:
+        return Interval(mean, -math.inf, math.inf, count, "none", number, level)
+    half = t_quantile(level, freedom) * error
+    return Interval(mean, mean - half, mean + half, count, name_method(number), number, level)
 
 
-def clustered_half_width(values: NDArray[np.float64], groups: NDArray[np.intp], level: float) -> float:
-    """Return how far the ends are from the mean of rows in clusters; 0.0 where all have one mean."""
-    error, freedom = clustered_error(values, groups)
-    return t_quantile(level, freedom) * error if error > _ROUNDING * float(np.abs(values).max()) else 0.0
+def _effective_rows(
+    values: NDArray[np.float64], groups: NDArray[np.intp], error: float, freedom: float
+) -> tuple[float, float]:
+    """Return how many independent rows tell as much as these right and wrong ones, and the degrees of freedom.
+
+    Rows over the design effect, which is the variance of the mean over that of as many independent rows, at least 1.
+    Near 0 and 1 few clusters hold the rarer value, and a variance of few squares is mostly too small. So the estimate,
+    which k such clusters make, is averaged (by logarithms, weights k and 1) with that of clusters whose rows are all
+    alike, the sum of squared sizes over the rows (Kish 1965); and the degrees of freedom are at most those that the
+    kurtosis of the clusters' residuals leaves to their squares (Satterthwaite 1946: 2 G / (kurtosis - 1)). The table of
+    docs/uncertainty.md says how often this holds.
+    """
+    count, sizes, sums = len(values), np.bincount(groups), np.bincount(groups, weights=values)
+    number, mean = len(sizes), float(values.mean())
+    worst = float((sizes.astype(float) ** 2).sum()) / count
+    holders = int(min((sums > 0).sum(), (sums < sizes).sum()))
+    if not holders:
+        return count / worst, math.inf  # nothing was estimated
+    effect = max(1.0, error**2 * count / (mean * (1 - mean)))
+    effect = math.exp((holders * math.log(effect) + math.log(worst)) / (holders + 1))
+    squares = (sums - sizes * mean) ** 2
+    if error:
+        kurtosis = number * float((squares**2).sum()) / float(squares.sum()) ** 2
+        freedom = min(freedom, max(1.0, 2 * number / (kurtosis - 1))) if kurtosis > 1 else freedom
+    return count / effect, freedom
 
 
 def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tuple[float, float]:
-    """Return the standard error of the mean of clustered rows, and its degrees of freedom.
+    """Return the standard error of the mean of clustered rows, and its degrees of freedom; 0.0 where all have one mean.
 
     `groups` numbers the clusters from 0. A regression on a constant alone, so sums over each cluster are enough.
     CR1: factor G / (G - 1), as in statsmodels (`cov_type="cluster"`) and Stata. CR2: each cluster's residual is divided
@@ -155,14 +179,18 @@ def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tu
     sums = np.bincount(groups, weights=values - values.mean())
     if number >= FEW_CLUSTERS:
         variance = number / (number - 1) * float((sums**2).sum()) / count**2
-        return math.sqrt(variance), number - 1
+        return _above_rounding(math.sqrt(variance), values), number - 1
     sizes = np.bincount(groups).astype(float)
     weights = 1 / (1 - sizes / count)
     variance = float((weights * sums**2).sum()) / count**2
     squares = weights * sizes**2
     cross = float(squares.sum() ** 2 - (squares**2).sum())
     freedom = 1 / (float((sizes**2).sum()) / count**2 + cross / count**4)
-    return math.sqrt(variance), freedom
+    return _above_rounding(math.sqrt(variance), values), freedom
+
+
+def _above_rounding(error: float, values: NDArray[np.float64]) -> float:
+    return error if error > _ROUNDING * float(np.abs(values).max()) else 0.0
 
 
 def name_method(clusters: int) -> str:

@@ -5,7 +5,7 @@ nothing of a difference. What is compared is the rows' differences, `b - a`.
 
 | rows         | test                                                  | interval of the difference            |
 |--------------|-------------------------------------------------------|---------------------------------------|
-| 0 or 1 each  | McNemar, exact: a sign test of the rows that differ   | Bonett and Price (2012)               |
+| 0 or 1 each  | McNemar, exact: a sign test of the rows that differ   | Tango (1998), by the score test       |
 | any numbers  | sign flips of the rows' differences                   | Student's t                           |
 | in clusters  | sign flips of the clusters' sums                      | cluster-robust, as `intervals` has it |
 
@@ -15,13 +15,16 @@ drawn is as uneven, p is at most 3.178 times that of a normal distribution, what
 Dzindzalieta 2015, "A tight Gaussian bound for weighted sums of Rademacher random variables"): the smaller of this bound
 and 1 of 20,001 is given. Of more than 2,000 differences the sum is normally distributed, and
 none are drawn.
+
+Whether b is worse than a by more than a margin is another question, with a one-sided test of its own: the interval's
+(`judge_margin`). At its edge it may disagree with McNemar's exact test, which is two-sided and about no difference.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,17 +32,17 @@ import numpy as np
 from helm_ext.scoring.statistics.intervals import (
     Interval,
     clustered_error,
-    clustered_half_width,
     is_binary,
     name_method,
     number_clusters,
-    t_interval,
+    t_quantile,
 )
+from helm_ext.scoring.statistics.tango import tango_limits, tango_score
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Comparison", "compare_rows", "holm", "mcnemar"]
+__all__ = ["Comparison", "MarginTest", "compare_rows", "holm", "judge_margin", "mcnemar"]
 
 _ALL_FLIPS = 14
 """Differences of which all combinations of signs are looked at."""
@@ -85,29 +88,151 @@ def compare_rows(
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"the rows must be the same: {first.shape} and {second.shape}")
+    found, groups = _estimate(first, second, clusters)
+    differences = second - first
+    greater, less = int((differences > 0).sum()), int((differences < 0).sum())
+    if groups is not None:
+        p, test = _flip_signs(np.bincount(groups, weights=differences).astype(np.float64)), "sign flips"
+    elif found.shares is not None:
+        p, test = mcnemar(greater, less), "mcnemar"
+    else:
+        p, test = _flip_signs(differences), "sign flips"
+    detectable = _detectable(found.error, level)
+    return Comparison(
+        float(first.mean()), float(second.mean()), found.interval(level), p, test, greater, less, detectable
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MarginTest:
+    """Whether b is worse than a by more than a margin, where a greater value is better."""
+
+    margin: float
+    gain: float
+    """Mean of b - a."""
+    p_worse: float | None
+    """One-sided: the chance of a gain this low or lower, were the true one -margin. Below 5 %: worse for certain; above
+    95 %: not worse. None where the rows do not tell how sure they are."""
+    low: float
+    """The gain is at least this, at the level that was asked for, one-sided."""
+    high: float
+    rows_needed: int | None
+    """Rows of this kind that would tell in 8 of 10 cases, see `assumed`; None where no number of rows does."""
+    assumed: float
+    """The true gain that `rows_needed` is of: 0, or what was seen where that is greater or below -margin."""
+
+
+def judge_margin(
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    margin: float,
+    level: float = 0.95,
+    span: float = math.inf,
+) -> MarginTest:
+    """Test whether b is worse than a by more than `margin`, and whether it is not; a greater value is better.
+
+    Tango's score test of 0 and 1, else t or cluster-robust; the limits are those that the test does not refuse, so that
+    `p_worse < 1 - level` and `high < -margin` are one thing. `span`: by how much two values can differ at most, which
+    is what graded rows need that are equal in both. Raises ValueError as `compare_rows`, and for a margin below 0.
+    """
+    if not margin >= 0:
+        raise ValueError(f"margin {margin}: expected 0 or more")
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    found, _ = _estimate(first, second, clusters)
+    if not found.error and not (second - first).any() and math.isfinite(span):
+        found = replace(found, shares=(0, 0, found.clusters or found.count), span=span)
+    limits = found.interval(2 * level - 1)
+    assumed = found.mean if found.mean < -margin else max(0.0, found.mean)
+    needed = _rows_to_tell(found, assumed + margin, level)
+    return MarginTest(margin, found.mean, found.p_below(-margin), limits.low, limits.high, needed, assumed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """The mean difference of the rows, and how it is distributed."""
+
+    mean: float
+    count: int
+    method: str
+    error: float
+    """Standard error: 0.0 where all rows or clusters differ by the same, infinite where there is one alone."""
+    freedom: float = math.inf
+    clusters: int | None = None
+    shares: tuple[float, float, float] | None = None
+    """Of rows that are right or wrong: right for b alone, for a alone, and all; each cluster is a row where the error
+    is 0. None where the error tells."""
+    is_binary: bool = False
+    span: float = 1.0
+    """By how much two values differ where `shares` counts a row."""
+
+    def interval(self, level: float) -> Interval:
+        low, high, method = -math.inf, math.inf, self.method
+        if self.shares is not None:
+            from scipy.special import ndtri
+
+            low, high = (self.span * end for end in tango_limits(*self.shares, float(ndtri((1 + level) / 2))))
+        elif 0 < self.error < math.inf:
+            half = t_quantile(level, self.freedom) * self.error
+            low, high = self.mean - half, self.mean + half
+            low, high = (max(-1.0, low), min(1.0, high)) if self.is_binary else (low, high)
+        else:
+            method = "none"
+        return Interval(self.mean, low, high, self.count, method, self.clusters, level)
+
+    def p_below(self, bound: float) -> float | None:
+        """Return the chance of a mean this low or lower, were `bound` the true one; None where it is not known."""
+        from scipy.special import ndtr, stdtr
+
+        if self.shares is not None:
+            return float(ndtr(tango_score(*self.shares, max(-1.0, bound / self.span))))
+        if 0 < self.error < math.inf:
+            return float(stdtr(self.freedom, (self.mean - bound) / self.error))
+        return None
+
+
+def _estimate(
+    first: NDArray[np.float64], second: NDArray[np.float64], clusters: Sequence[Hashable] | None
+) -> tuple[_Difference, NDArray[np.intp] | None]:
+    """Return the difference, and the rows' clusters where they count. Raises ValueError."""
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"the rows must be the same: {first.shape} and {second.shape}")
     differences = second - first
     if not len(differences) or not np.isfinite(differences).all():
         raise ValueError("at least one row, and finite numbers, are needed")
-    greater, less = int((differences > 0).sum()), int((differences < 0).sum())
-    binary = is_binary(first) and is_binary(second)
     groups = None if clusters is None else number_clusters(clusters)
     if groups is not None and len(groups) != len(differences):
         raise ValueError(f"{len(differences)} rows, and clusters of {len(groups)}")
-    if groups is not None and groups.max() + 1 < len(groups):
-        interval = _clustered(differences, groups, level, binary=binary)
-        p, test = _flip_signs(np.bincount(groups, weights=differences).astype(np.float64)), "sign flips"
-        error = clustered_error(differences, groups)[0] if interval.clusters != 1 else math.inf
-    elif binary:
-        interval = _bonett_price(greater, less, len(differences), level)
-        p, test = mcnemar(greater, less), "mcnemar"
-        error = _standard_error(differences)
-    else:
-        interval = t_interval(differences, level=level)
-        p, test = _flip_signs(differences), "sign flips"
-        error = _standard_error(differences)
-    return Comparison(
-        float(first.mean()), float(second.mean()), interval, p, test, greater, less, _detectable(error, level)
-    )
+    count, mean = len(differences), float(differences.mean())
+    binary = is_binary(first) and is_binary(second)
+    if groups is not None and groups.max() + 1 < count:
+        number = int(groups.max()) + 1
+        error, freedom = clustered_error(differences, groups) if number > 1 else (math.inf, 0.0)
+        alike = binary and error == 0
+        shares = (max(0.0, mean) * number, max(0.0, -mean) * number, float(number)) if alike else None
+        return _Difference(mean, count, name_method(number), error, freedom, number, shares, binary), groups
+    error = _standard_error(differences)
+    if binary:
+        shares = (float((differences > 0).sum()), float((differences < 0).sum()), float(count))
+        return _Difference(mean, count, "tango", error, shares=shares, is_binary=True), None
+    return _Difference(mean, count, "t", error, count - 1), None
+
+
+def _rows_to_tell(found: _Difference, gap: float, level: float) -> int | None:
+    """Return at how many such rows a true gain, that is `gap` from the margin, is told with 80 % power."""
+    from scipy.special import ndtri
+
+    beta, alpha = float(ndtri(_POWER)), float(ndtri(level))
+    if gap == 0 or not math.isfinite(found.error):
+        return None
+    if found.error:
+        return math.ceil(found.count * ((alpha + beta) * found.error / gap) ** 2)
+    if found.shares is None or found.mean:
+        return None
+    # No row differs: at n rows, Tango's limit is z^2 / (n + z^2).
+    rows = alpha**2 * max(0.0, found.span / gap - 1)
+    return math.floor(rows * found.count / found.shares[2]) + 1
 
 
 def mcnemar(greater: int, less: int) -> float:
@@ -129,35 +254,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = largest
     return adjusted
-
-
-def _bonett_price(greater: float, less: float, count: int, level: float) -> Interval:
-    """Return the adjusted Wald interval of a difference of paired shares: one row more each way, two in all.
-
-    The estimate that is shown is that of the rows; the interval's middle is drawn a little towards 0.
-    """
-    from scipy.special import ndtri
-
-    up, down = (greater + 1) / (count + 2), (less + 1) / (count + 2)
-    half = float(ndtri((1 + level) / 2)) * math.sqrt((up + down - (up - down) ** 2) / (count + 2))
-    middle = up - down
-    mean = (greater - less) / count
-    return Interval(mean, max(-1.0, middle - half), min(1.0, middle + half), count, "bonett-price", level=level)
-
-
-def _clustered(differences: NDArray[np.float64], groups: NDArray[np.intp], level: float, *, binary: bool) -> Interval:
-    """Return the interval of the mean difference of rows in clusters, of shares between -1 and 1.
-
-    Where all clusters differ by the same, each counts as one row; of other numbers than shares nothing is known then.
-    """
-    count, number, mean = len(differences), int(groups.max()) + 1, float(differences.mean())
-    half = clustered_half_width(differences, groups, level) if number > 1 else 0.0
-    low, high = (mean - half, mean + half) if half else (-math.inf, math.inf)
-    if binary and number > 1:
-        each = _bonett_price(max(0.0, mean) * number, max(0.0, -mean) * number, number, level)
-        low, high = (max(-1.0, low), min(1.0, high)) if half else (each.low, each.high)
-    method = name_method(number) if math.isfinite(low) else "none"
-    return Interval(mean, low, high, count, method, number, level)
 
 
 def _flip_signs(differences: NDArray[np.float64]) -> float:
@@ -186,8 +282,11 @@ def _flip_signs(differences: NDArray[np.float64]) -> float:
 
 
 def _standard_error(differences: NDArray[np.float64]) -> float:
-    count = len(differences)
-    return float(differences.std(ddof=1)) / math.sqrt(count) if count > 1 else math.inf
+    if len(differences) < 2:
+        return math.inf
+    if differences.min() == differences.max():
+        return 0.0
+    return float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 
 def _detectable(error: float, level: float) -> float:

@@ -7,11 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import ttest_1samp
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from helm_ext.scoring.statistics.paired import compare_rows, holm, mcnemar
+from helm_ext.scoring.statistics.paired import compare_rows, holm, judge_margin, mcnemar
 from helm_ext.scoring.statistics.sample_size import discordant_share, rows_needed
+from helm_ext.scoring.statistics.tango import tango_limits, tango_score
 
 
 @pytest.mark.parametrize(("greater", "less"), [(90, 75), (0, 0), (5, 0), (1, 1), (12, 30)])
@@ -151,3 +154,104 @@ def test_models_that_err_independently():
         discordant_share(0.95, 0.1)
     with pytest.raises(ValueError, match="expected"):
         rows_needed(0.3, 0.1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_score_is_that_of_the_most_likely_shares(seed):
+    """Written elsewhere: the likelihood of the three shares is maximised by search, with the difference held."""
+    generator = np.random.default_rng(seed)
+    count = int(generator.integers(3, 400))
+    greater = int(generator.integers(0, count + 1))
+    less = int(generator.integers(0, count - greater + 1))
+    held = float(generator.uniform(-0.98, 0.98))
+    counts = np.array([greater, less, count - greater - less])
+
+    def unlikely(q):
+        shares = np.array([q + held, q, 1 - 2 * q - held])
+        return -float((counts[counts > 0] * np.log(np.maximum(shares[counts > 0], 1e-300))).sum())
+
+    bounds = (max(0.0, -held), (1 - held) / 2)
+    q = minimize_scalar(unlikely, bounds=bounds, method="bounded", options={"xatol": 1e-12}).x
+    expected = (greater - less - count * held) / math.sqrt(count * (2 * q + held - held**2))
+    assert tango_score(greater, less, count, held) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    for limit, sign in zip(tango_limits(greater, less, count, 1.96), (1, -1), strict=True):
+        if abs(limit) < 1:
+            assert tango_score(greater, less, count, limit) == pytest.approx(sign * 1.96, abs=1e-6)
+
+
+def test_without_a_margin_the_score_is_mcnemars_of_the_normal_distribution():
+    assert tango_score(90, 75, 500, 0) == pytest.approx((90 - 75) / math.sqrt(90 + 75))
+
+
+@pytest.mark.parametrize("rows", [5, 200])
+def test_rows_that_never_differ_limit_the_difference(rows):
+    """z^2 / (n + z^2), either way."""
+    found = compare_rows(np.ones(rows), np.ones(rows)).difference
+    assert found.high == pytest.approx(1.959964**2 / (rows + 1.959964**2), rel=1e-6)
+    assert found.low == -found.high
+
+
+def draw_pairs(discordant, true, rows, runs, seed):
+    """Yield rows of two models, of which `discordant` is the share that differs and `true` the difference."""
+    generator = np.random.default_rng(seed)
+    shares = [(discordant + true) / 2, (discordant - true) / 2, 1 - discordant]
+    for _ in range(runs):
+        differs = generator.choice(3, rows, p=shares)
+        yield (differs == 1).astype(float), (differs == 0).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("true", "worse", "not_worse"), [(-0.02, 0.05, 0.05), (0.0, 0.0155, 0.1298), (-0.08, 0.468, 0)]
+)
+def test_200_rows_tell_what_is_worse_as_often_as_all_outcomes_counted(true, worse, not_worse):
+    """30 % of rows differ, margin 0.02. The expected shares are sums over all outcomes of 200 rows."""
+    found = [judge_margin(*pair, margin=0.02) for pair in draw_pairs(0.3, true, 200, 5_000, seed=1)]
+    assert np.mean([one.p_worse < 0.05 for one in found]) == pytest.approx(worse, abs=0.01 if worse < 0.1 else 0.02)
+    assert np.mean([one.p_worse > 0.95 for one in found]) == pytest.approx(not_worse, abs=0.015)
+    assert all(
+        (one.p_worse < 0.05) == (one.high < -0.02) and (one.p_worse > 0.95) == (one.low > -0.02) for one in found
+    )
+
+
+def test_as_many_rows_as_are_said_tell_that_an_equal_model_is_not_worse():
+    """Half right for one model alone and half for the other, of 20 % that differ: z = 1.645 + 0.842, variance 0.2."""
+    first, second = np.repeat([0, 1, 1], [20, 20, 160]), np.repeat([1, 0, 1], [20, 20, 160])
+    found = judge_margin(first, second, margin=0.02)
+    assert 0.05 < found.p_worse < 0.95
+    assert (found.assumed, found.rows_needed) == (
+        0.0,
+        pytest.approx((1.644854 + 0.841621) ** 2 * 0.2 / 0.02**2, rel=0.01),
+    )
+    told = [judge_margin(*pair, margin=0.02).p_worse > 0.95 for pair in draw_pairs(0.2, 0, found.rows_needed, 1_000, 2)]
+    assert 0.76 < np.mean(told) < 0.84
+    assert (
+        judge_margin(first, second, margin=0).rows_needed is None
+    )  # no number tells that nothing is better than nothing
+
+
+def test_rows_that_never_differ_are_not_worse_once_they_are_enough():
+    """z^2 (1 / margin - 1) rows: 132.6."""
+    same = judge_margin(np.ones(50), np.ones(50), margin=0.02)
+    assert (same.p_worse < 0.95, same.rows_needed) == (True, 133)
+    assert judge_margin(np.ones(133), np.ones(133), margin=0.02).p_worse > 0.95
+    graded = np.linspace(0, 1, 133)
+    assert judge_margin(graded, graded, margin=0.02).p_worse is None  # by how much they may differ is not known
+    assert judge_margin(graded, graded, margin=0.02, span=1).p_worse > 0.95
+    assert judge_margin(graded[:132], graded[:132], margin=0.02, span=1).rows_needed == 133
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(50), 4)])
+def test_graded_rows_and_clusters_are_judged_by_t(groups):
+    generator = np.random.default_rng(4)
+    first, second = generator.random(200), generator.random(200) + 0.05
+    found = judge_margin(first, second, groups, margin=0.02)
+    means = (second - first) if groups is None else (second - first).reshape(50, 4).mean(axis=1)
+    expected = ttest_1samp(means, -0.02, alternative="less").pvalue
+    assert found.p_worse == pytest.approx(expected, rel=0.02 if groups is not None else 1e-9)
+    limits = compare_rows(first, second, groups, level=0.9).difference
+    assert (found.low, found.high) == (limits.low, limits.high)
+
+
+def test_a_margin_is_not_negative():
+    with pytest.raises(ValueError, match="margin -1"):
+        judge_margin([1], [0], margin=-1)
