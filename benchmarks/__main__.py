@@ -135,7 +135,7 @@ def main() -> None:
                 if system.can_run(workload)
             ]
             measure_interleaved(results, workload, folder, arguments.repeat)
-            known = workloads.known_accuracy(workload, workloads.make_rows(workload, arguments.rows))
+            known = workloads.known_accuracy(workloads.make_rows(workload, arguments.rows))
             table, notes = make_table(workload, results, known)
             print("", *table, sep="\n")
             limits.print_limits(Job(STOCK, workload, arguments.rows, folder).recorded_path, WIDTH_BEFORE_MARGINAL)
@@ -161,7 +161,8 @@ def write_workload(job: Job) -> None:
     rows = workloads.make_rows(job.workload, job.rows)
     workloads.write_recorded(job.recorded_path, job.workload, rows)
     workloads.write_plain(job.plain_path, rows)
-    peers.write_workload(job.peers_folder, job.workload, rows)
+    if job.workload not in workloads.RECORDED_ONLY:
+        peers.write_workload(job.peers_folder, job.workload, rows)
 
 
 def measure_interleaved(results: list[Result], workload: str, folder: Path, repeat: int) -> None:

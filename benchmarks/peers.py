@@ -141,7 +141,7 @@ class LmEval(Peer):
     task: str = "generate"
 
     def can_run(self, workload: str) -> bool:
-        return self.task == "generate" or workload == "W1"
+        return super().can_run(workload) and (self.task == "generate" or workload == "W1")
 
     def command(self, job: Job) -> list[str]:
         return [

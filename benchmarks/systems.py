@@ -22,7 +22,7 @@ class System(ABC):
     note: str = ""
 
     def can_run(self, workload: str) -> bool:
-        return workload in workloads.METRICS
+        return workload not in workloads.RECORDED_ONLY
 
     @abstractmethod
     def command(self, job: Job) -> list[str]:
@@ -86,6 +86,9 @@ class Helm(System):
     recorded: bool = False
     """Whether completions are recorded in the file. Else a client of stock HELM has them."""
     runner: str = "helm.benchmark.runner.Runner"
+
+    def can_run(self, workload: str) -> bool:
+        return self.recorded or super().can_run(workload)
 
     def command(self, job: Job) -> list[str]:
         entry = (

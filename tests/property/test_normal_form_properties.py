@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from helm.benchmark.metrics.evaluate_reference_metrics import normalize_text, quasi_exact_match
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from helm_ext.scoring.normal_form import _RAISED, may_have, normalize
@@ -52,11 +52,20 @@ PIECES = [
     "- ",
     "(a)",
     "```py\n",
+    "\\`",
+    "\n`\u200b``javascript\n",
+    "\n\uff40\uff40\uff40python\n",
+    "t'he ",
+    "甲乙",
+    "水，",
+    "5 kWh\u20147",
+    "degreesfahrenheit/",
     "3.5 ",
     "x",
 ]
 
 
+@settings(max_examples=300)
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=80).map("".join)))
 def test_a_text_may_have_its_own_normal_form(text):
     assert may_have(text, normalize(text))

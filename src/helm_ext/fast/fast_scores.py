@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
+
+from helm_ext.evalset.remembering import remember_short
 
 __all__ = ["SCORE_NAMES", "get_score", "normalize_text"]
 
@@ -24,7 +25,7 @@ _WITHOUT_PUNCTUATION = {ord(character): None for character in string.punctuation
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def normalize_text(text: str) -> str:
     """Return HELM's normal form (`evaluate_reference_metrics.normalize_text`), ten times faster."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())

@@ -35,6 +35,7 @@ from helm.common.hierarchical_logger import hlog
 
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset.patterns import limit_pattern
+from helm_ext.evalset.remembering import SHORT
 from helm_ext.fast.calibration import compute_calibration
 from helm_ext.fast.fast_scores import get_score
 from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
@@ -115,11 +116,13 @@ class FastGenerationMetric(OnePassMetric):
             reading = read(state)
             if state.instance.references:
                 parts.append(context.once("max_prob", reading.logprob, lambda: _max_prob(reading.logprob, context)))
-                texts = (*reading.golds, None, *reading.predictions) if repeats else object()
-                compared = context.once(
-                    "scores", texts, lambda: context.stats(_score(state, reading, scores, adapter_spec.num_outputs))
-                )
-                parts.append(compared)
+
+                def compare() -> Stats:
+                    return context.stats(_score(state, reading, scores, adapter_spec.num_outputs))
+
+                texts = (*reading.golds, None, *reading.predictions)
+                comes_again = repeats and sum(len(text) for text in texts if text) <= SHORT
+                parts.append(context.once("scores", texts, compare) if comes_again else compare())
             parts += language_modeling_parts(state, context)
             if reading.more:
                 key = tuple([(name, value, value.__class__) for name, value in reading.more.items()])

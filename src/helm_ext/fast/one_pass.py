@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Context", "OnePassMetric", "Parts", "Stats"]
 
-REMEMBERED = 10_000
+REMEMBERED = 2_000
 """How many values of one kind a context remembers: scores repeat, times and log-probabilities do not."""
 
 Stats = list[Stat]

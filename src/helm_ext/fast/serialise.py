@@ -49,22 +49,15 @@ _NULL = re.compile(rb"null(?:,?\n|\Z)")
 """A null that orjson wrote: with indentation it ends its line, and no string does, for a quote comes after it."""
 
 
-def _compile_encoder(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that makes a dict of the fields of a `cls`, a dataclass, that are not None; they stay as is.
-
-    As in `dataclasses`, it is made from source. Plain equivalent: a loop with `getattr`. Saves 8 % of a recorded run.
-    """
-    lines = ["def encode(value):", " made = {}"]
-    for field in fields(cls):
-        lines += [f" item = value.{field.name}", f" if item is not None: made[{field.name!r}] = item"]
-    scope: dict[str, Any] = {}
-    exec("\n".join([*lines, " return made"]), scope)  # noqa: S102 - the only names in it are identifiers
-    return scope["encode"]
+def _make_encoder(cls: Any) -> Callable[[Any], dict[str, Any]]:
+    """Return a function that makes a dict of the fields of a `cls`, a dataclass, that are not None; they stay as is."""
+    names = [field.name for field in fields(cls)]
+    return lambda value: {name: item for name in names if (item := getattr(value, name)) is not None}
 
 
 def _choose_encoder(cls: type) -> Callable[[Any], Any]:
     if hasattr(cls, "__dataclass_fields__"):
-        return _compile_encoder(cls)
+        return _make_encoder(cls)
     for base, convert in (
         (str, str.__str__),
         (int, int.__int__),

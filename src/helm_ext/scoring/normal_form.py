@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
+from helm_ext.evalset.remembering import remember_short
 from helm_ext.scoring.numbers import GROUP_MARK, UNSPACED, find_numbers, read_amount, read_number
 
 __all__ = ["bare_form", "may_have", "normalize", "read_value", "separate_characters", "words"]
@@ -38,7 +38,7 @@ _LOWER = str.maketrans(_PLAIN_MARKS | {chr(code): chr(code + 32) for code in ran
 """For `_PLAIN`, which most texts are. All is ASCII: other tables take ten times as long."""
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def normalize(text: str) -> str:
     """Return the normal form of a short answer; "" for a text of nothing but articles and punctuation."""
     if _PLAIN.fullmatch(text):
@@ -53,24 +53,34 @@ def normalize(text: str) -> str:
     return form if form.isascii() else _SPACE_BESIDE.sub("", form)
 
 
-_LETTERS_ALONE = str.maketrans(dict.fromkeys(map(chr, (*range(65), *range(91, 97), *range(123, 128)))))
-_ARTICLE = re.compile(r"(?<![a-z])(?:an?|the)(?![a-z])", re.IGNORECASE)
-_LOST = 40
-"""The letters of a unit that stands alone, at most; its name may be shorter."""
+_KEPT = bytes(set(range(65, 123)) - set(range(91, 97)) - set(b"ANTHEanthe"))
+"""Letters that no article has: none of them is ever lost with one."""
+_NOT_KEPT = bytes(set(range(256)) - set(_KEPT))
+_HAN = re.compile("[\u4e00-\u9fff]+")
+"""Characters that are in no unit and have no other form."""
 _LOST_IN_RANGE = 8
 """The letters of units and currencies inside a range ("5 kWh-7"), for each dash."""
+_ANY_DASH = re.compile("[-\u2010-\u2015\u2212\ufe31\ufe32\ufe58\ufe63\uff0d]")
 
 
 def may_have(text: str, form: str) -> bool:
     """Whether `form` may be the normal form of `text`; False only where it cannot, by the letters that there are.
 
-    Letters stay, but for articles and units. An answer of 2,000 characters is refused nine times faster than it is
-    normalized.
+    Letters stay, but for articles and units; a unit's name has more than half of the letters that it is read from. A
+    beginning is looked at that would have too many: what a long answer costs does not grow with its length.
     """
-    if len(text) <= 2 * len(form) + 2 * _LOST or not text.isascii() or "```" in text:
-        return True
-    letters = len(text.translate(_LETTERS_ALONE)) - sum(map(len, _ARTICLE.findall(text)))
-    return letters <= len(form) + _LOST + _LOST_IN_RANGE * text.count("-")
+    beginning = text[: 8 * len(form) + 256]
+    kept = len(beginning.encode("ascii", "ignore").translate(None, _NOT_KEPT))
+    dashes = beginning.count("-")
+    if not beginning.isascii():
+        kept += sum(map(len, _HAN.findall(beginning)))
+        dashes = len(_ANY_DASH.findall(beginning))
+    return kept <= 2 * len(form) + _LOST_IN_RANGE * (dashes + 1) or _has_fence(text)
+
+
+def _has_fence(text: str) -> bool:
+    """Whether there may be a line that begins with three backticks, which takes a word with it."""
+    return bool(_FENCE.search(text))
 
 
 def bare_form(text: str) -> str:
@@ -83,7 +93,7 @@ def read_value(text: str) -> str | None:
     return read_amount(text if _PLAIN.fullmatch(text) else _read(text).replace(_JOIN, ""))
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = True) -> tuple[str, ...]:
     """Return the words of `text` in order.
 
@@ -117,6 +127,7 @@ def separate_characters(text: str) -> str:
 
 _INVISIBLE = "\u00ad\u200b\u200e\u200f\u061c\u202a-\u202e\u2060\u2066-\u2069\ufe0e\ufe0f\ufeff\x01\x02"
 _DASHES = "\u2010-\u2013\u2212"
+_FENCE = re.compile(f"(?:[`\uff40\u1fef][\\\\{_INVISIBLE}]*){{3}}")
 _ALIKE = {"\u2044": "/", "\u2215": "/", "÷": "/", "\u2236": ":", "٫": ".", "٬": ",", "٪": "%", "´": "'"}
 _ALIKE |= {"×": "*", "\u22c5": "*", "\u2217": "*", "\u223c": "~"}
 _SAME = re.compile(f"(?P<gone>[{_INVISIBLE}])|(?P<dash>[{_DASHES}])|[{''.join(_ALIKE)}]|(?P<digit>[^\\D0-9])")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from helm_ext.scoring.normal_form import normalize
+from helm_ext.scoring.normal_form import may_have, normalize
+from helm_ext.scoring.numbers import _units
 from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1, value_exact_match
 
 JUDGED = [
@@ -206,3 +207,23 @@ def test_f1_divides_twice_the_common_words_by_all():
 )
 def test_bare_and_folded_forms(gold, prediction, same):
     assert normalized_exact_match(gold, prediction) == same
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The willow, of which there are 400 kinds, grows beside every river.",
+        "Willow – it grows beside every river of the north, doesn’t it?",  # noqa: RUF001
+        "山水，火木。" * 500,
+    ],
+)
+def test_an_answer_with_too_many_letters_is_refused_by_its_beginning(answer):
+    assert not may_have(answer, "willow")
+    assert normalize(answer) != "willow"
+
+
+def test_every_unit_may_have_its_name():
+    symbols, names = _units()
+    for unit in (*symbols, *names, "/".join([max(names, key=len)] * 20), "/".join(["degreesfahrenheit"] * 20)):
+        amount = normalize(f"5 {unit}")
+        assert may_have(f"5 {unit}", amount), (unit, amount)

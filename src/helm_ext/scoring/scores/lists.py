@@ -25,8 +25,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
+from helm_ext.evalset.remembering import remember_short
 from helm_ext.scoring.normal_form import bare_form, normalize
 from helm_ext.scoring.score import Score, StatInfo
 
@@ -54,7 +54,7 @@ _PUNCTUATION = ".,:;!?\"'`()[]{}<>«»“”‘’„「」『』【】《》、
 _IDEOGRAPH = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd])")
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def tokenize(segment: str) -> tuple[str, ...]:
     """Return the tokens of a segment, as described at the top of this module."""
     text = segment if segment.isascii() else unicodedata.normalize("NFKC", segment)
