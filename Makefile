@@ -2,6 +2,7 @@
 # make test   all tests, real processes included (minutes)
 # make coverage  all tests, and the lines that none of them reaches; also of the processes that tests start, so twice as long
 # make check  lint, types, layers, unit tests, property and contract tests with few examples (a minute and a half at most)
+# make axe    axe-core from the npm registry, for the tests of accessibility
 # make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
 # make pythons  modules and unit tests on each Python of 3.10 to 3.13 that is installed, without torch (tools/pythons.py)
@@ -15,7 +16,7 @@ WORKERS ?= 2
 
 # PYTHONS=--few for a selection
 PYTHONS ?=
-.PHONY: demo test coverage check lint unit pythons docs pictures format bench mutants clean
+.PHONY: axe demo test coverage check lint unit pythons docs pictures format bench mutants clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py
@@ -39,6 +40,10 @@ unit: $(VENV)/.ready
 
 pythons:
 	$(PYTHON) tools/pythons.py $(PYTHONS)
+
+# For the tests of accessibility, which say so where it is missing
+axe:
+	npm install --silent --no-audit --no-fund --no-save --ignore-scripts --prefix build/axe axe-core@4.14.1
 
 docs: $(VENV)/.ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

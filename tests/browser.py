@@ -43,7 +43,7 @@ def helm_server(folder: Path, suite: str):
         log.close()
 
 
-def page_text(address: str, profile: Path, budget_ms: int = 20000) -> str:
+def page_text(address: str, profile: Path, budget_ms: int = 20000, *options: str) -> str:
     """Return the page's HTML after its scripts have run for `budget_ms` of the page's own time."""
     done = subprocess.run(
         [
@@ -60,6 +60,7 @@ def page_text(address: str, profile: Path, budget_ms: int = 20000) -> str:
             f"--user-data-dir={profile}",
             "--window-size=1600,2400",
             f"--virtual-time-budget={budget_ms}",
+            *options,
             "--dump-dom",
             address,
         ],

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 
+import axe
 import pytest
 from browser import CHROMIUM
 from typer.testing import CliRunner
@@ -163,3 +164,14 @@ def test_options_that_are_requests_of_their_own_have_no_calibration(tmp_path):
     text = (tmp_path / "r.html").read_text()
     assert "0.500" in text
     assert "Calibration" not in text
+
+
+@pytest.mark.skipif(bool(axe.WHY_NOT), reason=axe.WHY_NOT)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [400, 768, 1280])
+def test_axe_finds_nothing_and_nothing_is_cut_off(page, tmp_path, width, dark):
+    found = axe.judge(page, tmp_path, width=width, dark=dark)
+    assert (found["dark"], found["width"]) == (dark, width)
+    assert found["violations"] == []
+    assert found["passes"] > 20
+    assert found["wide"] <= width

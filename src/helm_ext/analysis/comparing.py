@@ -222,6 +222,12 @@ def _compare_pair(
         raise RunEntryError(
             f"{a.title}: {a.model} is scored by {a.metric}, {b.model} by {b.metric}\n  hint: --metric NAME, of both"
         )
+    if a.completions != b.completions:
+        how = " and ".join(run.completions or "the mean" for run in (a, b))
+        raise RunEntryError(
+            f"{a.title}: {a.model} and {b.model} are scored by {a.metric}, of several completions {how}\n"
+            "  hint: score both with one --arg completions="
+        )
     pairs, alone, different = _pair(a, b)
     if different and not allow_different:
         raise DatasetIntegrityError(

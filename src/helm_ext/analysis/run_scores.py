@@ -18,6 +18,7 @@ import orjson
 from helm_ext.analysis.scores import find_scores, is_lower_better
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.reducers import FIRST
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
@@ -65,6 +66,9 @@ class RunScores:
     """The dataset, for people."""
     metric: str
     lower_is_better: bool
+    completions: str = ""
+    """How the scores of several completions of a row become its own, where they are more than one's expected score:
+    `pass_at_2` and `mean` are two questions (`scoring.reducers`)."""
     key: str | None = None
     """The key that names what a row belongs to; None: as the run itself was told (`cluster=`), if it was."""
     split: str | None = None
@@ -193,7 +197,7 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     lower = is_lower_better(run.run_spec, name)
     return RunScores(
         run, _model(run), _dataset(run), _title(run), name,
-        lower_is_better=lower, key=cluster, split=_find_split(run), instead=instead,
+        lower_is_better=lower, completions=_find_completions(run), key=cluster, split=_find_split(run), instead=instead,
     )  # fmt: skip
 
 
@@ -208,6 +212,12 @@ def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
         return "", ""
     said = f"{main} is {found['mean']:.4g} as the file reports it ({found['no_mean']})"
     return own, f"{said}; rows are compared by {own}"
+
+
+def _find_completions(run: RunFiles) -> str:
+    """Return the reducer of a run; "" for `first` and `mean`, which both estimate the score of one completion."""
+    name = str(run.metric_arguments.get("completions") or FIRST)
+    return "" if name in (FIRST, "mean") else name
 
 
 def _find_split(run: RunFiles) -> str | None:

@@ -19,6 +19,7 @@ from helm_ext.errors import HelmExtError, RunEntryError, count
 
 if TYPE_CHECKING:
     from helm_ext.analysis.comparing import Flip, PairResult
+    from helm_ext.analysis.run_files import RunFiles
     from helm_ext.analysis.run_scores import RunScores
 
 __all__ = ["compare", "plan"]
@@ -62,6 +63,13 @@ def compare(
         bool,
         typer.Option("--point-estimate", help="With --fail-if-worse: judge the mean difference alone, noise included."),
     ] = False,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            metavar="time|suite",
+            help="Follow the runs of one model: by when they were finished, or by the names of their suites.",
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the comparison as one HTML page, too.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a comparison, each on a line.")
@@ -88,11 +96,17 @@ def compare(
         raise RunEntryError("--point-estimate: a mean alone is never unsure\n  hint: leave out one of the two")
     if no_slices and slices:
         raise RunEntryError("--no-slices and --slices: leave out one of the two")
+    if over is not None:
+        _require_plain(over, baseline=baseline, by_suite=by_suite, slices=slices, fail_if_unsure=fail_if_unsure,
+                       point_estimate=point_estimate, html=html)  # fmt: skip
     found, unfinished = find_runs(runs)
     for folder in unfinished:
         echo(f"left out: {folder}: the run is not finished", err=True)
     for note in find_siblings(read_sibling(run.folder) for run in found).describe():
         echo(f"note: {note}", err=True)
+    if over is not None:
+        _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
+        return
     with Console(stderr=True).status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
         if by_suite:
@@ -132,6 +146,43 @@ def compare(
         raise typer.Exit(1)
     if fail_if_unsure and "cannot tell" in outcomes:
         raise typer.Exit(_CANNOT_TELL)
+
+
+def _require_plain(over: str, **others: object) -> None:
+    """Raise RunEntryError for another order than there are, and for options that make no sense beside `--over`."""
+    if over not in ("time", "suite"):
+        raise RunEntryError(f"--over {over}: expected time or suite")
+    for name, value in others.items():
+        if value:
+            option = name.replace("_", "-")
+            raise RunEntryError(
+                f"--over and --{option}: each run is compared with the first one\n  hint: leave out one"
+            )
+
+
+def _follow(
+    found: Sequence[RunFiles],
+    over: str,
+    metric: str | None,
+    cluster: str | None,
+    margin: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the series of each model. Exit 1 if a run is worse than the first by more than `margin` for certain."""
+    from helm_ext.analysis.drift import find_series
+    from helm_ext.analysis.run_scores import read_scores
+    from helm_ext.cli.drift import print_series
+
+    with Console(stderr=True).status("comparing"), without_output():
+        scores = [read_scores(run, metric, cluster) for run in found]
+        series = find_series(scores, "suite" if over == "suite" else "time", margin=margin or 0.0)
+    for run in scores:
+        if run.left_out:
+            echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
+    print_series(series, as_json=as_json)
+    if margin is not None and any(one.first_worse for one in series):
+        raise typer.Exit(1)
 
 
 def _name_by_suite(scores: Sequence[RunScores]) -> None:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from helm_ext.analysis.drift import Series
     from helm_ext.analysis.report.gathering import Bin
     from helm_ext.scoring.statistics import Interval
 
-__all__ = ["draw_calibration", "draw_intervals"]
+__all__ = ["draw_calibration", "draw_intervals", "draw_series"]
 
 _INK = "#010203"
 """Stands for the page's colour of text, which matplotlib does not know."""
@@ -24,6 +25,8 @@ _ACCENT = "#040506"
 _FAINT = "#070809"
 _COLOURS = {_INK: "currentColor", _ACCENT: "var(--accent)", _FAINT: "var(--faint)"}
 _SHOWN_NAME = 32
+_UPRIGHT = 5
+"""Names below an axis, above which they are slanted."""
 
 
 def draw_intervals(rows: Sequence[tuple[str, Interval]], title: str, metric: str) -> str:
@@ -66,6 +69,24 @@ def _draw_bins(axes: Axes, bins: Sequence[Bin]) -> None:
     axes.set_ylim(0, 1)
     axes.set_xlabel("probability of the answer")
     axes.set_ylabel("share that is right")
+
+
+def draw_series(series: Series) -> str:
+    """Draw the scores of one model's runs in order, with their 95 % intervals. Returns an `<svg>` element."""
+    points = [(point.run.run.suite, point.interval) for point in series.points]
+    with _style():
+        figure, axes = _start(2.6)
+        places = range(len(points))
+        axes.plot(places, [interval.mean for _, interval in points], "o-", color=_ACCENT, markersize=5, linewidth=1)
+        for place, (_, interval) in enumerate(points):
+            low, high = max(interval.low, _floor(points)), min(interval.high, _ceiling(points))
+            axes.plot([place, place], [low, high], color=_ACCENT, linewidth=2)
+        axes.axhline(points[0][1].mean, color=_FAINT, linewidth=1)
+        axes.set_xticks(places, [_shorten(name) for name, _ in points])
+        axes.tick_params(axis="x", rotation=30 if len(points) > _UPRIGHT else 0)
+        axes.set_ylabel(series.metric)
+    said = "; ".join(f"{name} {interval.mean:.3f}" for name, interval in points[:20])
+    return _finish(figure, f"{series.model} on {series.title} over time: {said}")
 
 
 def _style() -> AbstractContextManager[None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from helm_ext.analysis.comparing import PairResult, compare_runs
+from helm_ext.analysis.drift import Series, find_series
 from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
@@ -55,6 +56,10 @@ class SampledRow:
     score: float | None
     flags: list[str]
     """`wrong`, `unmapped`, `cut`, and why it was left out."""
+    options: dict[str, str] = field(default_factory=dict)
+    """Label to text."""
+    chosen: str = ""
+    """The label that was read; "" where none was, or there are no options."""
 
 
 @dataclass(slots=True)
@@ -69,6 +74,12 @@ class RunFacts:
     """`scored`, `unmapped`, `cut`, `prompt_truncated`, and rows left out, by reason."""
     bins: list[Bin] = field(default_factory=list)
     """Of rows whose completion has a probability; [] where none has."""
+    recorded: set[str] = field(default_factory=set)
+    """Those of `unmapped`, `cut` and `prompt truncated` that a row says anything of."""
+    these_rows: Interval | None = None
+    """What the model scores on exactly these rows, where they were answered several times."""
+    finished: str = ""
+    """When, in UTC; "" where the run does not say."""
     baselines: dict[str, float] = field(default_factory=dict)
     """The score of answers that need no model: the first option always, the most frequent right label always."""
     sample: dict[str, SampledRow] = field(default_factory=dict)
@@ -93,14 +104,17 @@ class DatasetFacts:
     runs: list[RunFacts]
     pairs: list[PairResult] = field(default_factory=list)
     rows: int = 0
+    series: list[Series] = field(default_factory=list)
+    """Of models that have several runs."""
 
 
 class _Sample:
-    """The rows with the least hashes: the same rows of every run of a dataset, whatever their order."""
+    """The rows with the least hashes, which are the same of every run of a dataset, in the order of the file."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._kept: list[tuple[int, str, SampledRow]] = []
+        self._kept: list[tuple[int, str, int, SampledRow]] = []
+        self._seen = 0
 
     def wants(self, instance_id: str) -> int | None:
         """Return the row's place in the draw if it is among the first `most` so far."""
@@ -109,10 +123,11 @@ class _Sample:
 
     def add(self, place: int, instance_id: str, row: SampledRow) -> None:
         push = heapq.heappush if len(self._kept) < self.most else heapq.heapreplace
-        push(self._kept, (place, instance_id, row))
+        self._seen += 1
+        push(self._kept, (place, instance_id, self._seen, row))
 
     def rows(self) -> dict[str, SampledRow]:
-        return {instance_id: row for _, instance_id, row in sorted(self._kept, reverse=True, key=lambda kept: kept[:2])}
+        return {instance_id: row for _, instance_id, _, row in sorted(self._kept, key=lambda kept: kept[2])}
 
 
 def gather(
@@ -122,7 +137,7 @@ def gather(
 
     `most_rows`: so many rows of each dataset are shown. Raises RunEntryError where no run has a score.
     """
-    found: dict[tuple[str, str], list[RunFacts]] = {}
+    found: dict[tuple[str, str, str], list[RunFacts]] = {}
     siblings = find_siblings(read_sibling(run.folder) for run in runs)
     stale = siblings.find_stale()
     notes = siblings.describe()
@@ -135,7 +150,7 @@ def gather(
         notes += facts.scores.notes
         if run.folder in stale:
             facts.scores.model += f" (stale: {read_time(run.folder)})"
-        found.setdefault((facts.scores.dataset, facts.scores.metric), []).append(facts)
+        found.setdefault((facts.scores.dataset, facts.scores.metric, facts.scores.completions), []).append(facts)
     if not found:
         raise RunEntryError("\n".join(["no run has a score to report", *notes]))
     datasets = [_to_dataset(of_one, notes) for of_one in found.values()]
@@ -158,12 +173,15 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     best = -1 if first.lower_is_better else 1
     ordered = sorted(runs, key=lambda run: (-best * run.interval.mean, run.scores.model))
     caps = dict.fromkeys(run.cap for run in runs)
-    title = f"{first.title} ({next(iter(caps))})" if len(caps) == 1 and any(caps) else first.title
+    title = min((run.scores.title for run in runs), key=len)  # where some name a way of running it, that of all
+    title = f"{title} ({next(iter(caps))})" if len(caps) == 1 and any(caps) else title
     for run in runs if len(caps) > 1 else ():
         run.scores.model += f" ({run.cap})" if run.cap else ""
     rows = max(len(run.scores.rows) + run.scores.left_out for run in runs)
     dataset = DatasetFacts(title, first.metric, first.lower_is_better, ordered, rows=rows)
     if len(runs) > 1:
+        dataset.series = _find_series([run.scores for run in runs], notes)
+        _name_by_suite(runs)
         try:
             dataset.pairs, said = compare_runs([run.scores for run in ordered], allow_different=True)
             notes += said
@@ -172,13 +190,49 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     return dataset
 
 
+def _find_title(scores: RunScores) -> str:
+    """Return the dataset's title as on the leaderboard."""
+    from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
+
+    spec = scores.run.run_spec["scenario_spec"]
+    if not scores.run.is_ours:
+        return scores.title
+    title = create_scenario(ScenarioSpec(spec["class_name"], spec.get("args") or {})).get_metadata().display_name
+    return title or scores.title
+
+
+def _find_series(runs: Sequence[RunScores], notes: list[str]) -> list[Series]:
+    """Return the series of models that were run in several suites, by time; what has no order is said."""
+    suites: dict[str, set[str]] = {}
+    for run in runs:
+        suites.setdefault(run.model, set()).add(run.run.suite)
+    several = [run for run in runs if len(suites[run.model]) > 1]
+    if not several:
+        return []
+    try:
+        return find_series(several)
+    except (DatasetError, RunEntryError) as error:
+        notes.append(f"no series over time: {str(error).splitlines()[0]}")
+        return []
+
+
+def _name_by_suite(runs: Sequence[RunFacts]) -> None:
+    """Tell the runs of one model apart by their suites."""
+    models = Counter(run.scores.model for run in runs)
+    for run in runs:
+        if models[run.scores.model] > 1:
+            run.scores.model += f" ({run.scores.run.suite})"
+
+
 def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows: int) -> RunFacts:
     scores = open_scores(run, metric, cluster)
+    scores.title = _find_title(scores)
     sample = _Sample(most_rows)
     counts: Counter[str] = Counter()
     bins = [Bin() for _ in range(_BINS)]
     gold_labels: Counter[str] = Counter()
     first_right = choices = 0
+    recorded: set[str] = set()
     for row in run.predictions():
         if not scores.see(row) or row.trial:
             continue
@@ -186,6 +240,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
         flags = _flags(row, score, lower_is_better=scores.lower_is_better)
         counts.update(flags)
         counts["scored"] += score is not None
+        recorded |= _find_recorded(row)
         if not scores.lower_is_better:
             _add_to_bin(bins, row, score)
         if row.options:
@@ -200,6 +255,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     values = [row.score for row in scores.rows.values()]
     facts = RunFacts(scores, scores.measure(), _slices(scores), counts)
     facts.sample = sample.rows()
+    facts.recorded, facts.these_rows, facts.finished = recorded, scores.measure_these(), read_time(run.folder)
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
     facts.bins = bins if measured and measured == len(scores.rows) else []
     facts.provenance = _provenance(run)
@@ -208,6 +264,17 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
         facts.baselines["always the first option"] = first_right / choices
         facts.baselines["always the most frequent label"] = max(gold_labels.values(), default=0) / choices
     return facts
+
+
+def _find_recorded(row: Prediction) -> set[str]:
+    """Return those of the counted flags that can be told of this row."""
+    said = {
+        "unmapped": "unmapped" in row.stats,
+        "cut": any(completion["finish_reason"] and completion["finish_reason"] != "unknown"
+                   for completion in row.completions),
+        "prompt truncated": row.prompt_truncated is not None,
+    }  # fmt: skip
+    return {name for name, is_there in said.items() if is_there}
 
 
 def _flags(row: Prediction, score: float | None, *, lower_is_better: bool) -> list[str]:
@@ -256,11 +323,12 @@ def _slices(scores: RunScores) -> dict[str, dict[str, Interval]]:
 
 
 def _to_sample(row: Prediction, score: float | None, flags: list[str]) -> SampledRow:
-    said = row.question
-    if row.options:
-        said = "\n".join([said, *(f"{label}. {text}" for label, text in row.options.items())])
     answer = "\n---\n".join(str(completion["text"]) for completion in row.completions)
-    return SampledRow(_short(said), [_short(text) for text in row.gold], _short(answer), row.read.text, score, flags)
+    options = {label: _short(text) for label, text in (row.options or {}).items()}
+    read = row.read
+    gold = [_short(text) for text in row.gold]
+    chosen = (read.label or "") if options else ""
+    return SampledRow(_short(row.question), gold, _short(answer), read.text, score, flags, options, chosen)
 
 
 def _short(text: str) -> str:
@@ -274,6 +342,7 @@ def _provenance(run: RunFiles) -> dict[str, str]:
     facts: dict[str, Any] = {
         "run": run.name,
         "suite": run.suite,
+        "finished": read_time(run.folder) or "not recorded",
         "scenario": spec["scenario_spec"]["class_name"],
         **arguments,
         **{f"adapter: {key}": adapter[key] for key in _ADAPTER_KEYS if key in adapter},

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext.analysis.comparing import PairResult, show_p
-from helm_ext.analysis.report.charts import draw_calibration, draw_intervals
-from helm_ext.analysis.report.gathering import DatasetFacts, RunFacts
+from helm_ext.analysis.drift import show_minute
+from helm_ext.analysis.report.charts import draw_calibration, draw_intervals, draw_series
+from helm_ext.analysis.report.gathering import DatasetFacts, RunFacts, SampledRow
 from helm_ext.files.writing import open_part
 
 __all__ = ["render", "write_report"]
@@ -37,7 +38,7 @@ def render(datasets: Sequence[DatasetFacts], notes: Sequence[str], title: str) -
 
     folder = resources.files(__package__)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(number=_number, share=_share, p=show_p)
+    environment.filters.update(number=_number, p=show_p, minute=show_minute)
     template = environment.from_string((folder / "report.html.jinja").read_text(encoding="utf-8"))
     return template.render(
         title=title,
@@ -59,7 +60,12 @@ def _to_view(dataset: DatasetFacts) -> dict[str, Any]:
     return {
         "facts": dataset,
         "chart": Markup(draw_intervals(named, dataset.title, dataset.metric)),  # noqa: S704 - made by matplotlib
+        "repeated": any(run.these_rows is not None for run in dataset.runs),
         "runs": [_to_run(dataset, run) for run in dataset.runs],
+        "series": [
+            {"facts": one, "chart": Markup(draw_series(one))}  # noqa: S704 - made by matplotlib
+            for one in dataset.series
+        ],
         "slices": _to_slices(dataset),
         "matrix": _to_matrix(dataset),
         "slice_pairs": sum(bool(pair.slice) for pair in dataset.pairs),
@@ -79,7 +85,9 @@ def _to_run(dataset: DatasetFacts, run: RunFacts) -> dict[str, Any]:
         "interval": run.interval,
         "known": math.isfinite(run.interval.low),
         "left_out": {name: run.counts[name] for name in _LEFT_OUT if run.counts[name]},
-        "counts": {name: run.counts[name] for name in _OTHER_COUNTS},
+        "counts": {name: run.counts[name] if name in run.recorded else None for name in _OTHER_COUNTS},
+        "these_rows": run.these_rows,
+        "finished": run.finished,
         "scored": len(run.scores.rows),
         "calibration": calibration,
         "error": run.calibration_error,
@@ -131,14 +139,16 @@ def _to_rows(dataset: DatasetFacts) -> dict[str, Any]:
                 "id": key,
                 "question": first.question,
                 "gold": first.gold,
-                "answers": [
-                    row and {"text": row.answer, "read": row.read, "score": row.score, "flags": row.flags}
-                    for row in seen
-                ],
+                "options": first.options,
+                "answers": [row and _to_answer(row) for row in seen],
             }
         )  # fmt: skip
     models = [run.scores.model for run in dataset.runs]
     return {"title": dataset.title, "models": models, "total": dataset.rows, "rows": rows}
+
+
+def _to_answer(row: SampledRow) -> dict[str, Any]:
+    return {"text": row.answer, "read": row.read, "chosen": row.chosen, "score": row.score, "flags": row.flags}
 
 
 def _to_script(value: Any) -> str:
@@ -149,7 +159,3 @@ def _to_script(value: Any) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.3f}"
-
-
-def _share(value: int, of: int) -> str:
-    return f"{value / of:.1%}" if of else ""

@@ -28,7 +28,7 @@
   };
 
   const has = (row, wanted) => wanted === "" ||
-    [row.id, row.question, ...row.gold, ...row.answers.map((one) => (one ? one.text : ""))]
+    [row.id, row.question, ...row.gold, ...Object.values(row.options), ...row.answers.map((one) => (one ? one.text : ""))]
       .some((text) => text.toLowerCase().includes(wanted));
 
   const say = (value) => (value === null ? "no score" : String(Math.round(value * 1000) / 1000));
@@ -42,14 +42,27 @@
       if (!details.open || details.childElementCount > 1) return;
       make("h3", "Question", details);
       make("pre", row.question, details);
-      make("h3", "Right", details);
-      make("pre", row.gold.join("\n"), details);
+      const options = Object.entries(row.options);
+      if (options.length) {
+        make("h3", "Options", details);
+        const list = make("ul", undefined, details);
+        list.className = "options";
+        for (const [label, text] of options) {
+          const right = row.gold.some((gold) => gold.trim() === text.trim()) ? " (right)" : "";
+          make("li", `${label}. ${text}${right}`, list);
+        }
+      } else {
+        make("h3", "Right", details);
+        make("pre", row.gold.join("\n"), details);
+      }
       row.answers.forEach((one, index) => {
         if (!one) return;
         const flags = one.flags.length ? `, ${one.flags.join(", ").replaceAll("_", " ")}` : "";
         make("h3", `${models[index]}: ${say(one.score)}${flags}`, details);
         make("pre", one.text, details);
-        if (one.read !== null && one.read !== one.text) make("p", `Read as: ${one.read}`, details);
+        const chosen = one.chosen ? `${one.chosen}. ` : "";
+        if (one.read !== null && chosen + one.read !== one.text) make("p", `Read as: ${chosen}${one.read}`, details);
+        else if (one.read === null && options.length) make("p", "Read as: none of the options", details);
       });
     });
   };

@@ -1,0 +1,116 @@
+"""Runs of one model over time: the first that is worse for certain; by hand, with rows that only one of two has right."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from scipy.stats import binom
+from typer.testing import CliRunner
+
+from helm_ext.analysis.siblings import TIMES_FILE
+from helm_ext.cli import app
+from helm_ext.errors import RunEntryError
+
+ROWS = 100
+WRONG = {"mon": range(10), "tue": range(5, 15), "wed": range(30), "thu": range(32)}
+"""Rows that a day's run gets wrong: 5 and 5 flip on Tuesday, 20 to wrong on Wednesday, 22 on Thursday."""
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+
+
+def write(path, wrong):
+    states = [
+        {
+            "instance": {"id": f"r{n}", "split": "test", "input": {"text": f"{n} + 1?"},
+                         "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}]},
+            "request": {"result": {"success": True, "completions": [{"text": "no" if n in wrong else str(n + 1)}]}},
+        }
+        for n in range(ROWS)
+    ]  # fmt: skip
+    path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "name": "sums", "request_states": states}))
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("drift")
+    for place, (day, wrong) in enumerate(WRONG.items()):
+        write(folder / "sums.json", wrong)
+        done = run("score", folder / "sums.json", "--model", "m", "--suite", day, "-o", folder / "out")
+        assert done.exit_code == 0
+        [times] = (folder / "out" / "runs" / day).glob(f"*/{TIMES_FILE}")
+        times.write_text(json.dumps({"finished": f"2026-01-0{place + 1}T03:00:00Z"}))
+    return folder / "out"
+
+
+def test_the_first_run_that_is_worse_for_certain_is_named(output):
+    done = run("compare", output, "--over", "time", "--json")
+    points = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["suite"], one["mean"], one["first_worse"]) for one in points] == [
+        ("mon", 0.9, False), ("tue", 0.9, False), ("wed", 0.7, True), ("thu", 0.68, False),
+    ]  # fmt: skip
+    assert points[0]["gate"] is None
+    tuesday, wednesday, thursday = [one["gate"] for one in points[1:]]
+    assert tuesday["outcome"] == "cannot tell"
+    assert (wednesday["gain"], thursday["gain"]) == (pytest.approx(-0.2), pytest.approx(-0.22))
+    # Of 20 rows that differ all are worse: far beyond a sign test's 2^-20 in neither direction, times 3 for Holm at most
+    assert binom.cdf(0, 20, 0.5) < 1e-5
+    assert wednesday["p_worse"] <= wednesday["p_worse_holm"] <= 3 * wednesday["p_worse"] < 0.001
+    assert points[2]["finished"].startswith("2026-01-03")
+
+
+def test_it_is_said_and_a_build_may_fail_of_it(output):
+    done = run("compare", output, "--over", "time")
+    assert "wed is the first run that is worse than mon for certain" in " ".join(done.stdout.split())
+    assert done.exit_code == 0
+    assert run("compare", output, "--over", "time", "--fail-if-worse", "0").exit_code == 1
+    assert run("compare", output, "--over", "time", "--fail-if-worse", "0.5").exit_code == 0
+
+
+def test_names_of_suites_order_too(output):
+    points = [json.loads(line) for line in run("compare", output, "--over", "suite", "--json").stdout.splitlines()]
+    assert [one["suite"] for one in points] == ["mon", "thu", "tue", "wed"]
+    assert [one["suite"] for one in points if one["first_worse"]] == ["thu"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--over", "date"], "expected time or suite"), (["--over", "time", "--by-suite"], "--over and --by-suite")],
+)
+def test_what_makes_no_sense_is_refused(output, arguments, said):
+    with pytest.raises(RunEntryError, match=said):
+        run("compare", output, *arguments)
+
+
+def test_one_run_is_no_series(output):
+    with pytest.raises(RunEntryError, match="no model has several runs"):
+        run("compare", output / "runs" / "mon", "--over", "time")
+
+
+def test_the_report_draws_it(output, tmp_path):
+    page = tmp_path / "report.html"
+    assert run("report", output, "-o", page).exit_code == 0
+    text = page.read_text()
+    assert "m on sums over time: mon 0.900; tue 0.900; wed 0.700; thu 0.680" in text
+    assert "wed is the first run that is worse than mon for certain" in text
+    assert "m (wed)" in text  # runs of one model are told apart, and compared
+    assert "not compared" not in text
+
+
+def test_runs_that_are_scored_otherwise_are_no_series(output, tmp_path):
+    """Of several completions `pass_at_2` and `mean` are two questions."""
+    write(tmp_path / "sums.json", WRONG["mon"])
+    for name in ("mean", "pass_at_2"):
+        states = json.loads((tmp_path / "sums.json").read_text())
+        for row in states["request_states"]:
+            row["request"]["result"]["completions"] *= 3
+        (tmp_path / "three.json").write_text(json.dumps(states))
+        arguments = ("--model", "m", "--suite", name, "-o", tmp_path / "out", "--arg", f"completions={name}")
+        assert run("score", tmp_path / "three.json", *arguments).exit_code == 0
+    with pytest.raises(RunEntryError, match="no model has several runs"):
+        run("compare", tmp_path / "out", "--over", "time")
+    with pytest.raises(RunEntryError, match="of several completions (the mean|pass_at_2) and"):
+        run("compare", tmp_path / "out", "--by-suite")
+    assert "2 runs of 2 datasets" in run("report", tmp_path / "out", "-o", tmp_path / "r.html").stdout
