@@ -111,20 +111,16 @@ def test_clusters_of_the_run_itself_are_respected_everywhere(tmp_path):
     ("arguments", "code", "said"),
     [
         # 4 and 12 of 60: z = -8 / sqrt(16) = -2 at no difference, p = 0.023.
-        (("0",), 1, "fail: two against one on sums-*: worse by more than 0 for certain; worse by 0.1333, limits -0.24"),
-        (
-            ("0.1",),
-            0,
-            "cannot tell: two against one on sums-*: the rows do not tell whether it is worse by more than 0.1",
-        ),
+        (("0",), 1, "fail: two is worse than one on sums-*, for certain: -0.1333, one-sided 95 % limits -0.24"),
+        (("0.1",), 0, "cannot tell whether two is worse than one on sums-* by more than 0.1: -0.1333, one-sided 95"),
         (("0.1", "--fail-if-unsure"), 3, "cannot tell"),
-        (("0.3", "--fail-if-unsure"), 0, "pass: two against one on sums-*: not worse by more than 0.3"),
+        (("0.3", "--fail-if-unsure"), 0, "pass: two is not worse than one on sums-* by more than 0.3: "),
+        (("0", "--baseline", "two", "--fail-if-unsure"), 0, "pass: one is not worse than two on sums-*: +0.1333"),
         (
-            ("0", "--baseline", "two", "--fail-if-unsure"),
-            0,
-            "pass: one against two on sums-*: not worse by more than 0",
+            ("0.1", "--point-estimate"),
+            1,
+            "fail: the mean of two is worse than that of one on sums-* by more than 0.1: -0.13",
         ),
-        (("0.1", "--point-estimate"), 1, "fail: two against one on sums-*: worse by 0.1333 in the mean, more than 0.1"),
         (("0.14", "--point-estimate"), 0, "pass"),
     ],
 )
@@ -141,7 +137,7 @@ def test_a_gate_says_p_and_how_many_rows_would_tell(suite):
     gate = whole["gate"]
     assert gate["p_worse"] == pytest.approx(0.0227501, abs=1e-6)  # of the normal distribution, below -2
     assert (gate["outcome"], gate["rule"], gate["margin"]) == ("fail", "limits", 0)
-    assert "one-sided p 0.023\n" in done.stderr
+    assert ", one-sided p 0.023\n" in done.stderr
     far = run("compare", suite / "out", "--fail-if-worse", "0.1").stderr
     # Worse by 2/15 as it looks, 1/30 from the margin; the variance of a row is 16/60 - 64/3600, with 59 of 60 as divisor.
     rows = (1.644854 + 0.841621) ** 2 * (16 / 60 - 64 / 3600) * 60 / 59 * 30**2
@@ -155,6 +151,43 @@ def test_a_gate_says_p_and_how_many_rows_would_tell(suite):
 def test_half_a_gate_is_refused(suite, arguments):
     with pytest.raises(RunEntryError, match="--"):
         run("compare", suite / "out", *arguments)
+
+
+def test_a_dataset_that_was_not_compared_is_no_pass(suite, tmp_path):
+    """The second file was scored for the baseline alone."""
+    write(tmp_path / "more.json", lambda n: True, rows=30)
+    run("score", tmp_path / "more.json", "--model", "one", "-o", tmp_path / "out")
+    arguments = (
+        "compare",
+        suite / "out",
+        tmp_path / "out",
+        "--baseline",
+        "one",
+        "--fail-if-worse",
+        "0.3",
+        "--rows",
+        "0",
+    )
+    assert run(*arguments).exit_code == 0
+    unsure = run(*arguments, "--fail-if-unsure")
+    assert unsure.exit_code == 3
+    assert re.search("cannot tell whether two is worse than one on sums-[0-9a-f]+: not compared", unsure.stderr)
+
+
+def test_three_models_are_three_chances_so_p_is_corrected(tmp_path):
+    """4 and 12 of 60, twice: p is 0.023 by itself and 0.0455 of two; a third that is as bad makes 0.068."""
+    for model in ("base", "a", "b", "c"):
+        write(tmp_path / f"{model}.json", (lambda n: not 12 <= n < 16) if model == "base" else (lambda n: n >= 12))
+        run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out")
+    folders = {
+        model: next((tmp_path / "out/runs/score").glob(f"*recorded_{model}")) for model in ("base", "a", "b", "c")
+    }
+    gate = ("--baseline", "base", "--fail-if-worse", "0", "--rows", "0")
+    assert run("compare", *(folders[name] for name in ("base", "a", "b")), *gate).exit_code == 1
+    done = run("compare", *folders.values(), *gate)
+    assert done.exit_code == 0
+    assert "one-sided p 0.023, 0.068 corrected; no number of rows" not in done.stderr  # it looks worse: rows are said
+    assert done.stderr.count("one-sided p 0.023, 0.068 corrected; ") == 3
 
 
 def test_slices_are_chosen(suite):

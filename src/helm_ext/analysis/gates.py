@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from helm_ext.analysis.comparing import PairResult, show_p
+from helm_ext.analysis.run_scores import RunScores
+from helm_ext.errors import count
 from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.statistics import MarginTest, holm, judge_margin
 
-__all__ = ["Gate", "Outcome", "judge"]
+__all__ = ["Gate", "Outcome", "find_not_judged", "judge"]
 
 Outcome = Literal["fail", "pass", "cannot tell"]
 
@@ -38,33 +40,40 @@ class Gate:
     def describe(self) -> str:
         """Return in words what was decided, and why."""
         one, test = self.result, self.test
-        who = f"{self.outcome}: {one.b.model} against {one.a.model} on {one.a.title}"
-        seen = "better" if test.gain > 0 else "worse"
-        mean = f"{seen} by {abs(test.gain):.4g}" if test.gain else "as good"
+        margin = f" by more than {test.margin:g}" if test.margin else ""
+        on = f"{one.a.model} on {one.a.title}{margin}"
         if self.by_mean:
-            than = "more than" if self.outcome == "fail" else "not worse by more than"
-            return f"{who}: {mean} in the mean, {than} {test.margin:g}; the noise of {one.rows} rows is not looked at"
+            said = "worse" if self.outcome == "fail" else "not worse"
+            return (
+                f"{self.outcome}: the mean of {one.b.model} is {said} than that of {on}: {test.gain:+.4g}; "
+                f"how much of it is noise is not asked{self._describe_unpaired()}"
+            )
         said = {
-            "fail": f"worse by more than {test.margin:g} for certain",
-            "pass": f"not worse by more than {test.margin:g}",
-            "cannot tell": f"the rows do not tell whether it is worse by more than {test.margin:g}",
+            "fail": f"fail: {one.b.model} is worse than {on}, for certain",
+            "pass": f"pass: {one.b.model} is not worse than {on}",
+            "cannot tell": f"cannot tell whether {one.b.model} is worse than {on}",
         }[self.outcome]
+        sign = " (more is better)" if one.a.lower_is_better else ""
         if test.p_worse is None:
-            return f"{who}: {mean}, and how sure that is is not known; {said}"
+            return f"{said}: {test.gain:+.4g}{sign}, and how sure that is is not known{self._describe_unpaired()}"
         p = f"one-sided p {show_p(test.p_worse)}"
         if self.p_holm != test.p_worse and self.p_holm is not None:
             p += f", {show_p(self.p_holm)} corrected"
-        limits = f"limits {test.low:+.3g} and {test.high:+.3g}, of 95 % each"
-        return f"{who}: {said}; {mean}, {limits}; {p}" + (
-            f"; {self._describe_rows()}" if self.outcome == "cannot tell" else ""
-        )
+        limits = f"one-sided 95 % limits {test.low:+.3g} and {test.high:+.3g}"
+        rows = f"; {self._describe_rows()}" if self.outcome == "cannot tell" else ""
+        return f"{said}: {test.gain:+.4g}{sign}, {limits}, {p}{rows}{self._describe_unpaired()}"
+
+    def _describe_unpaired(self) -> str:
+        if not self.result.unpaired:
+            return ""
+        return f"; {count(self.result.unpaired, 'row was', 'rows were')} not compared: scored for one of them only"
 
     def _describe_rows(self) -> str:
         test = self.test
         if test.rows_needed is None:
-            return "no number of rows would tell it of an equal model"
+            return "no number of rows would tell it of a model as good"
         if not test.assumed:
-            which = "that an equal model is not worse"
+            which = "that a model as good is not worse"
         else:
             which = f"it, were it {'better' if test.assumed > 0 else 'worse'} by {abs(test.assumed):.3g}, as it looks"
         return f"{test.rows_needed:,} rows would tell {which}, in 8 of 10 cases"
@@ -97,6 +106,14 @@ def judge(results: Sequence[PairResult], margin: float, *, by_mean: bool = False
         outcome = _decide_by_mean(test) if by_mean else _decide(test.p_worse, p_holm)
         gates.append(Gate(one, test, p_holm, outcome, by_mean))
     return gates
+
+
+def find_not_judged(scores: Sequence[RunScores], results: Sequence[PairResult], baseline: str) -> list[tuple[str, str]]:
+    """Return each other model and dataset of the baseline that no comparison is of: there the gate can tell nothing."""
+    judged = {(one.b.model, id(one.a)) for one in results}
+    models = [model for model in dict.fromkeys(run.model for run in scores) if model != baseline]
+    mine = [run for run in scores if run.model == baseline]
+    return [(model, run.title) for run in mine for model in models if (model, id(run)) not in judged]
 
 
 def _test(one: PairResult, margin: float) -> MarginTest:

@@ -85,7 +85,7 @@ def compare(
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.compare_page import write_comparison
     from helm_ext.analysis.comparing import compare_runs, read_flips
-    from helm_ext.analysis.gates import judge
+    from helm_ext.analysis.gates import find_not_judged, judge
     from helm_ext.analysis.run_scores import read_scores
     from helm_ext.analysis.siblings import find_siblings, read_sibling
 
@@ -142,6 +142,9 @@ def compare(
     if any(not gate.by_mean and gate.result.comparison.test == "mcnemar" for gate in gates):
         echo("note: one-sided p is of Tango's score test; at the edge McNemar's exact p may say otherwise", err=True)
     outcomes = {gate.outcome for gate in gates}
+    for model, title in find_not_judged(scores, results, against) if gates and against is not None else ():
+        echo(f"cannot tell whether {model} is worse than {against} on {title}: not compared", err=True)
+        outcomes.add("cannot tell")
     if "fail" in outcomes:
         raise typer.Exit(1)
     if fail_if_unsure and "cannot tell" in outcomes:
