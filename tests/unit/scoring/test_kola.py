@@ -84,12 +84,15 @@ CASES = {
                 "Output: A <mark> war </mark> and the big <mark> fire </mark>\n\nEvents: war:Hold;fire:Damage",
             ),
             ("Output: No <mark> war </mark>\n\nEvents: war:Attack", "Output: No <mark> war </mark>"),  # no `Events:`
+            # A mark that is not closed marks nothing.
+            ("Output: A <mark> war </mark>\n\nEvents:war:Attack",
+             "Output: A <mark> war </mark> <mark> on\n\nEvents:war:Attack;on:Attack"),
         ],
         {
-            "event_classification_f1": 2 * 2 / (4 + 5),
-            "event_identification_f1": 2 * 3 / (4 + 5),
-            "event_identification_precision": 3 / 4,
-            "event_identification_recall": 3 / 5,
+            "event_classification_f1": 2 * 3 / (5 + 6),
+            "event_identification_f1": 2 * 4 / (5 + 6),
+            "event_identification_precision": 4 / 5,
+            "event_identification_recall": 4 / 6,
         },
     ),
     "2-7": (
@@ -98,14 +101,15 @@ CASES = {
             ("before, cause", 'Explanation: "x", so.\nAnswer: [BEFORE, "precondition"]\n'),  # one of 2 temporal, 1 causal
             ("Explanation: x.\nAnswer: [overlap]\n", "The answer is: [overlap, overlap]"),  # each repetition is found
             ("Answer: []", "Answer: [after]"),  # no relation: a quarter in each kind
+            ("overlap", "Answer: [overlap] for sure. Answer: [cause"),  # up to the last bracket that closes
             ("subevent", "subevent"),  # no brackets behind "answer": nothing is predicted
         ],
         {
-            "event_temporal_f1": 2 * 3 / (3.25 + 2),
-            "event_temporal_precision": 3 / 3.25,
+            "event_temporal_f1": 2 * 4 / (4.25 + 3),
+            "event_temporal_precision": 4 / 4.25,
             "event_causal_f1": 0,
             "event_subevent_recall": 0,
-            "event_relation_f1": 2 * 3 / (3.25 + 2) / 4,
+            "event_relation_f1": 2 * 4 / (4.25 + 3) / 4,
         },
     ),
     "3-1, 3-2, 3-3": (

@@ -51,10 +51,10 @@ def split_quoted(text: str) -> list[str]:
 def match(gold: Sequence[str], pred: Sequence[str]) -> tuple[list[tuple[str, str]], float]:
     """Return pairs of segments whose Levenshtein distances have the least sum, and the penalty for their number.
 
-    The penalty is the shorter list's length by the longer one's; 1 for two empty lists.
+    The penalty is the shorter list's length by the longer one's.
     """
     if not gold or not pred:
-        return [], float(not gold and not pred)
+        return [], 0.0
     # Imported here: who names no such score should not wait for them.
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
