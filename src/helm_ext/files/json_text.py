@@ -1,4 +1,4 @@
-"""JSON text to values: strict, with good positions; and the relaxed reading of JSON5."""
+"""JSON text to values: strict, with good positions; and with comments and trailing commas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, show
-from helm_ext.files.limits import MAX_DEPTH, MAX_RELAXED_BYTES
+from helm_ext.files.limits import MAX_DEPTH
 from helm_ext.files.opening import ZIP_MAGIC, make_error
 from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
 
@@ -279,32 +279,14 @@ def canonical_json(value: Any) -> bytes:
 _COMMENT_OR_COMMA = re.compile(rf"({STRING})|({COMMENT})|,(?=(?:\s|{COMMENT})*[\]}}])", re.DOTALL)
 
 
-def parse_relaxed_json(data: bytes, path: str, *, max_bytes: int = MAX_RELAXED_BYTES) -> Any:
-    """Parse JSON5 (comments, trailing commas, single quotes, ...), after the strict parse has failed.
+def parse_relaxed_json(data: bytes, path: str) -> Any:
+    """Parse JSON with comments and trailing commas, after the strict parse has failed.
 
-    Comments and trailing commas are blanked out in place, so that any remaining error keeps its position; only what is
-    still no JSON goes to the json5 library, if it has at most `max_bytes`. Raises DatasetError with the strict parse's
-    error where that says more than the library's.
+    They are blanked out in place, so that any remaining error keeps its position. NaN and Infinity are read. Raises
+    DatasetError as `parse_json` does.
     """
-    text = decode(data, path)
 
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
-    stripped = _COMMENT_OR_COMMA.sub(blank, text)
-    try:
-        return parse_json(stripped.encode("utf-8"), path, allow_nan=True)
-    except DatasetError as error:
-        strict = error
-    if strict.problems[0].code != "not-json" or len(data) > max_bytes:
-        raise strict
-    import json5
-
-    try:
-        value = json5.loads(text, allow_duplicate_keys=False)
-    except (ValueError, RecursionError):
-        raise strict from None
-    if _LONE_SURROGATE.search(text):
-        value = json.loads(json.dumps(value))  # joins the two halves of a character, which the library leaves apart
-    _require_whole_characters(value, text, path, 1)
-    return value
+    return parse_json(_COMMENT_OR_COMMA.sub(blank, decode(data, path)).encode("utf-8"), path, allow_nan=True)

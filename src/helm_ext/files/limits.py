@@ -8,7 +8,6 @@ __all__ = [
     "MAX_DOCUMENT_BYTES",
     "MAX_LINE_BYTES",
     "MAX_RATIO",
-    "MAX_RELAXED_BYTES",
     "RATIO_FREE_BYTES",
     "READ_BYTES",
     "STALE_SECONDS",
@@ -24,9 +23,6 @@ MAX_LINE_BYTES = 1 << 28
 MAX_DEPTH = 254
 """Levels of objects and lists inside one another. As deep as orjson writes; Python's recursion, on which HELM's own
 writing and copying rely, goes about twice as deep."""
-
-MAX_RELAXED_BYTES = 1 << 20
-"""JSON5 in full is parsed by a slow library (about a minute per MB)."""
 
 MAX_RATIO = 1_000
 """Decompressed to compressed size of a file, past RATIO_FREE_BYTES: what no real dataset reaches."""

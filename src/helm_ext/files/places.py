@@ -1,4 +1,4 @@
-"""Where a value stands in JSON or JSON5 text: looked up only when there is something to report."""
+"""Where a value stands in JSON text, comments or not: looked up only when there is something to report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["COMMENT", "KEY_END", "STRING", "TOKEN", "locate"]
 
 STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"
-TOKEN = re.compile(rf"{COMMENT}|{STRING}|'[^'\\]*(?:\\.[^'\\]*)*'|[{{}}\[\]:,]|[^\s{{}}\[\]:,\"'/]+", re.DOTALL)
+TOKEN = re.compile(rf"{COMMENT}|{STRING}|[{{}}\[\]:,]|[^\s{{}}\[\]:,\"/]+", re.DOTALL)
 KEY_END = re.compile(r"\s*:")
 
 
@@ -34,7 +34,7 @@ class _Container:
 
 
 def locate(text: str, paths: Iterable[Path]) -> dict[Path, int]:
-    """Return the line (from 1) of each path such as ("request_states", 3, "instance", "id") in JSON or JSON5 text.
+    """Return the line (from 1) of each path such as ("request_states", 3, "instance", "id") in JSON text.
 
     A value stands where its key does; a path that is not there gets the line of the nearest ancestor that is. One pass
     for all paths, ended as soon as all are found.
@@ -88,9 +88,9 @@ def _walk(text: str, asked: set[Path]) -> dict[Path, int]:
 
 
 def _unquote(piece: str) -> str:
-    if piece[0] == '"':
-        try:
-            return str(json.loads(piece, strict=False))
-        except json.JSONDecodeError:
-            return piece[1:-1]
-    return re.sub(r"\\(.)", r"\1", piece[1:-1]) if piece[0] == "'" else piece
+    if piece[0] != '"':
+        return piece
+    try:
+        return str(json.loads(piece, strict=False))
+    except json.JSONDecodeError:
+        return piece[1:-1]

@@ -373,13 +373,15 @@ class TestRelaxedJson:
         text = '{ // comment, with "quotes\n "a": [1, 2, /* } */ ], "b": "// no, comment,]", /* x\n*/\n}\n// end'
         assert self.parse(text) == {"a": [1, 2], "b": "// no, comment,]"}
 
-    def test_the_rest_of_json5(self):
-        assert self.parse("{a: 'single', b: +1, c: .5,}") == {"a": "single", "b": 1, "c": 0.5}
+    @pytest.mark.parametrize("text", ["// x\n{a: 1}", "// x\n{'a': 1}"])
+    def test_the_rest_of_json5_is_refused(self, text):
+        with pytest.raises(DatasetError, match=r"f.json:2: not JSON: a key in double quotes is expected here"):
+            self.parse(text)
 
     def test_a_character_of_two_halves_is_whole_and_half_of_one_is_an_error(self):
-        assert self.parse("{a: '\\ud83d\\ude00'}") == {"a": "\U0001f600"}
+        assert self.parse('{"a": "\\ud83d\\ude00",}') == {"a": "\U0001f600"}
         with pytest.raises(DatasetError) as error:
-            self.parse("{a: 1,\n b: 'x\\ud800'}")
+            self.parse('{"a": 1,\n "b": "x\\ud800",}')
         assert text_of(error).startswith("f.json:2: a string holds half of a surrogate pair")
 
     def test_errors_keep_their_position(self):
@@ -390,12 +392,6 @@ class TestRelaxedJson:
     def test_doubled_keys_are_errors_here_too(self):
         with pytest.raises(DatasetError, match=r'f.json:2: the key "a" is given twice'):
             self.parse('{"a": 1, // x\n"a": 2}')
-        with pytest.raises(DatasetError, match="not JSON"):
-            self.parse("{a: 1, a: 2}")
-
-    def test_large_files_are_not_given_to_the_slow_library(self):
-        with pytest.raises(DatasetError, match="a key in double quotes"):
-            self.parse("{a: 1}", max_bytes=3)
 
     def test_many_comments_after_a_comma_take_linear_time(self):
         assert self.parse('{"a": 1, ' + "/* x */ " * 3_000 + '"b": 2}') == {"a": 1, "b": 2}
@@ -454,8 +450,8 @@ class TestPlaces:
             ("z",): 1,
         }
 
-    def test_json5_text(self):
-        text = "{ // {\n a: 'it\\'s, [', /* \n\n ] */ \"b\\u0061\": [1, // ,\n 2,],\n 'c': 3}"
+    def test_text_with_comments(self):
+        text = '{ // {\n "a": "it\\"s, [", /* \n\n ] */ "b\\u0061": [1, // ,\n 2,],\n "c": 3}'
         assert sources.locate(text, [("a",), ("ba", 1), ("c",)]) == {("a",): 2, ("ba", 1): 5, ("c",): 6}
 
     def test_strings_with_line_breaks_in_them_and_broken_escapes(self):

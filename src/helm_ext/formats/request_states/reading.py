@@ -167,9 +167,9 @@ class _Document(Reader):
         value = files.parse_relaxed_json(self._data, self.path)
         self.problems.warn(
             (),
-            f"not strict JSON ({strict.message}); read as JSON5",
-            "remove comments and trailing commas; keys and strings stand in double quotes",
-            code="json5",
+            f"not strict JSON ({strict.message}); read without its comments and trailing commas",
+            "remove them, for other tools",
+            code="relaxed-json",
             line=strict.location.line,
         )
         return value, False
