@@ -34,6 +34,10 @@ CLUSTER_ROWS = 20
 MARGIN = 0.02
 GATES = tuple((rows, differing) for rows in (200, 1000) for differing in (0.1, 0.3))
 TRUE = (-0.08, -0.04, -MARGIN, 0.0)
+GROUPED = ((10, 20, 0.1), (10, 20, 0.3), (20, 10, 0.1), (40, 5, 0.1), (40, 5, 0.3), (50, 20, 0.3))
+"""Clusters, rows of each, and the share of rows that differ."""
+GRADED = (100, 200, 1000)
+FEW_RUNS = 5_000
 
 
 def cover_wilson(count: int, share: float) -> float:
@@ -130,6 +134,53 @@ def make_gates() -> str:
     return "\n".join(lines)
 
 
+def judge_others(pairs: Callable[[], tuple[NDArray[np.float64], ...]]) -> tuple[float, float]:
+    """Return how often a model is worse for certain, and not worse, of drawn differences and perhaps clusters."""
+    found = []
+    for _ in range(FEW_RUNS):
+        differences, *groups = pairs()
+        clusters = [int(group) for group in groups[0]] if groups else None
+        first = (differences < 0).astype(float)
+        found.append(judge_margin(first, first + differences, clusters, margin=MARGIN).p_worse or 0.0)
+    return float(np.mean(np.array(found) < 0.05)), float(np.mean(np.array(found) > 0.95))
+
+
+def draw_groups(
+    number: int, rows: int, differing: float, true: float
+) -> Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return a draw of right and wrong rows in clusters, whose shares are Dirichlet's: they correlate by 1 / 5."""
+    generator = np.random.default_rng([number, rows, round(differing * 100), round(-true * 100)])
+    shares = AGREE * np.array([(differing + true) / 2, (differing - true) / 2, 1 - differing])
+    groups = np.repeat(np.arange(float(number)), rows)
+
+    def draw() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        edges, drawn = generator.dirichlet(shares, number).cumsum(axis=1), generator.random((number, rows))
+        return np.where(drawn < edges[:, :1], 1.0, np.where(drawn < edges[:, 1:2], -1.0, 0.0)).ravel(), groups
+
+    return draw
+
+
+def draw_graded(rows: int, true: float) -> Callable[[], tuple[NDArray[np.float64]]]:
+    """Return a draw of graded rows, whose differences are normal with a deviation of 0.3."""
+    generator = np.random.default_rng([rows, round(-true * 100)])
+    return lambda: (generator.normal(true, 0.3, rows),)
+
+
+def make_other_gates() -> str:
+    """Return the table of the gate of graded rows and of clusters as Markdown."""
+    heads = "rows", "worse, at -0.02", "not worse, at -0.02", "worse, unchanged", "not worse, unchanged"
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for rows in GRADED:
+        shares = [show(one) for true in (-MARGIN, 0.0) for one in judge_others(draw_graded(rows, true))]
+        lines += [f"| {' | '.join([f'{rows:,}, graded', *shares])} |"]
+    for number, rows, differing in GROUPED:
+        draws = [draw_groups(number, rows, differing, true) for true in (-MARGIN, 0.0)]
+        shares = [show(one) for draw in draws for one in judge_others(draw)]
+        name = f"{number} groups of {rows}, {differing:.0%} differ".replace("%", " %")
+        lines += [f"| {' | '.join([name, *shares])} |"]
+    return "\n".join(lines)
+
+
 def make_clusters() -> str:
     """Return the table of clusters near 0 and 1 as Markdown."""
     lines = [
@@ -160,7 +211,8 @@ def make_table() -> str:
 def main() -> None:
     """Write the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, make in {"coverage": make_table, "clusters": make_clusters, "gate": make_gates}.items():
+    tables = {"coverage": make_table, "clusters": make_clusters, "gate": make_gates, "other-gates": make_other_gates}
+    for name, make in tables.items():
         block = re.compile(rf"(<!-- {name} -->\n\n).*?(\n\n<!-- end of {name} -->)", re.DOTALL)
         made = make()
         page = block.sub(lambda found, made=made: found[1] + made + found[2], page)

@@ -180,10 +180,11 @@ def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: boo
     for one, other in combinations(list(datasets), 2):
         if one not in datasets or other not in datasets:  # joined with another one
             continue
+        if {run.model for run in datasets[one]} & {run.model for run in datasets[other]}:
+            continue
         a, b = datasets[one][0], datasets[other][0]
         pairs, alone, different = _pair(a, b)
-        models = {run.model for run in datasets[one]} & {run.model for run in datasets[other]}
-        if models or 2 * len(pairs) < min(len(a.rows), len(b.rows)):
+        if 2 * len(pairs) < min(len(a.rows), len(b.rows)):
             continue
         if allow_different:
             datasets[one] += datasets.pop(other)

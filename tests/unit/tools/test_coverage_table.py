@@ -80,3 +80,14 @@ def test_clusters_hold_from_40_on():
         if int(number) >= 40:
             assert all(float(share) >= 92 for share in shares)
     assert f"{coverage_table.cover_rare(40, 0.02):.1%}".replace("%", " %") in block
+
+
+def test_gates_of_graded_rows_and_of_groups():
+    page = (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")
+    block = page.split("<!-- other-gates -->")[1].split("<!-- end of other-gates -->")[0]
+    lines = {cells[0]: cells[1:] for line in block.splitlines() if (cells := line.strip("| ").split(" | "))[1:]}
+    for name, shares in lines.items():
+        if "graded" in name or "30 % differ" in name:
+            assert all(4 <= float(share.rstrip(" %")) <= 6 for share in shares[:2])
+    made = coverage_table.judge_others(coverage_table.draw_groups(10, 20, 0.1, -0.02))
+    assert [coverage_table.show(share) for share in made] == lines["10 groups of 20, 10 % differ"][:2]
