@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from helm_ext.parsing import phrases
 from helm_ext.parsing.checklists import read_checklist
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
@@ -153,6 +155,10 @@ def _weigh(statements: list[Statement], *, several: bool) -> Named | None:
     return current.named
 
 
+_STEP = re.compile(r"-?[\d.,]+\s?(?P<operator>[-+*/×÷])\s?[\d(][^\n=]*=")
+"""A number that is calculated with, not an answer: "32 - 7 = 25"."""
+
+
 def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
     """Return the options that the completion begins with: "B. Paris is ...", "Option B, because", "Yes, it is".
 
@@ -168,6 +174,9 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
         return None
     named, item = read
     if item.is_asked or phrases.OBJECTION.match(mentions.text, item.stem):
+        return None
+    step = _STEP.match(mentions.text, item.start)
+    if item.is_text and step and step.start("operator") >= item.stem:
         return None
     if (
         is_cut_off

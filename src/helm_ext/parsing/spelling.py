@@ -54,6 +54,11 @@ _LATEX_BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _STYLES = r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)\s{0,3}\{"
 _LATEX_STYLED = re.compile(_STYLES + r"([^{}]{0,200})\}")
 _LATEX_STYLE = re.compile(_STYLES + r"|\\[()\[\]]")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac(?:\s?\{([\w.]{1,40})\}\s?\{([\w.]{1,40})\}|(\d)(\d))")
+_WORDS_FOR_MINUS = re.compile(
+    r"((?:\A|[\n:(=*$\"]|\b(?:is|are|be|equals|to|say|answer))\s?)\b(?:minus|negative)\s(?=\.?\d)", re.IGNORECASE
+)
+"""Of a number, not between two: "10 minus 5"."""
 _ANSWER_TAG = re.compile(r"<(?:(?:final_)?answer|choice|option|label|ans)>", re.IGNORECASE)
 _END_TAG = re.compile(r"</(?:(?:final_)?answer|choice|option|label|ans)>|<br\s{0,2}/?>", re.IGNORECASE)
 _STYLE_TAG = re.compile(r"<(b|i|u|em|strong|code|p|span|div)>([^<>]{0,200})</\1>", re.IGNORECASE)
@@ -87,7 +92,10 @@ def simplify(text: str) -> str:
     text = _FRENCH_SPACE.sub("", squeeze(_canonical(text)))
     if "```" in text:
         text = _FENCE.sub("```\n", text)
+    if "inus " in text or "egative " in text:
+        text = _WORDS_FOR_MINUS.sub(r"\1-", text)
     if "\\" in text:
+        text = _LATEX_FRACTION.sub(lambda m: f"{m[1] or m[3]}/{m[2] or m[4]}", text)
         text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(MARKER + "{", text))
         text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", text)
     if "<" in text:

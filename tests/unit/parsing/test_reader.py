@@ -188,3 +188,21 @@ def test_alternatives_are_no_two_answers():
     assert read_labels("La respuesta es B o C.", LABELS) == ()
     assert read_labels("La respuesta es B y C.", LABELS) == ("B", "C")
     assert read_labels("La risposta è B o C", LABELS) == ()
+
+
+NUMBERS = {"A": "-5", "B": "5", "C": "1/5", "D": "-1/5"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("minus 5", "A"),
+        ("The answer is negative 5.", "A"),
+        (r"\frac{1}{5}", "C"),  # no 5
+        (r"The answer is $-\frac15$.", "D"),
+        ("5 - 10 = -5", "A"),
+        ("5 - 10 = -5, so it is 5 minus 10", None),
+    ],
+)
+def test_a_number_is_read_with_its_sign_and_fraction_and_no_operand_is_an_answer(text, expected):
+    assert read_label(text, NUMBERS) == expected
