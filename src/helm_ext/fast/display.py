@@ -35,6 +35,7 @@ from helm.common.request import Request, RequestResult
 
 from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.fast.json_arrays import BytesRead, read_array, read_element, read_elements
+from helm_ext.fast.read_options import show_read, with_letters
 from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import ArrayWriter, write_array
 from helm_ext.files.staged import staged
@@ -334,7 +335,7 @@ class _DisplayRows:
             if perturbation is not None:
                 about["perturbation"] = perturbation
             about["train_trial_index"] = trial
-            instance = write_instance(state["instance"])
+            instance = with_letters(write_instance(state["instance"]), state)
             yield (
                 self._if_new((instance_id, key), instance),
                 {**about, **self._predict(state, reference_index, stats)},
@@ -354,7 +355,7 @@ class _DisplayRows:
     def _predict(self, state: JSONObject, reference_index: int | None, stats: Stats) -> JSONObject:
         completion = state["result"]["completions"][0]
         text: str = completion["text"]
-        mapped = self._map(text, state.get("output_mapping"))
+        mapped = show_read(state) or self._map(text, state.get("output_mapping"))
         images: list[str] = []
         if completion.get("multimodal_content") is not None:
             result = from_json(orjson.dumps(state["result"]), RequestResult)
