@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Script", "TransformProblem", "Transformed", "check_source", "load_script"]
 
 KEYS = ("input", "output", "processed_output")
-PARAMETERS = 4
-"""`transform(data, num_sample, r, dataset_name)`: names differ between upstream's scripts, so we call by position."""
-
 _module_numbers = itertools.count()
 
 
@@ -91,6 +88,7 @@ class Script:
         """
         _seed_global_generators(seed, numpy=self.names_numpy)
         try:
+            # By position: the names of the parameters differ between upstream's scripts.
             returned = self.function(copy_json(row), fewshot, rng, dataset_name)
         except KeyboardInterrupt:
             raise
@@ -177,7 +175,10 @@ def _package_of(path: Path, checkout: Checkout | None) -> str | None:
 
 
 def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
-    """Check a script without running it: it parses, defines `transform` with four parameters, imports can be met."""
+    """Check a script without running it: it parses, speaks of a `transform`, its checkout is there.
+
+    What `transform` takes and returns is known once it has run.
+    """
     try:
         tree = ast.parse(_read(path), str(path))
     except TransformError as error:
@@ -190,35 +191,10 @@ def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
         for name in _imported(node)
         if name.split(".")[0] in ALIASES and not has_checkout
     ]
-    bindings = [node for node in _module_level(tree) if _binds_transform(node)]
-    if not bindings:
+    if not any(map(_names_transform, ast.walk(tree))):
         names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         problems.append(_no_transform(path, names))
-    for binding in bindings if len(bindings) == 1 else []:  # of several, which one counts is known when it runs
-        if isinstance(binding, ast.AsyncFunctionDef):
-            problems.append(_is_async(path, binding.lineno))
-        elif isinstance(binding, ast.FunctionDef) and not binding.decorator_list:
-            problems += _check_signature(binding, path)
     return problems
-
-
-def _check_signature(function: ast.FunctionDef, path: Path) -> list[Problem]:
-    arguments = function.args
-    most = len(arguments.posonlyargs) + len(arguments.args)
-    least = most - len(arguments.defaults)
-    by_name = [a.arg for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None]
-    if least <= PARAMETERS and (most >= PARAMETERS or arguments.vararg) and not by_name:
-        return []
-    needs = f" and needs {', '.join(by_name)} by name" if by_name else ""
-    return [
-        Problem(
-            f"transform takes {most} positional arguments{needs}, and is called with {PARAMETERS}",
-            Location(str(path), function.lineno),
-            "def transform(data, num_sample, r, dataset_name):",
-            code="transform-signature",
-            kind=TransformError,
-        )
-    ]
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -229,20 +205,12 @@ def _imported(node: ast.AST) -> list[str]:
     return []
 
 
-def _module_level(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every node that is executed when the module is: also inside `if`, `try`, `with`, not inside functions."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from _module_level(child)
-
-
-def _binds_transform(node: ast.AST) -> bool:
-    """Whether `transform` may be bound here: defined, assigned, imported, or by its name as in `globals()[...]`."""
+def _names_transform(node: ast.AST) -> bool:
+    """Whether a script that runs may have a `transform` by this: it is defined, assigned, imported, or so named."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return node.name == "transform"
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return any((alias.asname or alias.name) in ("transform", "*") for alias in node.names)
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name) in ("transform", "*")
     if isinstance(node, ast.Constant):
         return bool(node.value == "transform")
     return isinstance(node, ast.Name) and node.id == "transform" and isinstance(node.ctx, ast.Store)

@@ -248,11 +248,9 @@ def test_an_error_in_a_library_is_shown_at_the_line_that_called_it(write):
     assert problem.line == 4
 
 
-def test_too_few_parameters_are_a_problem_of_the_row_and_of_the_source(write):
+def test_too_few_parameters_are_a_problem_of_the_row(write):
     path = write("def transform(data, num_sample, r):\n    pass\n")
     assert "takes 3 positional arguments but 4 were given" in call_error(path).message
-    (problem,) = check_source(path, has_checkout=False)
-    assert problem.code == "transform-signature"
 
 
 @pytest.mark.parametrize(
@@ -268,28 +266,18 @@ def test_too_few_parameters_are_a_problem_of_the_row_and_of_the_source(write):
         "globals()['transform'] = print",
         "for transform in (print,): pass",
         "import somewhere as transform",
+        "transform = make()",
+        "from x import y as transform",
+        "from x import *",
     ],
 )
 def test_a_transform_bound_anywhere_at_the_top_level_is_one(write, text):
     assert check_source(write(text + "\n"), has_checkout=False) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "def outer():\n    def transform(a, b, c, d): pass",
-        "class T:\n    def transform(self): pass",
-        "print(transform)",
-    ],
-)
-def test_a_transform_inside_something_else_is_none(write, text):
-    (problem,) = check_source(write(text + "\n"), has_checkout=False)
+def test_a_transform_that_is_only_used_is_none(write):
+    (problem,) = check_source(write("print(transform)\n"), has_checkout=False)
     assert problem.code == "no-transform"
-
-
-def test_parameters_that_need_a_name_are_not_given(write):
-    (problem,) = check_source(write("def transform(a, b, c, d, *, e, f=1):\n    pass\n"), has_checkout=False)
-    assert "needs e by name" in problem.message
 
 
 def test_the_global_generators_are_seeded_for_each_row_and_put_back(write):
@@ -390,35 +378,9 @@ def test_relative_imports(checkout_folder, write):
         load_script(write(script), None)
 
 
-@pytest.mark.parametrize(
-    ("signature", "good"),
-    [
-        ("a, b, c, d", True),
-        ("a, b, c, d, e=1", True),
-        ("*args", True),
-        ("a, /, b, c, d", True),
-        ("a, b, c, d, e", False),
-        ("a, b", False),
-    ],
-)
-def test_signatures(write, signature, good):
-    problems = check_source(write(f"def transform({signature}):\n    pass\n"), has_checkout=False)
-    assert (problems == []) is good
-
-
-@pytest.mark.parametrize(
-    "text", ["transform = make()", "from x import transform", "from x import y as transform", "from x import *"]
-)
-def test_transform_may_be_bound_in_other_ways(write, text):
-    assert check_source(write(text + "\n"), has_checkout=False) == []
-
-
 def test_an_async_transform_cannot_be_called(write):
-    (problem,) = check_source(write("async def transform(a, b, c, d):\n    pass\n"), has_checkout=False)
-    assert problem.code == "transform-async"
-    with pytest.raises(TransformError, match="transform is an async function") as caught:
+    with pytest.raises(TransformError, match="transform is an async function"):
         load_script(write("async def transform(a, b, c, d):\n    pass\n"), None)
-    assert caught.value.problems == (problem,)
 
 
 # The checkout
