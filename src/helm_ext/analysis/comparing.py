@@ -75,6 +75,12 @@ class PairResult:
         """Return both models' scores of all rows that are compared, and the rows' clusters where they have some."""
         return _to_scores(_pair(self.a, self.b)[0])
 
+    def describe_unpaired(self) -> str:
+        """Return in words how many rows are no part of the comparison; "" where all are."""
+        rows = count(self.unpaired, "row was", "rows were")
+        why = "scored for one of the models only, or asked otherwise"
+        return f"{rows} not compared: {why}" if self.unpaired else ""
+
     def flips(self) -> list[Flip]:
         """Return the rows that differ, the largest differences first; their texts are read by `read_flips`."""
         pairs = _pair(self.a, self.b)[0]

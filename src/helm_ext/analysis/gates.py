@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from helm_ext.analysis.comparing import PairResult, show_p
 from helm_ext.analysis.run_scores import RunScores
-from helm_ext.errors import count
 from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.statistics import MarginTest, holm, judge_margin
 
@@ -64,12 +63,13 @@ class Gate:
         return f"{said}: {test.gain:+.4g}{sign}, {limits}, {p}{rows}{self._describe_unpaired()}"
 
     def _describe_unpaired(self) -> str:
-        if not self.result.unpaired:
-            return ""
-        return f"; {count(self.result.unpaired, 'row was', 'rows were')} not compared: scored for one of them only"
+        said = self.result.describe_unpaired()
+        return f"; {said}" if said else ""
 
     def _describe_rows(self) -> str:
         test = self.test
+        if test.rows_needed is None and test.assumed + test.margin:
+            return "how many rows would tell it is not known"
         if test.rows_needed is None:
             return "no number of rows would tell it of a model as good"
         if not test.assumed:

@@ -279,8 +279,7 @@ def describe_result(one: PairResult) -> str:
     ]
     if c.difference.clusters is not None:
         said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))
-    if one.unpaired:
-        said.append(f"{count(one.unpaired, 'row was', 'rows were')} not compared: scored for one of the models only")
+    said += filter(None, [one.describe_unpaired()])
     return "; ".join(said)
 
 

@@ -117,7 +117,7 @@ class MarginTest:
     """The gain is at least this, at the level that was asked for, one-sided."""
     high: float
     rows_needed: int | None
-    """Rows of this kind that would tell in 8 of 10 cases, see `assumed`; None where no number of rows does."""
+    """Rows of this kind that would tell in 8 of 10 cases, see `assumed`; None where none does or is known."""
     assumed: float
     """The true gain that `rows_needed` is of: 0, or what was seen where that is greater or below -margin."""
 
@@ -224,9 +224,9 @@ def _rows_to_tell(found: _Difference, gap: float, level: float) -> int | None:
     from scipy.special import ndtri
 
     beta, alpha = float(ndtri(_POWER)), float(ndtri(level))
-    if gap == 0 or not math.isfinite(found.error):
+    if gap == 0:
         return None
-    if found.error:
+    if 0 < found.error < math.inf:
         return math.ceil(found.count * ((alpha + beta) * found.error / gap) ** 2)
     if found.shares is None or found.mean:
         return None

@@ -233,6 +233,8 @@ def test_rows_that_never_differ_are_not_worse_once_they_are_enough():
     """z^2 (1 / margin - 1) rows: 132.6."""
     same = judge_margin(np.ones(50), np.ones(50), margin=0.02)
     assert (same.p_worse < 0.95, same.rows_needed) == (True, 133)
+    assert judge_margin([1], [1], margin=0.02).rows_needed == 133
+    assert judge_margin([1], [0], margin=0.02).rows_needed is None  # one row says nothing of its variance
     assert judge_margin(np.ones(133), np.ones(133), margin=0.02).p_worse > 0.95
     graded = np.linspace(0, 1, 133)
     assert judge_margin(graded, graded, margin=0.02).p_worse is None  # by how much they may differ is not known
