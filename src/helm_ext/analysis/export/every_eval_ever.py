@@ -112,8 +112,8 @@ class _Record:
         with run.blaming("stats.json"):
             self.means = {stat_key(stat["name"]): stat for stat in run.stats if stat.get("mean") is not None}
             # The main metric first: whoever asks a record for one number takes the first.
-            main = find_main(run)
-            self.results = sorted(self._name_results(), key=lambda result: result[0]["name"] != main)
+            self.main = find_main(run)
+            self.results = sorted(self._name_results(), key=lambda result: result[0]["name"] != self.main)
         """Full name of a stat, its canonical text, and the id of its result."""
         digest = hashlib.sha256((run.folder / "run_spec.json").read_bytes()).hexdigest()
         self.dataset = self._original_results_dataset() or run.scenario_name
@@ -325,6 +325,9 @@ class _Record:
         return results[0]["source_data"]["dataset_name"] if results else None
 
     def _notes(self) -> Iterator[str]:
+        if self.main is not None and self.results[0][0]["name"] != self.main:
+            first = self.results[0][0]["name"]
+            yield f"the main metric, {self.main}, is no score of rows and not in the record; its first is {first}"
         unknown = [name for name, facts in self.facts.items() if facts.lower_is_better is None]
         if unknown:
             yield f"whether lower is better is not known of {', '.join(unknown)}: written as false"

@@ -142,3 +142,13 @@ def test_where_the_headline_is_no_mean_of_rows_these_are_compared_by_our_reading
     )
     judged = read_scores(score_file(tmp_path, DATA / "judged.eval"))
     assert (judged.metric, judged.notes, judged.left_out) == ("inspect_model_graded_qa", [], 2)
+
+
+def test_a_record_of_every_eval_ever_that_lacks_the_headline_says_so(tmp_path: Path) -> None:
+    from helm_ext.analysis.export.every_eval_ever import write_every_eval_ever
+
+    run, judged = (score_file(tmp_path / name, DATA / f"{name}.eval") for name in ("spread", "judged"))
+    (written,) = write_every_eval_ever([run], tmp_path / "out")
+    assert any("inspect_spread/std, is no score of rows and not in the record" in note for note in written.notes)
+    (written,) = write_every_eval_ever([judged], tmp_path / "out")
+    assert not any("main metric" in note for note in written.notes)
