@@ -183,11 +183,13 @@ _OPERATOR_DASH = re.compile(
 )
 """Between single letters and numbers: `x - 5`, `a-b`, `2x-(3)`; not `well-known`, `F-16`, `2-3`."""
 _SIGN = re.compile(
-    r"(?<![\w)\]}'’\"*_~-])-(?=[(\\\u221a\u221e\u2211\u220f\u222b]|[A-Za-z\u0370-\u03ff](?![^\W\d_])"
+    r"-(?<![\w)\]}'’\"*_~-]-)(?=[(\\\u221a\u221e\u2211\u220f\u222b]|[A-Za-z\u0370-\u03ff](?![^\W\d_])"
     r"|(?:sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi|inf|infinity)(?![^\W\d_]))"
 )
 """In front of a name, a function or a formula: `-x`, `-\\sqrt{2}`, `(-∞, 5)`, not `-Paris`."""
-_CHARGE = re.compile(r"(?<![\w-])((?:[A-Z][a-z]?\d*)+|[A-Za-z])-(?=[\s.,;:!?)\]}]|$)")
+_DASH_AT_END = re.compile(r"-(?<=[A-Za-z\d]-)(?![^\s.,;:!?)\]}])")
+_LONGEST_FORMULA = 12
+_CHARGED = re.compile(r"(?<![\w-])(?:(?:[A-Z][a-z]?\d*)+|[A-Za-z])\Z")
 """Behind a formula of chemistry or a single letter, as grades and blood groups have it: Cl-, AB-, e-."""
 _COMMAND_DASH = re.compile(r"(\\[A-Za-z]+)-")
 """No hyphen: `x \\ge-1`."""
@@ -216,7 +218,9 @@ def _read(text: str) -> str:
     if "=" in text or ">" in text:
         text = _SPELLED.sub(lambda found: _SPELLINGS[found[0]], text)
     if "-" in text or ":" in text:
-        text = _CHARGE.sub(rf"\1{_MINUS}", _COMMAND_DASH.sub(r"\1 -", _SPACED_RANGE.sub(r"\1", text)))
+        text = _DASH_AT_END.sub(_read_charge, _SPACED_RANGE.sub(r"\1", text))
+        if "\\" in text:
+            text = _COMMAND_DASH.sub(r"\1 -", text)
         text = _SIGN.sub(_MINUS, _OPERATOR_DASH.sub(_MINUS, text))
     if _BRACKET.search(text):
         text = _read_brackets(text.strip())
@@ -228,6 +232,11 @@ def _read(text: str) -> str:
         end = found.end()
     _add(text, end, len(text), out)
     return "".join(out)
+
+
+def _read_charge(found: re.Match[str]) -> str:
+    start = found.start()
+    return _MINUS if _CHARGED.search(found.string, max(0, start - _LONGEST_FORMULA), start) else "-"
 
 
 def _read_brackets(text: str) -> str:
