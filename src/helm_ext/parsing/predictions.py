@@ -37,12 +37,14 @@ def _captured(match: re.Match[str]) -> str:
 def extract(text: str, pattern: str | re.Pattern[str]) -> str | None:
     """Return the first group of the last match (the whole match if the pattern has no group); None without a match.
 
-    The last, because reasoning comes before the answer. A group that took no part in the match is "".
+    The last, because reasoning comes before the answer. A group that took no part in the match is "". A match of no
+    character that captures none is passed over: a pattern that can be empty has one at the end of every text.
     """
     compiled = compile_pattern(pattern) if isinstance(pattern, str) else pattern
     last = None
-    for last in compiled.finditer(text):  # noqa: B007 - only the last one is wanted
-        pass
+    for match in compiled.finditer(text):
+        if match.end() > match.start() or _captured(match):
+            last = match
     return None if last is None else _captured(last)
 
 

@@ -214,7 +214,8 @@ class EvalSetMetric(FoldingMetric):
         if question.options is not None:
             stats["unmapped"] = 0.0 if any(answer.labels for answer in counted) else 1.0
         elif self.scoring.extract is not None:
-            stats["unmapped"] = float(all(answer.unmatched for answer in counted))
+            may_be_empty = "" in question.golds
+            stats["unmapped"] = float(all(answer.unmatched or not (answer.text or may_be_empty) for answer in counted))
         if not question.texts:
             return stats | self._score_wrong(question)
         if self.list_scores:

@@ -28,7 +28,10 @@ from helm_ext.parsing import (
         ("a1 b2", r"([a-z])(\d)", "b"),  # the first group only
         ("nothing", r"\d+", None),
         ("x", r"(y)?x", ""),  # a group that took no part
-        ("", r".*", ""),
+        ("", r".*", None),  # a match of no character says nothing
+        ("Paris.", r"(?:answer is )?(.*?)\.?$", "Paris"),  # the last match is empty, at the end of the text
+        ("I say 7", r"(?=(\d))", "7"),  # of no character, and yet it captures one
+        ("Answer: 5. Answer:", r"Answer:(.*?)(?:\.|$)", ""),  # the model began to answer again and stopped
         ("First. Second.", r"^(.*?\.)", "First."),
         ("x", re.compile("x"), "x"),
     ],

@@ -207,6 +207,12 @@ def test_no_match_of_extract_all_is_an_empty_list_and_no_match_of_extract_is_unm
     assert (stats["list_exact_f1"], stats["unmapped"]) == (0, 1)
 
 
+@pytest.mark.parametrize(("gold", "expected"), [("Paris", (0, 1)), ("", (1, 0))])
+def test_an_empty_extraction_is_unmapped_unless_the_right_answer_is_empty(gold, expected):
+    _, stats = evaluate(state("Answer:\nParis", golds=(gold,)), extract="Answer:(.*)", metrics=["expected_exact"])
+    assert (stats["expected_exact"], stats["unmapped"]) == expected
+
+
 def test_repeated_segments_count_once_where_the_file_says_so():
     row = state("a; b; a", golds=("a; b",))
     _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list")

@@ -112,7 +112,11 @@ class _AdapterSpec(Format):
         ),
         THINKING,
         Argument(
-            "extract", TEXT, "a regular expression (in run entries without commas: HELM splits there)", "the file's"
+            "extract",
+            TEXT,
+            "a regular expression: the answer is the first group of its last match (in run entries without commas: "
+            "HELM splits there)",
+            "the file's",
         ),
         Argument("strip", FLAG, "white space around predictions is removed", "the file's"),
         Argument("lower", FLAG, "predictions and references are written in lower case", "the file's"),
