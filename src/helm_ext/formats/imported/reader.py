@@ -78,7 +78,14 @@ class ImportReader(Reader):
                 if row.answers:  # rows are counted, not their answers: these are parts of `read`
                     odd["cut"] += any(answer.finish_reason in _CUT for answer in row.answers)
                     odd["refused"] += any(answer.is_refusal for answer in row.answers)
-                if why := row.unscored or _find_same_options(row):
+                why = row.unscored or _find_same_options(row)
+                if why and self._opened.may_be_live:
+                    hint = (
+                        "correct the row or remove it: a live run would ask the model, and could not score the answer"
+                    )
+                    self.problems.add((), f"the row has no score: {why}", hint, code="unscored", line=row.line)
+                    continue
+                if why:
                     first, number = unscored.get(why, (row.line, 0))
                     unscored[why] = first, number + 1
                 elif row.none_right:

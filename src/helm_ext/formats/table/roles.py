@@ -6,6 +6,7 @@ for a model's output.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -203,30 +204,36 @@ class _Chooser:
     def _find_groups(self, gold: str) -> list[list[str]]:
         """Return the columns that hold one option each, A+B+C+D or choice1+choice2, in the order of the options.
 
-        Where one of them is named for something else (`output=answer1`), its fellows are no options either.
+        Where one of them is named for something else (`output=answer3` beside `answer1`, `answer2`), its fellows are no
+        options either. A column beyond a gap is none of them: `output=m` says nothing about A to D.
         """
-        others = {_series(match) for column in self._taken if (match := _GROUP.fullmatch(column.strip()))}
         named: dict[tuple[str, bool], dict[int, str]] = {}
         for column in self._columns:
             match = _GROUP.fullmatch(column.strip())
-            if match is None or column == gold or (series := _series(match)) in others or series == ("", True):
-                continue
-            named.setdefault(series, {})[_position(match[2])] = column
+            if match is not None and (series := _series(match)) != ("", True):
+                named.setdefault(series, {})[_position(match[2])] = column
+        taken = {*self._taken, *self._given.by, gold}
         groups = []
         for (_, is_number), group in named.items():
-            marks = sorted(group)
-            first = marks[0] if is_number and marks[0] in (0, 1) else 0
-            if len(group) < 2 or marks[0] != first:
+            first = 1 if is_number and 0 not in group else 0
+            marks = list(itertools.takewhile(group.__contains__, itertools.count(first)))
+            columns = [group[mark] for mark in marks]
+            beyond = [group[mark] for mark in sorted(group) if mark not in marks and group[mark] not in taken]
+            if not marks or not taken.isdisjoint(columns) or len(marks) + len(beyond) < 2:
                 continue
-            if marks != list(range(first, first + len(marks))):
-                columns = [group[mark] for mark in marks]
-                hint = f"name them: options={'+'.join(columns)}"
-                raise self._error(f"the columns of options have a gap: {', '.join(columns)}", hint, "options-gap")
+            if beyond:
+                every = "+".join([*columns, *beyond])
+                hint = f"name them: options={every}"
+                if len(columns) > 1:
+                    last = " and ".join(beyond)
+                    hint = f"name them: options={'+'.join(columns)}, or options={every} where {last} is one too"
+                message = f"the columns of options have a gap: {', '.join([*columns, *beyond])}"
+                raise self._error(message, hint, "options-gap")
             if len(marks) > MOST_OPTIONS:
-                message = f"{len(marks)} columns are called as options are: {group[marks[0]]} to {group[marks[-1]]}"
+                message = f"{len(marks)} columns are called as options are: {columns[0]} to {columns[-1]}"
                 hint = f"there may be {MOST_OPTIONS}; name them, or the one column that holds them all: options=COLUMN"
                 raise self._error(message, hint, "options")
-            groups.append([group[mark] for mark in marks])
+            groups.append(columns)
         return groups
 
     def _of_headerless(self) -> Roles:

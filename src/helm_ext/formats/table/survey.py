@@ -235,13 +235,17 @@ class _Surveyor:
             raise
 
     def _uses_split(self, names: Mapping[str, Sequence[int]]) -> bool:
-        """Whether the column of splits names splits: where it was guessed, it may hold something else."""
+        """Whether the column of splits names splits: one that was guessed may hold something else, in every row.
+
+        Raises DatasetError for a column that names splits in some rows only: one typo would make all rows test rows.
+        """
         unknown = [name for name in names if name not in SPLITS]
-        if unknown and self._values.options.split is not None:
-            message = f"{show(unknown[0])} is neither train, validation nor test"
-            self._values.refuse(
-                message, "leave out split=, or name the column that says so", "split", names[unknown[0]][0]
-            )
+        if unknown and (self._values.options.split is not None or len(unknown) < len(names)):
+            line, number = names[unknown[0]]
+            rows = "" if number == 1 else f", as in {number} rows"
+            message = f"the split {show(unknown[0])} is neither train, validation nor test{rows}"
+            hint = "correct it; where the column says something else, leave out split= or call it otherwise"
+            self._values.refuse(message, hint, "split", line)
         return bool(names) and not unknown
 
     def _outputs_are_positions(self, gold: GoldKind) -> bool:

@@ -193,6 +193,22 @@ class TestColumnsOfOptions:
         path = write_csv(tmp_path, header, ["?", "iron", "iron", "tin", "lead"])
         assert labels(load(path, output=["answer3"])) == [None]
 
+    @pytest.mark.parametrize("role", ["question", "gold", "output", "id", "by"])
+    def test_stay_where_a_column_beyond_a_gap_is_named_for_something_else(self, tmp_path, role):
+        """A column called `m` is no fifth option after A to D, and takes nothing away from them."""
+        columns = {"question": "question", "gold": "answer", "output": "output"}
+        names = [name for key, name in columns.items() if key != role]
+        path = write_csv(tmp_path, [*names, "A", "B", "C", "D", "m"], [*"B" * len(names), *"wxyz", "B"])
+        said = {role: ["m"] if role in ("output", "by") else "m"}
+        assert labels(load(path, **said)) == [dict(zip("ABCD", "wxyz", strict=True))]
+
+    def test_with_an_unrelated_letter_can_be_named_without_it(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", *"ABCN"], ["?", "B", *"wxyz"])
+        found = refusal(path)
+        assert (found.code, found.hint) == (
+            "options-gap", "name them: options=A+B+C, or options=A+B+C+N where N is one too"
+        )  # fmt: skip
+
     def test_may_not_be_more_than_there_are_letters(self, tmp_path):
         header = ["question", "answer", *(f"option{n}" for n in range(1, 28))]
         assert refusal(write_csv(tmp_path, header, ["?", "1", *range(27)])).code == "options"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 
+from helm_ext.formats.table.format import FORMAT
+
 MC = ["question", "A", "B", "C", "answer", "output"]
 
 
@@ -238,10 +240,34 @@ class TestSplits:
         assert {instance.split for instance in load(path).instances} == {"test"}
         assert refusal(path, split="split").code == "split"
 
+    @pytest.mark.parametrize("typo", ["tset", "", "indomain"])
+    def test_are_refused_where_only_some_rows_name_one(self, tmp_path, typo):
+        """One typo made test rows of all train rows."""
+        found = refusal(write_lines(tmp_path, *self.ROWS, {**self.ROWS[0], "split": typo}))
+        assert (found.code, found.location.line, found.message) == (
+            "split", 4, f'the split "{typo}" is neither train, validation nor test'
+        )  # fmt: skip
+
 
 def test_ids_are_kept_and_their_absence_is_no_error(tmp_path):
     path = write_csv(tmp_path, ["qid", "question", "answer", "output"], ["007", "?", "iron", "tin"])
     assert load(path).instances[0].id == "007"
+
+
+def test_live_rows_that_could_not_be_scored_are_refused_before_a_model_is_asked(tmp_path):
+    """Without a right reference HELM fails only after all requests were paid for."""
+    path = write_csv(
+        tmp_path, ["question", "A", "B", "C", "answer"], ["Shoe?", "boot", "hat", "boot", "A"],
+        ["Hat?", "boot", "hat", "boot", "B"], ["Foot?", "boot", "boot", "hat", "B"],
+    )  # fmt: skip
+    problems, _ = FORMAT.check(path=path)
+    said = "the row has no score: two options read the same, and one of them is right"
+    assert [(each.location.line, each.message) for each in problems if each.severity == "error"] == [
+        (2, said),
+        (4, said),
+    ]
+    assert not [each for each in problems if each.code == "not-run"]
+    assert refusal(path).code == "unscored"
 
 
 def test_live_rows_have_one_sequence_of_labels(tmp_path):
