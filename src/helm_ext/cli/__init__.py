@@ -1,6 +1,7 @@
 """The `helm-ext` command.
 
-Exit codes: 0 fine, 1 problems found, 2 wrong usage. What a user can cause is a message, never a traceback.
+Exit codes: 0 fine, 1 problems found, 2 wrong usage, 3 the rows do not tell (`compare --fail-if-unsure`).
+What a user can cause is a message, never a traceback.
 """
 
 from __future__ import annotations
