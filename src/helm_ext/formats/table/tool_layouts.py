@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from helm_ext.errors import show
-from helm_ext.formats.table.cells import CellError, read_options
+from helm_ext.formats.table.cells import CellError, parse_list, read_options
 from helm_ext.formats.table.layout import (
     GOLD,
     LIKELIHOODS,
@@ -240,6 +240,39 @@ def _ragas(named: Named, _: Cells) -> Layout | None:
     )  # fmt: skip
 
 
+def _own_export(named: Named, sample: Cells) -> Layout | None:
+    """`helm-ext export` of predictions (`analysis.export.columns`), in each of its kinds of file."""
+    if not has(named, "run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"):
+        return None
+    run = sample.get("run")
+
+    def adapt(cells: Cells) -> dict[str, Any]:
+        if cells.get("run") != run:
+            hint = "export each run to a file of its own: helm-ext export FOLDER"
+            raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
+        options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
+        answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
+        return {
+            QUESTION: cells.get("input") or _parsed(cells, "messages"),
+            OPTIONS: read_options(options) if options else None,
+            GOLD: _parsed(cells, "gold"),
+            OUTPUT: None if cells.get("left_out") else answers or None,
+        }
+
+    return Layout(
+        name="helm-ext export", why="the columns run, instance_id, completions and left_out", adapt=adapt,
+        roles={"question": QUESTION, "options": OPTIONS, "gold": GOLD, "output": OUTPUT, "id": "instance_id"},
+        shown={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
+        gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
+    )  # fmt: skip
+
+
+def _parsed(cells: Cells, column: str) -> Any:
+    """Return what a cell holds, also where it is written as text: in CSV every cell is."""
+    value = cells.get(column)
+    return parse_list(value) if isinstance(value, str) and value else value or None
+
+
 TOOL_LAYOUTS: Sequence[Callable[[Named, Cells], Layout | None]] = (
-    _lighteval, _opencompass, _opencompass_details, _deepeval, _promptfoo, _evalscope, _ragas,
+    _lighteval, _opencompass, _opencompass_details, _deepeval, _promptfoo, _evalscope, _ragas, _own_export,
 )  # fmt: skip
