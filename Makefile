@@ -1,4 +1,5 @@
 # make demo   a first look: environment, real runs, reports, the leaderboard
+# make light  a light installation in .venv-light: score, compare and report on files with outputs; a minute, 0.5 GB
 # make test   all tests, real processes included (minutes)
 # make coverage  all tests, and the lines that none of them reaches; also of the processes that tests start, so twice as long
 # make check  lint, types, layers, unit tests, property and contract tests with few examples (a minute and a half at most)
@@ -12,14 +13,22 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+LIGHT ?= .venv-light
 WORKERS ?= 2
 
 # PYTHONS=--few for a selection
 PYTHONS ?=
-.PHONY: axe demo test coverage check lint unit pythons docs pictures format bench mutants clean
+.PHONY: axe demo light test coverage check lint unit pythons docs pictures format bench mutants clean
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
+
+# HELM without what it needs for models in this process: its scores need a part of what it declares.
+light:
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-light.txt
+	$(LIGHT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "crfm-helm>=0.5.16,<0.6" .
+	$(LIGHT)/bin/helm-ext score examples/tables/facts.csv --arg output=falcon --output-path $(LIGHT)/out
 
 test: lint docs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -rs tests
@@ -68,9 +77,15 @@ mutants: $(VENV)/.ready
 
 # torchvision is HELM's dependency, for images. Where the registry has it only for another build of torch it does not
 # import, and transformers then fails to load any model; without it, text models load.
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo "Installing HELM, helm-ext and what they need into $(VENV): some minutes"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -c "import torchvision" 2>/dev/null || $(BIN)/python -m pip uninstall --quiet --yes torchvision
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.installed
+	@echo "Installing what tests and documentation need into $(VENV)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	$(BIN)/python -c "import torchvision" 2>/dev/null || $(BIN)/python -m pip uninstall --quiet --yes torchvision
 	touch $@

@@ -22,11 +22,8 @@ ABSENT = (
     "sklearn", "s3fs", "mkdocs",
 )  # fmt: skip
 FEW = ("tests/unit/adaptation", "tests/unit/errors", "tests/unit/evalset", "tests/unit/files")
-HELMS = (
-    "bottle", "cattrs", "colorlog", "Mako", "pyhocon", "requests", "retrying", "sqlitedict", "certifi", "pandas<3",
-    "pytest", "pytest-timeout", "hypothesis", "tomli",
-)  # fmt: skip
-"""What HELM imports, and what tests do."""
+TESTS = ("bottle", "pandas<3", "pytest", "pytest-timeout", "hypothesis", "tomli", "wheel")
+"""What tests import, beside requirements-light.txt and what pyproject.toml names."""
 IMPORTS = """
 import importlib, pkgutil, sys
 import helm_ext
@@ -71,7 +68,16 @@ def install(version: str, python: Path) -> Path:
     assert listed
     needed = re.findall(r'^\s*"([^"]+)"', listed[1], re.MULTILINE)
     left_out = {"crfm-helm", "torch", "transformers"}
-    subprocess.run([*pip, *HELMS, *(one for one in needed if re.split(r"[<>=]", one)[0] not in left_out)], check=True)
+    subprocess.run(
+        [
+            *pip,
+            "-r",
+            ROOT / "requirements-light.txt",
+            *TESTS,
+            *(one for one in needed if re.split(r"[<>=]", one)[0] not in left_out),
+        ],
+        check=True,
+    )
     subprocess.run([*pip, "--no-deps", next(one for one in needed if one.startswith("crfm-helm"))], check=True)
     subprocess.run([*pip, "--no-deps", "-e", ROOT], check=True)
     ready.write_text(project, encoding="utf-8")

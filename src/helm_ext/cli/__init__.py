@@ -16,33 +16,34 @@ from typer.main import get_group
 
 from helm_ext.cli.output import echo
 from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.errors.missing import describe_missing
 
 __all__ = ["app", "main"]
 
 _COMMANDS = {
-    "validate": "validate",
-    "preview": "preview",
-    "score": "score",
-    "convert": "convert",
-    "export": "export",
-    "compare": "compare",
-    "plan": "compare",
-    "report": "report",
-    "merge": "merge",
-    "schema": "schema",
-    "schema-path": "schema",
-    "hub": "hub",
-    "requests": "requests",
-    "model": "model",
+    "validate": ("validate", "Check dataset files: all problems at once"),
+    "preview": ("preview", "Show exactly what HELM will send for the first rows"),
+    "score": ("score", "Re-score recorded completions, print the table"),
+    "convert": ("convert", "Convert a dataset to adapter_spec JSON Lines or to a bundle"),
+    "export": ("export", "Write the predictions or the scores of finished runs"),
+    "compare": ("compare", "Compare finished runs row by row, of any HELM scenario"),
+    "plan": ("compare", "Say how many rows it takes to tell a difference"),
+    "report": ("report", "Write one self-contained HTML page about finished runs"),
+    "merge": ("merge", "Join finished runs of shards of one dataset to one run"),
+    "schema": ("schema", "Print the JSON Schema of a format, for editors"),
+    "schema-path": ("schema", "Print the path of our report schema"),
+    "hub": ("hub", "The Innodata Dataset Hub: chat datasets with immutable versions"),
+    "requests": ("requests", "Requests out, results in: let any engine answer a run's requests"),
+    "model": ("model", "Models of your own, behind an address or in a folder"),
 }
-"""Name of a command to its module, in the order of `--help`."""
+"""Name of a command to its module, and how its help begins; in the order of `--help`."""
 
 _WITH_ARGUMENTS = ("validate", "preview", "score", "convert")
 """Commands that take `--arg`: their help ends with the arguments of all formats."""
 
 
 class _Commands(TyperGroup):
-    """Imports a command when it is asked for: all of them take 60 ms, and most are not needed."""
+    """Imports a command when it is asked for: most are not needed, and the list of them needs none."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -54,10 +55,14 @@ class _Commands(TyperGroup):
             self.commands[cmd_name] = _load(cmd_name)
         return super().get_command(ctx, cmd_name)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as click has it
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
 
 def _load(name: str) -> Any:
     """Return a command, or a group of them."""
-    found = import_module(f"{__name__}.{_COMMANDS[name]}")
+    found = import_module(f"{__name__}.{_COMMANDS[name][0]}")
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     group = getattr(found, f"{name}_app", None)
     if group is not None:
@@ -107,3 +112,6 @@ def main() -> None:
     except HelmExtError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command's output
         raise SystemExit(2 if isinstance(error, RunEntryError) else 1) from None
+    except ModuleNotFoundError as error:
+        print(f"error: {describe_missing(error)}", file=sys.stderr)  # noqa: T201 - likewise
+        raise SystemExit(1) from None

@@ -149,6 +149,8 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
 
 def _with_lint(problems: Sequence[Problem], linted: Sequence[Problem]) -> list[Problem]:
     """Return all problems; where lint lists the rows that leak, without the one that counts them."""
+    if not linted:
+        return list(problems)
     from helm_ext.analysis.lint import LintCode
 
     leaks = any(problem.code == LintCode.LEAK for problem in linted)

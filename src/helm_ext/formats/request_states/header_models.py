@@ -30,7 +30,7 @@ __all__ = [
 
 EvalSplit = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:{EVAL_SPLITS_PATTERN})\s*$"})]
 
-CLOSED = ConfigDict(strict=True, extra="forbid")
+CLOSED = ConfigDict(strict=True, extra="forbid", defer_build=True)
 """Unknown keys are errors: a typo would silently change the prompt or the score."""
 
 METHODS = (

@@ -23,7 +23,7 @@ __all__ = [
     "validate",
 ]
 
-OPEN = ConfigDict(strict=True, extra="allow")
+OPEN = ConfigDict(strict=True, extra="allow", defer_build=True)
 """Unknown keys are kept (they occur in real files)."""
 
 AnswerMapping = dict[str, str | int]
