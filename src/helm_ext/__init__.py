@@ -1,8 +1,8 @@
 """helm-ext: datasets of one's own, recorded completions, other harnesses' logs and a dataset hub for HELM.
 
 Users rarely import this package: `helm-run` finds it by its entry point (`helm_ext.plugin`), and the `helm-ext`
-command does the rest. For Python code, `helm_ext.hub.load`, `helm_ext.formats.load`, `helm_ext.read_run` and
-`helm_ext.read_suite` are the doors.
+command does the rest. For Python code, the doors are `helm_ext.score`, `helm_ext.compare`, `helm_ext.read_run`,
+`helm_ext.read_suite`, `helm_ext.hub.load` and `helm_ext.formats.load`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from helm_ext.analysis import read_run, read_suite
+    from helm_ext.notebooks import compare, score
 
-__all__ = ["__version__", "read_run", "read_suite"]
+__all__ = ["__version__", "compare", "read_run", "read_suite", "score"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +26,8 @@ def __getattr__(name: str) -> Any:
         from helm_ext import analysis
 
         return getattr(analysis, name)
+    if name in ("compare", "score"):
+        from helm_ext import notebooks
+
+        return getattr(notebooks, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -28,7 +28,7 @@ COMMANDS = (
     "score in.jsonl --arg gold=gold.json",
     "score eee",
     "score bundle.zip --arg replies=examples/innodata/replies.jsonl --model chatty",
-    "score ultraeval.jsonl --as ultraeval --model lab/second",
+    "score examples/ultraeval/logs/second-model/workshop_workshop_gen/instance.jsonl --model lab/second",
     f"compare {SUITE}",
     f"plan 0.03 --from {SUITE}",
     "validate facts.csv logprobs.json --lint",
@@ -82,9 +82,6 @@ def write_inputs(folder: Path) -> None:
     )
     every_eval_ever_records.write(folder / "eee", [every_eval_ever_records.sample(key) for key in "abc"])
     (folder / "rows.parquet").write_bytes(b"PAR1")
-    shutil.copy(
-        ROOT / "examples/ultraeval/logs/second-model/workshop_workshop_gen/instance.jsonl", folder / "ultraeval.jsonl"
-    )
 
 
 def run(bin_folder: Path, folder: Path, given: str):

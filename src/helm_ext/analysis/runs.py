@@ -19,6 +19,11 @@ __all__ = ["FinishedRun", "find_runs", "read_run"]
 class FinishedRun(RunFiles):
     """A finished run of any HELM scenario, ours and HELM's own. Its rows are read when they are asked for."""
 
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The rows as `to_pandas` returns them. Raises HelmExtError where pandas is not installed."""
+        return self.to_pandas()
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a DataFrame with the columns of docs/how-to/export.md. All of them are in memory."""
         from helm_ext.analysis.export.tables import to_pandas

@@ -90,9 +90,9 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
-        import helm_ext
+        from importlib.metadata import version
 
-        echo(f"helm-ext {helm_ext.__version__}")
+        echo(f"helm-ext {version('helm-ext')}")
         raise typer.Exit
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helm_ext.cli.output import Console
-from helm_ext.cli.session import helm_output_to_stderr, start_helm, without_output
+from helm_ext.cli.session import helm_output_to_stderr, only_registered_entries, start_helm, without_output
 from helm_ext.errors import DatasetChangedError, HelmExtError, RunEntryError
+from helm_ext.formats import format_names
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -134,14 +135,17 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     _register_if_unknown(plan.model)
     run_specs: list[RunSpec] = []
     for entry in plan.run_entries:
+        # HELM's own run specs need packages that ours do not.
+        is_of_format = entry.partition(":")[0] in format_names()
         try:
-            made = run_entries_to_run_specs(
-                [RunEntry(description=entry, priority=1, groups=None)],
-                max_eval_instances=plan.max_eval_instances,
-                num_train_trials=plan.num_train_trials,
-                models_to_run=[plan.model],
-            )
-        except HelmExtError:
+            with only_registered_entries() if is_of_format else contextlib.nullcontext():
+                made = run_entries_to_run_specs(
+                    [RunEntry(description=entry, priority=1, groups=None)],
+                    max_eval_instances=plan.max_eval_instances,
+                    num_train_trials=plan.num_train_trials,
+                    models_to_run=[plan.model],
+                )
+        except (HelmExtError, ModuleNotFoundError):
             raise
         except Exception as error:
             # ValueError is HELM's way to refuse what an entry says, Exception itself that of its run expanders.

@@ -106,18 +106,9 @@ def score(
     helm-server work on them. Where one of several cannot be scored, the others are, and the exit code is 1.
     """
     from helm_ext.analysis.siblings import list_beside
-    from helm_ext.planning.own_runner import check_settings
 
-    if model is not None and not model.strip():
-        raise RunEntryError(f"--model: expected a name, got {model!r}")
-    require_suite("--suite", suite)
-    if model is not None and model.removeprefix("recorded/").count("/") > 1:
-        raise RunEntryError(f"--model {model}: expected NAME or ORGANIZATION/NAME, with one slash at most")
-    check_settings()
     arguments = parse_arguments(arg or [])
-    if "model_deployment" in arguments:  # it would ask a model
-        value = arguments["model_deployment"]
-        raise RunEntryError(f"--arg model_deployment={value}: recorded completions are scored\n  hint: --model NAME")
+    _require_sense(model, suite, arguments)
     if missing is not None:
         arguments["missing"] = missing
     least = parse_thresholds(fail_under or [])
@@ -145,6 +136,40 @@ def score(
         echo(f"written to {folder}", err=as_json)
     if failures or scoring.refused:
         raise typer.Exit(1)
+
+
+def _require_sense(model: str | None, suite: str, arguments: Mapping[str, Any]) -> None:
+    """Raise RunEntryError for what no file can be scored with."""
+    from helm_ext.planning.own_runner import check_settings
+
+    if model is not None and not model.strip():
+        raise RunEntryError(f"--model: expected a name, got {model!r}")
+    require_suite("--suite", suite)
+    if model is not None and model.removeprefix("recorded/").count("/") > 1:
+        raise RunEntryError(f"--model {model}: expected NAME or ORGANIZATION/NAME, with one slash at most")
+    check_settings()
+    if "model_deployment" in arguments:  # it would ask a model
+        value = arguments["model_deployment"]
+        raise RunEntryError(f"--arg model_deployment={value}: recorded completions are scored\n  hint: --model NAME")
+
+
+def score_one(
+    file: Path, kind: str | None, arguments: Mapping[str, Any], model: str | None, output_path: Path, suite: str,
+    local_path: Path,
+) -> Path:  # fmt: skip
+    """Score a file of one run as the command does, and return the run's folder.
+
+    Raises HelmExtError, and RunEntryError where the file makes several runs.
+    """
+    _require_sense(model, suite, arguments)
+    start_helm(local_path, verbose=False)
+    scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=False)
+    found = [folder for _, _, folder in scoring.score_all([file])]
+    if len(found) + scoring.refused != 1:
+        made = "\n  ".join(folder.name for folder in found)
+        hint = "name one, as output=COLUMN or task=NAME"
+        raise RunEntryError(f"{file}: one run was asked for, and there are {len(found)}: {made}\n  hint: {hint}")
+    return found[0]
 
 
 @dataclass

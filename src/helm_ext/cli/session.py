@@ -30,6 +30,7 @@ __all__ = [
     "find_tasks",
     "load_arguments",
     "make_run_spec",
+    "only_registered_entries",
     "parse_arguments",
     "read_format_name",
     "require_known",
@@ -228,9 +229,9 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
     # What HELM takes off the arguments and applies to the run that we make: its refusals are about these.
     helms = [*model.values(), *(f"{name}={value}" for name, value in arguments.items() if name in RUN_EXPANDERS)]
     try:
-        with _only_registered_entries():
+        with only_registered_entries():
             run_specs = construct_run_specs(entry)
-    except HelmExtError:
+    except (HelmExtError, ModuleNotFoundError):
         raise
     except Exception as error:
         # ValueError is HELM's way to refuse a model or a deployment, Exception itself that of its run expanders.
@@ -247,7 +248,7 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
 
 
 @contextlib.contextmanager
-def _only_registered_entries() -> Iterator[None]:
+def only_registered_entries() -> Iterator[None]:
     """Keep HELM from importing all its run entries to look for one of ours, which is registered.
 
     That takes half a second of CPU, and modules that may not be installed or working here, such as torch.

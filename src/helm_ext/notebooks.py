@@ -1,0 +1,66 @@
+"""`helm_ext.score` and `helm_ext.compare`: the commands of these names, for notebooks and programs.
+
+What they plan, score and write is what `helm-ext score` does, by its functions; that is why this stands above `cli`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helm_ext.analysis import FinishedRun, Suite, read_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["compare", "score"]
+
+
+def score(
+    data: str | Path | pd.DataFrame,
+    *,
+    model: str | None = None,
+    format: str | None = None,  # noqa: A002 - `--as` is a keyword of Python's
+    suite: str = "score",
+    output_path: str | Path | None = None,
+    **arguments: Any,
+) -> FinishedRun:
+    """Score recorded completions, and return the finished run: its `rows` as a DataFrame, its stats, its files.
+
+    `data` is a file or folder that `helm-ext score` takes, or a DataFrame with a column for each of question, gold and
+    output; `arguments` are those of `--arg` (gold="answer", output="falcon", by="subject"). The run is written below
+    `output_path`, or in a temporary folder that is deleted when this process ends. Raises HelmExtError where the
+    command would end with an error, and RunEntryError where there is more than one run to be made.
+    """
+    from helm_ext.cli.score import score_one
+    from helm_ext.cli.session import parse_arguments
+
+    folder = Path(output_path) if output_path is not None else _make_temporary()
+    file = Path(data) if isinstance(data, str | Path) else _write_table(data)
+    given = parse_arguments([f"{name}={value}" for name, value in arguments.items()])
+    local_path = Path("prod_env") if Path("prod_env").is_dir() else folder / "prod_env"
+    return read_run(score_one(file, format, given, model, folder, suite, local_path))
+
+
+def compare(run_a: FinishedRun, run_b: FinishedRun, **options: Any) -> pd.DataFrame:
+    """Return one line for all rows and one for each slice, as `helm-ext compare --json` prints them: b - a.
+
+    `options` are those of `Suite.compare`: metric, cluster, allow_different. Raises RunEntryError, DatasetError.
+    """
+    return Suite((run_a, run_b)).compare(**options)
+
+
+def _make_temporary() -> Path:
+    folder = tempfile.mkdtemp(prefix="helm-ext-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _write_table(frame: pd.DataFrame) -> Path:
+    """Write a DataFrame as JSON Lines: unlike CSV, they keep lists, and tell a number from a text."""
+    path = _make_temporary() / "frame.jsonl"
+    frame.to_json(path, orient="records", lines=True, force_ascii=False, date_format="iso")
+    return path

@@ -1,0 +1,66 @@
+"""`helm_ext.score` and `helm_ext.compare`: what the commands do, without files of one's own."""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import helm_ext
+from helm_ext.cli import app
+from helm_ext.errors import HelmExtError, RunEntryError
+
+ROWS = {
+    "question": ["Capital of France?", "Capital of Italy?", "Capital of Spain?", "Capital of Peru?"],
+    "gold": ["Paris", "Rome", "Madrid", "Lima"],
+    "fox": ["Paris", "Milan", "Madrid", "Quito"],
+    "hen": ["paris", "Rome", "Madrid", "Quito"],
+}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_data_frame_is_scored_and_leaves_nothing_behind(tmp_path):
+    run = helm_ext.score(pd.DataFrame(ROWS), output="fox")
+    assert list(run.rows["completion"]) == ROWS["fox"]
+    assert run.read_means("test")["exact_match"] == 2 / 4  # counted
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_scored_and_compared_as_the_commands_do(tmp_path):
+    pd.DataFrame(ROWS).to_csv("capitals.csv", index=False)
+    fox, hen = (helm_ext.score("capitals.csv", output=name, output_path="out") for name in ("fox", "hen"))
+    assert not (tmp_path / "prod_env").exists()
+    done = CliRunner().invoke(app, ["score", "capitals.csv", "--arg", "output=fox+hen", "-o", "command"])
+    assert done.exit_code == 0, done.output
+    compared = CliRunner().invoke(app, ["compare", "command/runs/score", "--json"])
+    line = json.loads(compared.stdout)
+    (mine,) = helm_ext.compare(fox, hen).to_dict("records")
+    assert (mine["mean_a"], mine["mean_b"]) == (line["mean_a"], line["mean_b"])
+    assert mine["difference"] == line["difference"] == 0.25  # hen has Rome: quasi-exact counts `paris`
+    assert {run.name for run in (fox, hen)} == {
+        path.parent.name for path in tmp_path.glob("command/runs/score/*/stats.json")
+    }
+
+
+def test_several_runs_are_refused():
+    with pytest.raises(RunEntryError, match="there are 2"):
+        helm_ext.score(pd.DataFrame(ROWS), output="fox+hen")
+
+
+def test_what_the_command_refuses_is_refused():
+    with pytest.raises(HelmExtError, match="no such file"):
+        helm_ext.score("absent.csv")
+
+
+def test_the_tutorial_runs_as_it_stands():
+    page = (Path(__file__).parents[2] / "docs/tutorials/notebook.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    assert list(names["difference"]["difference"]) == [0.25]  # Rome
