@@ -60,6 +60,11 @@ class PairResult:
     """Comparisons of the family: those of all rows of the dataset, or those of its slices."""
 
     @property
+    def is_stale(self) -> bool:
+        """Whether one of the runs was made of a file that has changed since."""
+        return self.a.is_stale or self.b.is_stale
+
+    @property
     def gain(self) -> float:
         """How much better b is than a: the difference, with its sign turned where a lower score is better."""
         return -self.comparison.difference.mean if self.a.lower_is_better else self.comparison.difference.mean
@@ -115,6 +120,7 @@ class PairResult:
             "less": c.less,
             "detectable": c.detectable if np.isfinite(c.detectable) else None,
             "verdict": self.verdict,
+            "stale": self.is_stale,
         }
 
 

@@ -79,6 +79,8 @@ class RunScores:
     """Ids of rows without a score."""
     elsewhere: set[str] = field(default_factory=set)
     """Ids of rows of other splits."""
+    is_stale: bool = False
+    """Whether a newer version of its file was scored since (`siblings`)."""
     instead: str = ""
     """What is said of the main metric where no row has it, and `metric` is another."""
 

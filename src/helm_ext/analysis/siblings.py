@@ -105,12 +105,16 @@ class Siblings:
             for runs in self.versions
             if not any(run.folder in stale for run in runs)
         ]
-        said += [
-            f"{runs[0].cell.model} on {runs[0].cell.group}: tables show the mean of {len(runs)} runs: "
-            f"{', '.join(run.name for run in runs)}\n"
-            "  hint: give each recording a model's name of its own, or a suite"
-            for runs in self.averaged
-        ]
+        for runs in self.averaged:
+            left = [run.name for run in runs if run.folder not in stale]
+            hint = "give each recording a model's name of its own, or a suite"
+            if len(left) < 2:
+                hint = f"without what is stale, they show {left[0]} alone" if left else "delete what is stale"
+            said.append(
+                f"{runs[0].cell.model} on {runs[0].cell.group}: tables show the mean of {len(runs)} runs"
+                f"{f', {len(runs) - len(left)} of them stale' if len(left) < len(runs) else ''}: "
+                f"{', '.join(run.name for run in runs)}\n  hint: {hint}"
+            )
         return said
 
 

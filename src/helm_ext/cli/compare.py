@@ -102,18 +102,23 @@ def compare(
     found, unfinished = find_runs(runs)
     for folder in unfinished:
         echo(f"left out: {folder}: the run is not finished", err=True)
-    for note in find_siblings(read_sibling(run.folder) for run in found).describe():
+    siblings = find_siblings(read_sibling(run.folder) for run in found)
+    stale = siblings.find_stale()
+    for note in siblings.describe():
         echo(f"note: {note}", err=True)
     if over is not None:
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
         return
     with Console(stderr=True).status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
+        for run in scores:
+            run.is_stale = run.run.folder in stale
         if by_suite:
             _name_by_suite(scores)
         against = _find_baseline(scores, baseline, fail_if_worse)
         chosen = [] if no_slices else slices or None
         results, notes = compare_runs(scores, baseline=against, allow_different=allow_different, slices=chosen)
+        results.sort(key=lambda one: one.is_stale)  # stable: slices stay behind their whole
         gates = [] if fail_if_worse is None else judge(results, fail_if_worse, by_mean=point_estimate)
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
         flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
@@ -220,6 +225,7 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
         if one.slice:
             continue
         title = f"{one.a.title}: {one.a.metric}" + (" (lower is better)" if one.a.lower_is_better else "")
+        title += " (stale: the file has changed since)" if one.is_stale else ""
         if title != last:
             console.print(f"\n[bold]{escape(title)}[/bold]")
             last = title

@@ -102,6 +102,9 @@ def test_the_run_of_a_file_that_was_corrected_is_stale(tmp_path, table, correcte
     assert f"warning: {said}" in done.output
     assert f"{new.name} was finished" in done.output
     assert ("mean of 2 runs" in done.output) == (corrected == "output")
+    assert ("1 of them stale" in done.output) == (corrected == "output")
+    assert "a model's name of its own" not in done.output  # deleting the stale run is enough, as the other hint says
+    assert ("without what is stale, they show " in done.output) == (corrected == "output")
     compared = command(tmp_path, "compare", str(tmp_path / "out"))
     assert f"note: {said}" in compared.output
     datasets, notes = gather(runs)
@@ -113,6 +116,25 @@ def test_the_run_of_a_file_that_was_corrected_is_stale(tmp_path, table, correcte
     if corrected == "question":
         expected = ["recorded/alpha", "recorded/alpha (stale)"]
     assert sorted(names_of_rows(tmp_path)) == expected
+
+
+def test_comparisons_of_stale_runs_come_last_and_are_no_more_datasets_and_models(tmp_path, table):
+    """The first file gets the larger digest's place by chance: both orders are tried."""
+    for first, then in (("1+1?", "1+1=?"), ("1 + 1?", "1+1 ?")):
+        out = tmp_path / first
+        for question in (first, then):
+            write_csv(
+                tmp_path, ("question", "gold", "alpha", "beta"), (question, "2", "2", "3"), ("2+2?", "4", "4", "5")
+            )
+            assert command(tmp_path, "score", table, "--arg", "output=alpha+beta", "-o", str(out)).exit_code == 0
+        output = command(tmp_path, "compare", str(out)).stdout
+        headings = [line for line in output.splitlines() if line.startswith("metals-")]
+        assert [line.endswith(" (stale: the file has changed since)") for line in headings] == [False, True]
+        lines = command(tmp_path, "compare", str(out), "--json").stdout.splitlines()
+        assert [json.loads(line)["stale"] for line in lines] == [False, True]
+        page = out / "report.html"
+        command(tmp_path, "report", str(out), "--out", str(page))
+        assert "<p>1 dataset, 2 models, stale runs not counted. " in page.read_text()
 
 
 def test_what_counts_is_the_time_that_a_run_says(tmp_path, table):

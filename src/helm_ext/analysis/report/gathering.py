@@ -149,6 +149,7 @@ def gather(
             continue
         notes += facts.scores.notes
         if run.folder in stale:
+            facts.scores.is_stale = True
             facts.scores.model += f" (stale: {read_time(run.folder)})"
         found.setdefault((facts.scores.dataset, facts.scores.metric, facts.scores.completions), []).append(facts)
     if not found:

@@ -39,6 +39,7 @@ def render(datasets: Sequence[DatasetFacts], notes: Sequence[str], title: str) -
     folder = resources.files(__package__)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(number=_number, p=show_p, minute=show_minute)
+    current = [(dataset, run) for dataset in datasets for run in dataset.runs if not run.scores.is_stale]
     template = environment.from_string((folder / "report.html.jinja").read_text(encoding="utf-8"))
     return template.render(
         title=title,
@@ -46,7 +47,9 @@ def render(datasets: Sequence[DatasetFacts], notes: Sequence[str], title: str) -
         style=Markup((folder / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - our own
         script=Markup((folder / "report.js").read_text(encoding="utf-8")),  # noqa: S704
         datasets=[_to_view(dataset) for dataset in datasets],
-        models=list(dict.fromkeys(run.scores.model for dataset in datasets for run in dataset.runs)),
+        num_datasets=len({id(dataset) for dataset, _ in current}),
+        num_stale=sum(len(dataset.runs) for dataset in datasets) - len(current),
+        num_models=len({run.scores.model for _, run in current}),
         notes=notes,
         rows=Markup(_to_script([_to_rows(dataset) for dataset in datasets])),  # noqa: S704 - escaped
     )
