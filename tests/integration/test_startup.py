@@ -47,7 +47,7 @@ def score(folder, *large):
     )
 
 
-@pytest.mark.parametrize("large", [LARGE])
+@pytest.mark.parametrize("large", [(*LARGE, "scipy", "aiohttp", "matplotlib")])
 def test_texts_are_scored_without_large_libraries(tmp_path, large):
     write_rows(tmp_path)
     done = score(tmp_path, *large)
@@ -67,3 +67,17 @@ def test_answers_with_log_probabilities_have_all_stats_without_them(tmp_path):
     assert {"ece_10_bin", "ece_1_bin", "selective_cov_acc_area", "selective_acc@10"} <= names
     assert {"platt_coef", "platt_intercept", "platt_ece_10_bin", "platt_ece_1_bin"} <= names
     assert "warning: no" not in done.stderr
+
+
+def test_the_list_of_commands_imports_no_work():
+    program = """
+import sys
+sys.argv = ["helm-ext", "--help"]
+from helm_ext.cli import main
+try:
+    main()
+finally:
+    print(sorted({"helm", "numpy", "pydantic", "msgspec", "yaml"} & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
