@@ -65,7 +65,11 @@ def write_inputs(folder: Path) -> None:
                 "result": {
                     "success": True,
                     "completions": [
-                        {"text": str(n + n % 2), "logprob": -n / 9, "tokens": [{"text": "1", "logprob": -n / 9}]}
+                        {
+                            "text": str(n + n % 2),
+                            "logprob": -(n + 1) / 9,
+                            "tokens": [{"text": "1", "logprob": -(n + 1) / 9}],
+                        }
                     ],
                 }
             },
