@@ -120,6 +120,9 @@ def check_file(
         problems += error.problems or [to_problem(error, str(file))]
     except (HelmExtError, OSError) as error:
         problems.append(to_problem(error, str(file)))
+    if lint and not linted and any(problem.severity == "error" for problem in problems):
+        message = "not linted while there are errors"
+        problems.append(Problem(message, Location(str(file)), severity="warning", code="not-linted"))
     if named.get("missing") == "skip":  # what these warnings propose
         problems = [problem for problem in problems if problem.code not in ("not-run", "failed")]
     report = {"file": str(file), "format": format_.name, "problems": problems, "counts": counts, "linted": linted}

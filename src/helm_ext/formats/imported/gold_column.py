@@ -141,7 +141,7 @@ class GoldColumn:
 
     def decide(self) -> GoldKind:
         """Return how the golds that were seen are read. Raises DatasetIntegrityError where that cannot be told."""
-        self._require_golds()
+        self.require_golds()
         if self._wrong_at is not None:
             line, value = self._wrong_at
             asked = self._gold_kind or "text"
@@ -157,14 +157,19 @@ class GoldColumn:
             )
         return chosen
 
-    def _require_golds(self) -> None:
+    def require_golds(self) -> None:
+        """Raise DatasetIntegrityError for rows without a gold, unless they are allowed."""
         if self._hidden_at is None or (self._allow_hidden and self._hidden < self._rows):
             return
         line, value = self._hidden_at
-        all_or_some = "every row has" if self._hidden == self._rows else f"{self._hidden} of {self._rows} rows have"
+        split = "the hidden answers of a test split: use a split whose answers are public"
+        if self._hidden == self._rows:
+            said, hint = "every row has", f"these are {split}"
+        else:
+            said = f"{self._hidden} of {self._rows} rows have"
+            hint = f"write the gold, or remove the row; where these are {split}"
         raise self._refuse(
-            line, f"no gold: {all_or_some} none ({show(value)}), so nothing can be scored",
-            "these are the hidden answers of a test split: use a split whose answers are public", "gold-hidden",
+            line, f"no gold: {said} none ({show(value)}), so nothing can be scored", hint, "gold-hidden"
         )  # fmt: skip
 
     def _of_texts(self) -> GoldKind:

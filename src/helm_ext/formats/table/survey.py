@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, raise_for, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, raise_for, show
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
 from helm_ext.formats.imported.gold import GoldKind, Options
@@ -72,6 +72,7 @@ def look_at(values: Values) -> Survey:
             surveyor.see(line, cells, split)
         except CellError as error:
             problems.add((), str(error), error.hint, code="cell", line=line, kind=DatasetIntegrityError)
+    problems.extend(surveyor.list_problems())
     raise_for(problems.finish())
     return surveyor.finish()
 
@@ -125,10 +126,13 @@ class _Surveyor:
         found.rows += 1
         if roles.layout is not None and roles.layout.model is not None:
             self._see_model(roles.layout, cells)
-        found.is_chat |= not isinstance(values.question(cells), str)
+        if roles.split:  # first, as the gold: both are looked at where something else of the row is wrong
+            name = str(look_up(cells, roles.split)).strip().casefold()
+            self._split_names.setdefault(name, [line, 0])[1] += 1
         choices = values.choices(cells)
         gold = values.gold(cells)
         self._see_gold(gold, choices, line)
+        found.is_chat |= not isinstance(values.question(cells), str)
         answers = None if values.is_live else values.answers(cells)
         if answers is not None:
             found.recorded += 1
@@ -142,9 +146,6 @@ class _Surveyor:
         found.train += values.splits.get(split) == "train"
         if self._model_column and len(self._models) <= _SHOWN_MODELS:
             self._models.setdefault(str(look_up(cells, self._model_column)), line)
-        if roles.split:
-            name = str(look_up(cells, roles.split)).strip().casefold()
-            self._split_names.setdefault(name, [line, 0])[1] += 1
 
     def _see_model(self, layout: Layout, cells: Cells) -> None:
         """Take the model of one more row. Raises CellError for a second one: both would be one run."""
@@ -167,6 +168,20 @@ class _Surveyor:
             self._truths.see(truth, None, line)
         self._found.letters += choices is None and isinstance(gold, str) and _LETTER.fullmatch(gold) is not None
 
+    def list_problems(self) -> list[Problem]:
+        """Return what is wrong with whole columns, as far as it does not depend on rows that are wrong themselves."""
+        found: list[Problem] = []
+        for require in (
+            self._require_one_model,
+            lambda: self._require_golds(self._golds),
+            lambda: self._uses_split(self._split_names),
+        ):
+            try:
+                require()
+            except DatasetError as error:
+                found.extend(error.problems)
+        return found
+
     def finish(self) -> Survey:
         """Return what holds of all rows. Raises DatasetError."""
         found, values = self._found, self._values
@@ -175,7 +190,6 @@ class _Surveyor:
         if values.is_live and values.roles.scores:
             message = "no column holds the outputs that the scores were given to"
             values.refuse(message, "output=COLUMN names it", "scores")
-        self._require_one_model()
         found.lines = values.table.lines
         found.left_out = found.lines - found.rows
         found.golds_are_lists = self._may_be_lists
@@ -218,21 +232,28 @@ class _Surveyor:
         )
 
     def _decide(self, golds: GoldColumn) -> GoldKind:
-        """Return what the golds are; the layout knows why some may be missing."""
+        """Return what the golds are. Raises DatasetError."""
+        self._found.is_measured = self._require_golds(golds)
+        if not self._found.is_measured:
+            return GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
+        return golds.decide()
+
+    def _require_golds(self, golds: GoldColumn) -> bool:
+        """Return whether there are golds. Raises DatasetError where some are missing; the layout knows why they may be.
+
+        None need be there where rows have the scores that they were given: `golds` allows for some without.
+        """
         try:
-            return golds.decide()
+            golds.require_golds()
         except DatasetError as error:
-            layout = self._values.roles.layout
-            problem = error.problems[0]
-            if problem.code == "gold-hidden":
-                if self._found.scores and self._found.recorded:  # `golds` allows for rows without: this is all of them
-                    self._found.is_measured = False
-                    return GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
-                hint = layout.hidden_hint if layout is not None and layout.hidden_hint else problem.hint
-                if self._values.table.splits:
-                    hint += f"; splits={'+'.join(self._values.table.splits)} says which are read"
-                self._values.refuse(problem.message, hint, str(problem.code), problem.location.line)
-            raise
+            if self._found.scores and self._found.recorded:
+                return False
+            layout, problem = self._values.roles.layout, error.problems[0]
+            hint = layout.hidden_hint if layout is not None and layout.hidden_hint else problem.hint
+            if self._values.table.splits:
+                hint += f"; splits={'+'.join(self._values.table.splits)} says which are read"
+            self._values.refuse(problem.message, hint, str(problem.code), problem.location.line)
+        return True
 
     def _uses_split(self, names: Mapping[str, Sequence[int]]) -> bool:
         """Whether the column of splits names splits: one that was guessed may hold something else, in every row.

@@ -69,8 +69,8 @@ class TestRowsOfUnknownColumns:
     def test_what_is_inside_a_cell_is_named_in_the_hint(self, tmp_path):
         row = {"question": {"stem": "What rusts?"}, "answer": {"text": "iron", "start": 0}, "output": {"text": "tin"}}
         path = write_lines(tmp_path, row)
-        assert refusal(path).hint == "name what is in it: question=question.stem"
-        assert "gold=answer.text" in refusal(path, question="question.stem").hint
+        assert "gold=answer.text" in refusal(path).hint
+        assert refusal(path, gold="answer.text").hint == "name what is in it: question=question.stem"
         named = {"question": "question.stem", "gold": "answer.text"}
         assert refusal(path, **named).hint == "name what is in it: output=output.text"
         assert answers(load(path, **named, output="output.text")) == [["tin"]]

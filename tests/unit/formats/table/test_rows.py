@@ -254,6 +254,20 @@ def test_ids_are_kept_and_their_absence_is_no_error(tmp_path):
     assert load(path).instances[0].id == "007"
 
 
+def test_all_that_is_wrong_is_found_at_once(tmp_path):
+    """A row, the golds, the splits: each was the only error of one round."""
+    path = write_csv(
+        tmp_path, ["question", "answer", "split"], ["?", "iron", "train"], ["", "tin", "test"], ["?", "", "test"],
+        ["", "zinc", "tset"],
+    )  # fmt: skip
+    problems, _ = FORMAT.check(path=path)
+    assert [(each.code, each.location.line) for each in problems] == [
+        ("cell", 3), ("gold-hidden", 4), ("cell", 5), ("split", 5),
+    ]  # fmt: skip
+    (hidden,) = (each for each in problems if each.code == "gold-hidden")
+    assert hidden.hint.startswith("write the gold, or remove the row")
+
+
 def test_live_rows_that_could_not_be_scored_are_refused_before_a_model_is_asked(tmp_path):
     """Without a right reference HELM fails only after all requests were paid for."""
     path = write_csv(
