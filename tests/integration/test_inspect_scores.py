@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "tests" / "data" / "inspect"
 
 MADE = {
-    # log: (samples, rows, scored, failed, unscored, our main metric, {score: (mean, rows that differ)})
+    # log: (samples, rows, scored, failed, unscored, our main metric, {score: (mean, rows that differ; None: beside the headline)})
     "plain_choice.eval": (8, 4, 4, 0, 0, 3 / 4, {"choice": (5 / 8, 1)}),
     "shuffled.eval": (4, 4, 4, 0, 0, 3 / 4, {"choice": (2 / 4, 1)}),
     "shuffled_twice.eval": (12, 4, 4, 0, 0, 10 / 12, {"choice": (7 / 12, 1)}),
@@ -26,7 +26,7 @@ MADE = {
     "edited.eval": (3, 3, 3, 0, 0, 2 / 3, {"match": (1 / 3, 1)}),
     "cancelled.eval": (5, 5, 5, 0, 0, 2 / 5, {"match": (2 / 5, 0)}),
     "broken.eval": (6, 6, 4, 2, 0, 2 / 4, {"match": (2 / 4, 0)}),
-    "odd.json": (5, 5, 3, 1, 1, 3 / 3, {"includes": (3 / 4, 1), "partly": (1 / 3, 1)}),
+    "odd.json": (5, 5, 3, 1, 1, 3 / 3, {"includes": (3 / 4, 1), "partly": (1 / 3, None)}),
 }
 
 FOUND = {
@@ -39,8 +39,8 @@ FOUND = {
     "2026-11-22T04-57-09-00-00_multi-correct": (4, 0, {"choice": (0.75, 0)}),
     "2026-11-22T04-57-05-00-00_shuffled": (6, 0, {"choice": (1.0, 0)}),
     "2026-11-22T04-57-09-00-00_shuffled": (6, 0, {"choice": (1.0, 0)}),
-    "2026-11-22T04-57-05-00-00_free": (9, 1, {"includes": (0.625, 1), "maybe": (1.0, 4), "graded": (0.3125, 3)}),
-    "2026-11-22T04-57-10-00-00_free": (9, 1, {"includes": (0.625, 1), "maybe": (1.0, 4), "graded": (0.3125, 3)}),
+    "2026-11-22T04-57-05-00-00_free": (9, 1, {"includes": (0.625, None), "maybe": (1.0, None), "graded": (0.3125, 3)}),
+    "2026-11-22T04-57-10-00-00_free": (9, 1, {"includes": (0.625, None), "maybe": (1.0, None), "graded": (0.3125, 3)}),
     "data_cyse2_vuln_exploit_challenges": (1, 0, {"vul_exploit_scorer": (0.65, 1)}),  # theirs runs a program
     "data_with_llm_scoring": None,
     "log_formats": (1, 0, {"match": (0.0, 0)}),

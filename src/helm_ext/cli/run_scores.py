@@ -272,6 +272,7 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
         more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
         shown = ", ".join([*others[:_SHOWN_SCORES], *more])
         warnings.append(f"note: the main metric is {main}, {source['main_reason']}; main_metric= also takes {shown}")
+    differing = []
     for name, score in source["scores"].items():
         stat, differs, unscored = _source_stats(score)
         if score.get("no_mean"):
@@ -283,7 +284,7 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
             continue
         if differs in stats and stats[differs]["sum"]:
             rows = f"{round(stats[differs]['sum'])} of {stats[differs]['count']} rows"
-            warnings.append(f"note: {name}, as the file has it, and {own} differ on {rows}")
+            differing.append(f"{name}, as the file has it, and {_ours(name, stat, source, own)} differ on {rows}")
         if unscored in stats:
             without = round(stats[unscored]["mean"])
             total = without + (stats[stat]["count"] if stat in stats else 0)
@@ -291,4 +292,9 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
                 f"warning: {source['tool']} could not score {without} of {total} rows by {name}, as where a judgement "
                 "cannot be read: they are no part of its mean"
             )
-    return warnings
+    return [*warnings, *([f"note: {'; '.join(differing)}"] if differing else [])]
+
+
+def _ours(name: str, stat: str, source: Mapping[str, Any], own: str) -> str:
+    """Return in words what a source's score is compared with: see `SourceMeasure`."""
+    return own if source.get("main", stat) == stat else f"our own {name.partition(',')[0]}"

@@ -97,6 +97,7 @@ class EvalSetMetric(FoldingMetric):
 
     def _take_apart(self, adapter_spec: AdapterSpec, facts: RunFacts) -> Pieces:
         same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
+        measured = [*self.helm_metrics, *(score.name for score in self.scores)]
         main = self.scoring.main_metric
         own = main if self.scoring.own_metric is None else self.scoring.own_metric
         return Pieces(
@@ -108,7 +109,7 @@ class EvalSetMetric(FoldingMetric):
             moves_thinking=self.scoring.thinking == "move",
             is_repeated=self.reducer is not None,
             has_attributes=bool(self.attributes),
-            source=SourceMeasure(self.source, own, same=same) if self.source else None,
+            source=SourceMeasure(self.source, own, same=same, measured=measured) if self.source else None,
             summarize=partial(summarize, [*self.list_scores, *self.other_scores]),
         )
 

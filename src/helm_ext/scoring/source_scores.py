@@ -67,10 +67,14 @@ SourceSummary = dict[MetricName, _Values]
 class SourceMeasure:
     """Compares the source's scores with ours, batch by batch."""
 
-    def __init__(self, source: Mapping[str, Any], own_metric: str, *, same: Collection[str] = ()) -> None:
-        """Ours is the metric of the same name if it is one of `same`, else `own_metric`; "" where there is none.
+    def __init__(
+        self, source: Mapping[str, Any], own_metric: str, *, same: Collection[str] = (), measured: Collection[str] = ()
+    ) -> None:
+        """The source's headline, or each score where it names none, is compared with `own_metric`.
 
-        `source` is `Source.to_args()`.
+        Other scores are compared with our metric of the same name: a score by another rule is another score, and no
+        difference. Those of `same` are computed by the source's own rule: they go before `own_metric`. "" is no metric.
+        `measured` are all metrics of ours. `source` is `Source.to_args()`.
         """
         self.source = source
         self.partners = {}
@@ -78,7 +82,10 @@ class SourceMeasure:
         """Stat to value, of what the source reports that is no mean of rows."""
         for name, score in source["scores"].items():
             metric = name.partition(",")[0]  # lm-eval's names go on with the filter
-            self.partners[score["stat"]] = metric if metric in same else own_metric
+            partner = own_metric if source.get("main", score["stat"]) == score["stat"] else ""
+            if metric in same or (not partner and metric in measured):
+                partner = metric
+            self.partners[score["stat"]] = partner
             if score.get("no_mean") and score["mean"] is not None:
                 self.reported[score["stat"]] = float(score["mean"])
         self._names = list(dict.fromkeys([*self.partners, *self.partners.values()]))

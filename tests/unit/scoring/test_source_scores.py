@@ -57,6 +57,18 @@ def test_splits_are_apart() -> None:
     assert found["inspect_match_differs@valid"] == (1.0, 1)
 
 
+def test_beside_a_headline_scores_are_compared_with_our_metric_of_the_same_name_alone() -> None:
+    rows = [row(ours=1.0, acc=0.0, inspect_match=0.0, inspect_acc=0.0)]
+    source = {**SOURCE, "main": "inspect_match"}
+    for measured, expected in ((["acc", "ours"], 0.0), (["ours"], None)):
+        total = SourceTotal()
+        total.add(SourceMeasure(source, "ours", measured=measured).measure(rows))
+        found = {stat.name.name: stat.mean for stat in total.to_stats()}
+        assert found["inspect_match_differs"] == 1.0
+        assert found["inspect_acc"] == 0.0
+        assert found.get("inspect_acc_differs") == expected
+
+
 def test_scores_by_the_same_rule_are_compared_with_one_another() -> None:
     rows = [row(ours=0.0, acc=1.0, inspect_acc=1.0)]
     assert summed(rows, same=["acc"])["inspect_acc_differs@test"] == (0.0, 1)
