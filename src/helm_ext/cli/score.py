@@ -28,7 +28,7 @@ from helm_ext.cli.session import (
     without_output,
 )
 from helm_ext.cli.thresholds import find_below, parse_thresholds
-from helm_ext.errors import HelmExtError, RunEntryError, show
+from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
 from helm_ext.evalset.progress import Measured, Progress
 from helm_ext.formats import files_in
 
@@ -238,7 +238,12 @@ class _Scoring:
         run_spec = make_run_spec(format_, file, named, chosen)
         _require_new_name(run_spec, self._taken, self.model)
         facts = find_facts(run_spec, counts_groups=self.counts_groups)
-        return run_spec, facts, run(run_spec, self.output_path, self.suite, self.local_path)
+        try:
+            return run_spec, facts, run(run_spec, self.output_path, self.suite, self.local_path)
+        except RecordedError:
+            if self.model is not None:  # else it was asked before: a format says what its file lacks
+                format_.name_model(load_arguments(format_, file, chosen))
+            raise
 
 
 def parse_show(given: str) -> int:

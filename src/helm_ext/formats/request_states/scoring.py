@@ -259,7 +259,7 @@ def _find_main_stat(main: str, metrics: Sequence[str], kind: FileKind, path: Pat
         report.add(
             path,
             f"{show(main)} is none of the metrics that are measured",
-            near or f"measured: {', '.join([*produced, *theirs])}",
+            f"{near} " * bool(near) + f"measured: {', '.join([*produced, *theirs])}",
             code="main-metric",
         )
     return main

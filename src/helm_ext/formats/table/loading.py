@@ -23,7 +23,7 @@ from helm_ext.formats.table.parquet import MAGIC, ParquetTable
 from helm_ext.formats.table.roles import OUTPUT_NAMES, Roles, choose_roles
 from helm_ext.formats.table.rows import read_rows
 from helm_ext.formats.table.saved import HUB, SavedTable, is_saved_dataset
-from helm_ext.formats.table.survey import Survey, look_at
+from helm_ext.formats.table.survey import Survey, find_model_column, look_at
 from helm_ext.formats.table.table import Table, plain_suffix
 from helm_ext.formats.table.values import Values
 
@@ -104,7 +104,7 @@ def open_file(**arguments: Any) -> Opened:
     layout = roles.layout
     source = Source(
         tool=layout.tool if layout is not None and layout.tool else "table",
-        model=survey.model or _model_of(roles.output, table.columns),
+        model=survey.model or _model_of(roles.output, table.columns) or survey.row_model,
         task=options.name or _dataset_name(options.path),
         scores=survey.scores,
         main=survey.main,
@@ -209,10 +209,11 @@ def name_model(arguments: Mapping[str, Any]) -> str:
     table, roles = _open_columns(options)
     if roles.layout is not None and roles.layout.model is not None:
         return _look(options)[1].model
-    if outputs:
-        return _model_of(outputs[0], table.columns)
+    if outputs and (named := _model_of(outputs[0], table.columns)):
+        return named
     if roles.output or roles.likelihoods:
-        return ""
+        has_models = find_model_column(Values(table, roles, options))  # all rows are read for it
+        return _look(options)[1].row_model if has_models else ""
     hint = f"say which hold them: output=COLUMN, or output=A+B for a run of each; columns: {', '.join(table.columns)}"
     raise make_error(options.path, "no column is called output or the like", hint, code="no-outputs")
 

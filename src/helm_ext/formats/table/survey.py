@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, raise_for, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, count, raise_for, show
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
 from helm_ext.formats.imported.gold import GoldKind, Options
@@ -22,7 +22,12 @@ from helm_ext.formats.table.positions import Positions
 from helm_ext.formats.table.table import Cells
 from helm_ext.formats.table.values import SPLITS, TRUTHS, Values, shown, uses_adapted
 
-__all__ = ["Survey", "look_at"]
+__all__ = ["Survey", "find_model_column", "look_at"]
+
+_NO_ANSWER = re.compile(
+    r"\s*(?:error\b\s*[:(\[].*|traceback \(most recent.*|none|nan|null)\s*", re.IGNORECASE | re.DOTALL
+)
+"""What a script writes where it got no answer."""
 
 _LETTER = re.compile(r"\s*\(?[A-Za-z]\)?\s*")
 
@@ -55,6 +60,12 @@ class Survey:
     """Rows without options whose gold is a single letter."""
     model: str = ""
     """Whose outputs they are, where a known layout says so."""
+    row_model: str = ""
+    """The one model that a column of models names."""
+    odd_outputs: int = 0
+    """Outputs that read like an error or a missing value."""
+    first_odd: tuple[int, str] = (0, "")
+    """Line and text of the first of them."""
     scores: dict[str, SourceScore] = field(default_factory=dict)
     main: str = ""
     """The score of the tool that wrote the table that its own reports are headed by; `Source.main`."""
@@ -81,7 +92,7 @@ _MODEL_COLUMNS = frozenset({"model", "model_id", "model_name"})
 _SHOWN_MODELS = 5
 
 
-def _find_model_column(values: Values) -> str:
+def find_model_column(values: Values) -> str:
     """Return the column that says whose output a row's is; "" where there is none, or it was named for something."""
     if values.is_live:
         return ""
@@ -101,7 +112,7 @@ class _Surveyor:
         self._positions = Positions()
         self._split_names: dict[str, list[int]] = {}
         """Name of a split, as the column has it, to its first line and its rows."""
-        self._model_column = _find_model_column(values)
+        self._model_column = find_model_column(values)
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
 
@@ -138,6 +149,8 @@ class _Surveyor:
             found.recorded += 1
             if choices is not None:
                 self._positions.see(answers, choices)
+            if choices is None or answers[0].text.strip() not in choices.values():
+                self._see_odd(answers[0].text, gold, line)
             found.same_as_gold += isinstance(gold, str | int) and answers[0].text.strip() == str(gold).strip()
         elif roles.likelihoods and look_up(cells, roles.likelihoods):
             found.recorded += 1
@@ -145,7 +158,15 @@ class _Surveyor:
             found.scores.setdefault(name, SourceScore())
         found.train += values.splits.get(split) == "train"
         if self._model_column and len(self._models) <= _SHOWN_MODELS:
-            self._models.setdefault(str(look_up(cells, self._model_column)), line)
+            name = look_up(cells, self._model_column)
+            self._models.setdefault("" if name is None else str(name).strip(), line)
+
+    def _see_odd(self, text: str, gold: Any, line: int) -> None:
+        """Count an output that reads as if there were none."""
+        if _NO_ANSWER.fullmatch(text) and text.strip().casefold() != str(gold).strip().casefold():
+            if not self._found.odd_outputs:
+                self._found.first_odd = line, text
+            self._found.odd_outputs += 1
 
     def _see_model(self, layout: Layout, cells: Cells) -> None:
         """Take the model of one more row. Raises CellError for a second one: both would be one run."""
@@ -190,6 +211,8 @@ class _Surveyor:
         if values.is_live and values.roles.scores:
             message = "no column holds the outputs that the scores were given to"
             values.refuse(message, "output=COLUMN names it", "scores")
+        if len(self._models) == 1:
+            (found.row_model,) = self._models
         found.lines = values.table.lines
         found.left_out = found.lines - found.rows
         found.golds_are_lists = self._may_be_lists
@@ -290,6 +313,14 @@ class _Surveyor:
                     if self._values.is_live
                     else "answers count where they name an option by its text, not by a letter"
                 )
+            )
+        if found.odd_outputs:
+            line, text = found.first_odd
+            one = "output reads like an error or a missing value"
+            many = "outputs read like errors or missing values"
+            notes.append(
+                f"{count(found.odd_outputs, one, many)}, the first in line {line}: {show(text)}; they are scored as "
+                "answers. Where the model gave none, leave the cell empty (empty=not_run), in JSON null"
             )
         if found.recorded and found.same_as_gold == found.rows:
             notes.append("every output is equal to its gold: is the column of outputs that of the golds?")

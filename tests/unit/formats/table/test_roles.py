@@ -238,3 +238,11 @@ class TestModel:
         path = write_csv(tmp_path, ["question", "answer", "gpt-4.1"], ["?", "iron", "tin"])
         with pytest.raises(DatasetError, match="output=COLUMN"):
             FORMAT.name_model({"path": path})
+
+    def test_is_the_one_that_a_column_of_models_names(self, tmp_path):
+        header = ["question", "answer", "model", "output"]
+        one = write_csv(tmp_path, header, ["?", "iron", "zormun", "tin"], ["?", "tin", "zormun", "tin"])
+        assert FORMAT.name_model({"path": one}) == "zormun"
+        several = write_csv(tmp_path, header, ["?", "iron", "zormun", "tin"], ["?", "tin", "gpt", "tin"])
+        with pytest.raises(DatasetError, match="the column model names 2 models"):
+            FORMAT.name_model({"path": several})

@@ -254,6 +254,15 @@ def test_ids_are_kept_and_their_absence_is_no_error(tmp_path):
     assert load(path).instances[0].id == "007"
 
 
+def test_outputs_that_read_like_errors_are_counted_aloud(tmp_path):
+    texts = ["4", "ERROR: rate limit exceeded", "None", "nan", "none of them"]
+    path = write_csv(
+        tmp_path, ["question", "answer", "output"], *(["?", "4", text] for text in texts), ["?", "none", "None"]
+    )
+    (said,) = (str(one) for one in load(path).warnings if "missing values" in str(one))
+    assert '3 outputs read like errors or missing values, the first in line 3: "ERROR: rate limit exceeded"' in said
+
+
 def test_all_that_is_wrong_is_found_at_once(tmp_path):
     """A row, the golds, the splits: each was the only error of one round."""
     path = write_csv(
