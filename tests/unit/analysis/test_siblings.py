@@ -137,6 +137,23 @@ def test_comparisons_of_stale_runs_come_last_and_are_no_more_datasets_and_models
         assert "<p>1 dataset, 2 models, stale runs not counted. " in page.read_text()
 
 
+def test_the_model_that_every_row_of_a_run_names_is_the_model(tmp_path, table):
+    """HELM's own file, what is converted from it, and the same with one row of another model or of none."""
+    score(tmp_path, table, "--arg", "output=alpha", "--model", "org/alpha")
+    (run,) = find_runs([tmp_path / "out"])[0]
+    state, lines = run.folder / "scenario_state.json", tmp_path / "alpha.jsonl"
+    assert command(tmp_path, "convert", str(state), str(lines)).exit_code == 0
+    for file in (state, lines):
+        done = command(tmp_path, "score", str(file), "-o", str(tmp_path / f"out-{file.suffix}"))
+        assert "org/alpha on " in done.output
+        assert done.exit_code == 0
+    header, row, last = map(json.loads, lines.read_text().splitlines())
+    for request in ({**last["request"], "model_deployment": "recorded/org/beta"}, {"prompt": ""}):
+        write_lines(tmp_path, header, row, {**last, "request": request}, name="mixed.jsonl")
+        done = command(tmp_path, "score", str(tmp_path / "mixed.jsonl"), "-o", str(tmp_path / "mixed"))
+        assert "the file does not say whose completions it holds" in str(done.exception)
+
+
 def test_what_counts_is_the_time_that_a_run_says(tmp_path, table):
     """The files' own times change when they are copied. A run that says none is neither old nor new."""
     score(tmp_path, table, "--arg", "output=alpha")

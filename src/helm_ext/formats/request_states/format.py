@@ -176,6 +176,12 @@ class _AdapterSpec(Format):
         file = catalog.find_dataset(options.pop("dataset"))
         return {"dataset": catalog.dataset_name(file) or file.name, **options}
 
+    def name_model(self, arguments: Mapping[str, Any]) -> str:
+        """Return the recorded model that the requests of all rows name, as in the output of a run of ours."""
+        from helm_ext.formats.request_states.recorded_model import read_model
+
+        return read_model(self._path(dict(arguments)))
+
     def load(self, **arguments: Any) -> EvalSet:
         """Read a file. Raises DatasetError, and DatasetNotFoundError for the name of none."""
         from helm_ext.formats import request_states
