@@ -101,7 +101,7 @@ class _AdapterSpec(Format):
             "interval of the main metric respects that",
             "",
         ),
-        Argument("metrics", SEVERAL, 'names of metrics. See "`scoring`"', "the file's"),
+        Argument("metrics", SEVERAL, "names of metrics: those under `scoring` in adapter_spec.md", "the file's"),
         Argument("main_metric", TEXT, "the one on the leaderboard", "the file's"),
         Argument(
             "completions",

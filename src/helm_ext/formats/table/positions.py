@@ -95,4 +95,5 @@ class Positions:
         unnamed = self._numbers - self._named
         if not unnamed or not self._numbers:
             return ""
-        return f"{count(unnamed, 'output is a number', 'outputs are numbers')} that no option is called: none is chosen"
+        one, many = "output is a number that names no option", "outputs are numbers that name no option"
+        return f"{count(unnamed, one, many)}: scored as wrong"

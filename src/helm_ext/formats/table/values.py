@@ -160,8 +160,8 @@ class Values:
             return None
         if value == "" and self.table.is_text:
             if self.options.empty is None:
-                hint = "empty=answer where the model said nothing, empty=not_run where it was not asked"
-                raise CellError(f"the output {column} is empty: an answer, or none?", hint)
+                hint = "empty=answer where it said nothing, empty=not_run where it was not asked"
+                raise CellError(f"the cell {column} is empty: did the model say nothing, or was it not asked?", hint)
             if self.options.empty == "not_run":
                 return None
         names = self.table.class_labels.get(column)

@@ -86,7 +86,7 @@ class TestOutputs:
         rows = [["?", "3", "5", "7", *pair] for pair in zip(gold, ["3", "41"], strict=True)]
         evalset = load(write_csv(tmp_path, MC, *rows))
         assert answers(evalset) == [["3"], ["41"]]
-        assert "1 output is a number that no option is called" in str(evalset.warnings[0])
+        assert "1 output is a number that names no option" in str(evalset.warnings[0])
 
     def test_words_stay_words_where_golds_are_positions(self, tmp_path):
         rows = [
