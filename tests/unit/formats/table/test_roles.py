@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+from typer.testing import CliRunner
 
+from helm_ext.cli import app
 from helm_ext.errors import DatasetError
 from helm_ext.formats.table.format import FORMAT
 
@@ -238,6 +240,16 @@ class TestModel:
         path = write_csv(tmp_path, ["question", "answer", "gpt-4.1"], ["?", "iron", "tin"])
         with pytest.raises(DatasetError, match="output=COLUMN"):
             FORMAT.name_model({"path": path})
+
+    def test_does_not_hide_that_no_column_holds_outputs(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "gpt"], ["?", "iron", "tin"])
+        with pytest.raises(DatasetError, match="output=COLUMN(.|\n)*columns: question, answer, gpt"):
+            CliRunner().invoke(app, ["score", path, "--model", "x", "-o", str(tmp_path)], catch_exceptions=False)
+
+    def test_of_an_unknown_main_metric_is_told_those_that_are_measured(self, tmp_path):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "iron", "tin"])
+        with pytest.raises(DatasetError, match="hint: .*measured: .*f1_score"):
+            load(path, main_metric="exact_mach")
 
     def test_is_the_one_that_a_column_of_models_names(self, tmp_path):
         header = ["question", "answer", "model", "output"]
