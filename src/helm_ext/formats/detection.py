@@ -34,7 +34,9 @@ def detect(path: str | Path, formats: Sequence[Format]) -> Format:
             )
         expected = "".join(f"\n    {format_.name}: {format_.expects}" for format_ in formats)
         hint = f"--as FORMAT says which it is; each expects{expected}"
-        raise DatasetError([Problem("a file of no format", Location(str(path)), hint, code="unknown-format")])
+        raise DatasetError(
+            [Problem("no format that is known reads this file", Location(str(path)), hint, code="unknown-format")]
+        )
     if len(found) > 1:
         names = " and ".join(format_.name for format_ in found)
         hint = "--as FORMAT says which it is"
