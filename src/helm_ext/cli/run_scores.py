@@ -111,7 +111,9 @@ def make_wrong_list(rows: Sequence[WrongRow], total: int) -> str:
         f"wrong: {total}" + (f", the first {len(rows)}; --show wrong={total} shows all" if len(rows) < total else "")
     ]
     for row in rows:
-        options = "".join(f" | {label}: {text}" for label, text in (row.options or {}).items())
+        options = "".join(
+            f" | {text if label == text else f'{label}: {text}'}" for label, text in (row.options or {}).items()
+        )
         read = "nothing" if row.read is None else row.read
         lines += [
             f"{row.instance_id}  {row.score:.4g}",

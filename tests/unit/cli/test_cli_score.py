@@ -1,7 +1,8 @@
 import pytest
 from helm.common.object_spec import parse_object_spec
 
-from helm_ext.cli.run_scores import name_stats, show_value
+from helm_ext.analysis.wrong_rows import WrongRow
+from helm_ext.cli.run_scores import make_wrong_list, name_stats, show_value
 from helm_ext.cli.score import deployment_of
 from helm_ext.cli.session import load_arguments, make_run_spec, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
@@ -104,6 +105,11 @@ def test_wrong_rows_are_listed(tmp_path):
     shown = CliRunner().invoke(app, [*arguments, "wrong=1"], catch_exceptions=False).stdout
     assert "wrong: 2, the first 1; --show wrong=2 shows all\n" in shown
     assert "Which swims? 2" not in shown
+
+
+def test_options_that_are_their_own_labels_are_listed_once():
+    row = WrongRow("1", 0, "Which swims?", {"cod": "cod", "B": "cat"}, ["cod"], "cat", "cat")
+    assert "question: Which swims? | cod | B: cat" in make_wrong_list([row], 1)
 
 
 @pytest.mark.parametrize(
