@@ -18,6 +18,7 @@ from openai_server import answer_file, serve, write_lines
 from processes import BIN, OFFLINE, load
 from typer.testing import CliRunner
 
+from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.cli import app, main
 
 pytestmark = pytest.mark.slow
@@ -116,7 +117,7 @@ def test_results_come_in_parts_and_the_rest_is_asked_again(folder, server):
     assert "7 of 7 requests are answered, 4 of them now" in result.stdout
     [made] = finished(folder)
     assert f"written to {made.relative_to(folder)}" in result.stdout
-    assert sorted(path.name for path in made.glob("*.json")) == FILES
+    assert sorted(path.name for path in made.glob("*.json")) == sorted([TIMES_FILE, *FILES])
     assert "every request is answered" in run("out", "--only-missing").stdout
 
     # In one go, the same.

@@ -20,7 +20,6 @@ from collections import Counter
 import processes
 import pytest
 
-from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.files.staged import staged
 
 pytestmark = pytest.mark.slow
@@ -209,7 +208,7 @@ def test_two_real_runs_into_one_folder(tmp_path):
         assert run.returncode == 0, output[-3000:]
     assert len(list(tmp_path.glob("here-*"))) == 2
     folder = processes.only_run(tmp_path)
-    assert sorted(path.name for path in folder.iterdir()) == sorted([".commit.lock", TIMES_FILE, *FILES])
+    assert sorted(path.name for path in folder.iterdir()) == sorted([".commit.lock", *FILES])
     state, rows = (processes.load(folder / name) for name in ("scenario_state.json", "per_instance_stats.json"))
     ids = {state["instance"]["id"] for state in state["request_states"]}
     assert len(state["request_states"]) == 3 * len(ids)  # trials

@@ -12,7 +12,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.console import Console
+from helm_ext.cli.output import echo
 from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import shorten, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.console import Console
+from helm_ext.cli.output import echo
 from helm_ext.cli.session import FormatOption, choose_format, find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count
 from helm_ext.formats import Format, all_formats

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.console import Console
+from helm_ext.cli.output import echo
 
 if TYPE_CHECKING:
     from helm_ext.analysis.drift import Series

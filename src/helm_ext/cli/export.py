@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.console import Console
+from helm_ext.cli.output import echo
 from helm_ext.cli.run_options import RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count

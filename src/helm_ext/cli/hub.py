@@ -13,7 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import helm_ext.hub as hubs
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.console import Console
+from helm_ext.cli.output import echo
 from helm_ext.errors import (
     DatasetNotFoundError,
     HelmExtError,

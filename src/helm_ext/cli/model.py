@@ -13,6 +13,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from helm_ext.cli.console import Console
 from helm_ext.cli.model_options import (
     choose_name,
     find_tokenizer,
@@ -25,7 +26,7 @@ from helm_ext.cli.model_options import (
     require_variable,
     window_of,
 )
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.output import echo
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.cli.session import helm_output_to_stderr, start_helm, without_output
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.cli.output import Console
+from helm_ext.cli.console import Console
 from helm_ext.cli.session import helm_output_to_stderr, without_output
 from helm_ext.errors import RunEntryError
 

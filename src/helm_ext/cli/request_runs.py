@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helm_ext.cli.output import Console
+from helm_ext.cli.console import Console
 from helm_ext.cli.session import helm_output_to_stderr, only_registered_entries, start_helm, without_output
 from helm_ext.errors import DatasetChangedError, HelmExtError, RunEntryError
 from helm_ext.formats import format_names

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.console import Console
+from helm_ext.cli.output import echo
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.cli.session import require_suite

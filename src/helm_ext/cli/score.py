@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.output import Console, echo
+from helm_ext.cli.console import Console
+from helm_ext.cli.output import echo
 from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, make_wrong_list, to_json
 from helm_ext.cli.session import (
     FormatOption,

@@ -105,11 +105,16 @@ def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool, has_sourc
 
 
 def _source(source: Source, scoring: Scoring) -> dict[str, Any]:
-    """Return what a file says of the tool that scored its rows. It is headed by the score that is the main metric."""
-    said = {key: value for key, value in source.to_args().items() if key not in ("scores", "counts")}
+    """Return what a file says of the tool that scored its rows.
+
+    It is headed by the score that is the main metric; by none where that is ours, which then stays so.
+    """
+    unsaid = ("scores", "counts", "main", "main_reason")
+    said = {key: value for key, value in source.to_args().items() if key not in unsaid}
     scores = {name: dataclasses.asdict(score) for name, score in source.scores.items()}
     main = next((name for name in scores if source.stat_name(name) == scoring.main_metric), None)
-    return {**said, "scores": scores, **({"main": main} if main is not None else {})}
+    headline = {} if main is None else {"main": main, "main_reason": source.main_reason if main == source.main else ""}
+    return {**said, "scores": scores, **{key: value for key, value in headline.items() if value}}
 
 
 def _name_score(stat: str, source_scores: Mapping[str, str]) -> str:

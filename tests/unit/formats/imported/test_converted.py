@@ -68,6 +68,8 @@ def test_scores_of_a_source_survive_a_conversion(tmp_path, format_, make, argume
     for what in ("metrics", "main_metric", "own_metric"):
         assert getattr(after.scoring, what) == getattr(before.scoring, what)
     said = [{**one.source.to_args(), "counts": {}} for one in (before, after)]
+    if arguments.get("main_metric") == "exact_match":  # ours, so that the file has no headline
+        said = [{key: value for key, value in one.items() if key not in ("main", "main_reason")} for one in said]
     assert said[0] == said[1]
     for key in ("source_scores", "source_unscored"):
         assert [row_extra(i).get(key) for i in after.instances] == [row_extra(i).get(key) for i in before.instances]

@@ -21,6 +21,7 @@ from helm.common.authentication import Authentication
 from helm.common.request import GeneratedOutput, RequestResult
 
 from helm_ext import hub
+from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.errors import DatasetChangedError, DatasetError, DatasetIntegrityError, DatasetNotFoundError
 from helm_ext.evalset.unread import UnreadRows, read_unread
 from helm_ext.formats import planned
@@ -269,7 +270,7 @@ def run(path, runner_class, folder, *, limit, augment=None, cache=False, render=
         "exit_on_error": True,
     }
     runner_class(spec, str(folder), "suite", cache_instances=cache, **flags).run_all([run_spec])
-    return {file.name: file.read_bytes() for file in folder.rglob("*.json")}
+    return {file.name: file.read_bytes() for file in folder.rglob("*.json") if file.name != TIMES_FILE}
 
 
 @pytest.mark.parametrize("runner_class", [Runner, StreamingRunner])

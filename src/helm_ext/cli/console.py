@@ -1,0 +1,21 @@
+"""The console for tables: like `cli.output`, it lets no data steer the terminal. Apart, since rich loads slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import rich.console
+from rich.segment import Segment
+
+from helm_ext.errors import printable
+
+__all__ = ["Console"]
+
+
+class Console(rich.console.Console):
+    """Rich's console. Its own control sequences are added behind this place."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        return super()._render_buffer(
+            segment if segment.control else Segment(printable(segment.text), segment.style) for segment in buffer
+        )
