@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from helm_ext.analysis import read_run, read_suite
-    from helm_ext.notebooks import compare, score
+    from helm_ext.cli.notebooks import compare, score
 
 __all__ = ["__version__", "compare", "read_run", "read_suite", "score"]
 
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(analysis, name)
     if name in ("compare", "score"):
-        from helm_ext import notebooks
+        from helm_ext.cli import notebooks
 
         return getattr(notebooks, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

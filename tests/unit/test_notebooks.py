@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -46,6 +47,15 @@ def test_a_file_is_scored_and_compared_as_the_commands_do(tmp_path):
     assert {run.name for run in (fox, hen)} == {
         path.parent.name for path in tmp_path.glob("command/runs/score/*/stats.json")
     }
+
+
+def test_rows_without_pandas_say_what_to_install(tmp_path, monkeypatch):
+    path = tmp_path / "facts.csv"
+    path.write_text("question,answer,output\n2+2?,4,4\n", encoding="utf-8")
+    run = helm_ext.score(path, model="m")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(HelmExtError, match="needs the package pandas(.|\n)*pip install pandas"):
+        _ = run.rows
 
 
 def test_several_runs_are_refused():

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helm_ext.analysis.run_files import RUN_FILES, RunFiles
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError
+from helm_ext.errors.missing import describe_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,10 @@ class FinishedRun(RunFiles):
     @property
     def rows(self) -> pd.DataFrame:
         """The rows as `to_pandas` returns them. Raises HelmExtError where pandas is not installed."""
-        return self.to_pandas()
+        try:
+            return self.to_pandas()
+        except ModuleNotFoundError as error:
+            raise HelmExtError(describe_missing(error)) from error
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a DataFrame with the columns of docs/how-to/export.md. All of them are in memory."""

@@ -1,6 +1,6 @@
 """`helm_ext.score` and `helm_ext.compare`: the commands of these names, for notebooks and programs.
 
-What they plan, score and write is what `helm-ext score` does, by its functions; that is why this stands above `cli`.
+What they plan, score and write is what `helm-ext score` does, by its functions.
 """
 
 from __future__ import annotations
