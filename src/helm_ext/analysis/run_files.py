@@ -12,7 +12,7 @@ from typing import Any
 from helm_ext.analysis.answers import make_reader
 from helm_ext.analysis.predictions import Prediction, read_predictions
 from helm_ext.analysis.row_stats import RowStats
-from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problem
+from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError
 from helm_ext.evalset import DECODING_NUMBERS
 
 __all__ = ["MERGED", "RUN_FILES", "RunFiles"]
@@ -158,8 +158,7 @@ class RunFiles:
     def _broken(self, name: str, error: Exception | str) -> DatasetSyntaxError:
         path = str(self.folder / name)
         message = error if isinstance(error, str) else _say(error, path)
-        problem = Problem(message, Location(path), "run it again", code="broken-run", kind=DatasetSyntaxError)
-        return DatasetSyntaxError([problem])
+        return DatasetSyntaxError.at(path, message, "run it again", code="broken-run")
 
 
 def _say(error: Exception, path: str) -> str:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal
+from os import PathLike
+from typing import TYPE_CHECKING, Literal
 
 from helm_ext.errors.wording import printable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "Code",
@@ -100,6 +104,21 @@ class DatasetError(HelmExtError, ValueError):
         self.problems: tuple[Problem, ...] = () if isinstance(problems, str) else tuple(problems)
         self.message = problems if isinstance(problems, str) else ""
         super().__init__(self.message or [str(problem) for problem in self.problems])
+
+    @classmethod
+    def problem_at(
+        cls, place: Location | PathLike[str] | str, message: str, hint: str = "", line: int | None = None, *, code: str
+    ) -> Problem:
+        """Return a problem of this kind: in a file, in one of its lines, or at a Location."""
+        location = place if isinstance(place, Location) else Location(str(place), line)
+        return Problem(message, location, hint, code=code, kind=cls)
+
+    @classmethod
+    def at(
+        cls, place: Location | PathLike[str] | str, message: str, hint: str = "", line: int | None = None, *, code: str
+    ) -> Self:
+        """Return the error of one problem, ready to be raised; the arguments are those of `problem_at`."""
+        return cls([cls.problem_at(place, message, hint, line, code=code)])
 
     def __str__(self) -> str:
         if self.message:

@@ -15,7 +15,7 @@ from helm_ext.errors import DatasetError, DatasetSyntaxError
 from helm_ext.files.json_text import decode
 from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, format_size
 from helm_ext.files.lines import split_lines, too_long
-from helm_ext.files.opening import Reader, make_error
+from helm_ext.files.opening import Reader
 
 __all__ = ["BOM", "LineSource", "Source", "read_source", "too_large"]
 
@@ -53,10 +53,12 @@ def read_source(path: str | Path, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_ra
 
 def too_large(path: str, max_bytes: int) -> DatasetError:
     """Return the error for a document beyond the limit."""
-    return make_error(
-        path, f"the file is larger than {format_size(max_bytes)}, the limit for a file that is one JSON document",
-        "write it as JSON Lines: one record per line", code="too-large",
-    )  # fmt: skip
+    return DatasetSyntaxError.at(
+        path,
+        f"the file is larger than {format_size(max_bytes)}, the limit for a file that is one JSON document",
+        "write it as JSON Lines: one record per line",
+        code="too-large",
+    )
 
 
 class LineSource:

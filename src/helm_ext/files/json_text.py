@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from helm_ext.errors import DatasetError, DatasetSchemaError, show
+from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, show
 from helm_ext.files.limits import MAX_DEPTH
-from helm_ext.files.opening import ZIP_MAGIC, make_error
+from helm_ext.files.opening import ZIP_MAGIC
 from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
 
 __all__ = ["canonical_json", "decode", "is_faithful", "is_finite", "parse_json", "parse_relaxed_json"]
@@ -23,10 +23,12 @@ def decode(data: bytes, path: str, line: int = 1) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         if data.startswith(_UTF_16):
-            raise make_error(path, "not UTF-8 but UTF-16", "save the file as UTF-8", line, code="not-utf-8") from error
+            raise DatasetSyntaxError.at(
+                path, "not UTF-8 but UTF-16", "save the file as UTF-8", line, code="not-utf-8"
+            ) from error
         start = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[start : error.start].decode("utf-8")) + 1
-        raise make_error(
+        raise DatasetSyntaxError.at(
             path,
             f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}",
             "this is a ZIP file, as Innodata bundles are: innodata:path=FILE"
@@ -105,11 +107,11 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
 
     if text.startswith("\ufeff"):
         message = "starts with a byte order mark (BOM)"
-        raise make_error(path, message, "save as UTF-8 without BOM", line, code="bom")
+        raise DatasetSyntaxError.at(path, message, "save as UTF-8 without BOM", line, code="bom")
     try:
         value = json.loads(text, object_pairs_hook=pairs_to_dict, parse_constant=constant)
     except json.JSONDecodeError as error:
-        raise make_error(
+        raise DatasetSyntaxError.at(
             path,
             f"not JSON: {_json_message(error)} (column {error.colno})",
             _json_hint(error),
@@ -119,21 +121,26 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
     except RecursionError:
         raise _too_deep(text, path, line) from None
     except ValueError:  # sys.set_int_max_str_digits
-        raise make_error(path, "not usable JSON: a number has too many digits", line=line, code="not-json") from None
+        raise DatasetSyntaxError.at(
+            path, "not usable JSON: a number has too many digits", line=line, code="not-json"
+        ) from None
     if _is_deeper(value, MAX_DEPTH):
         raise _too_deep(text, path, line)
     if doubled:
         at = line + _line_of_doubled(text, doubled[0])
-        raise make_error(
-            path, f"the key {json.dumps(doubled[0], ensure_ascii=False)} is given twice in one object",
-            "remove one of the two", at, code="duplicate-key", kind=DatasetSchemaError,
-        )  # fmt: skip
+        raise DatasetSchemaError.at(
+            path,
+            f"the key {json.dumps(doubled[0], ensure_ascii=False)} is given twice in one object",
+            "remove one of the two",
+            at,
+            code="duplicate-key",
+        )
     if constants and not allow_nan:
         offset = next((match.start() for match in TOKEN.finditer(text) if match[0] == constants[0]), 0)
         at = line + text.count("\n", 0, offset)
-        raise make_error(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
+        raise DatasetSyntaxError.at(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
     if not allow_nan and _HUGE.search(text) and not is_finite(value):
-        raise make_error(
+        raise DatasetSyntaxError.at(
             path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
         )
     _require_whole_characters(value, text, path, line)
@@ -147,11 +154,13 @@ def _require_whole_characters(value: Any, text: str, path: str, line: int) -> No
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise make_error(
-            path, "a string holds half of a surrogate pair, which is no character",
-            "write the character itself, or both halves", line + _line_of_lone_surrogate(text),
+        raise DatasetSyntaxError.at(
+            path,
+            "a string holds half of a surrogate pair, which is no character",
+            "write the character itself, or both halves",
+            line + _line_of_lone_surrogate(text),
             code="lone-surrogate",
-        ) from None  # fmt: skip
+        ) from None
 
 
 _HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
@@ -190,13 +199,12 @@ def _too_deep(text: str, path: str, line: int) -> DatasetError:
         if depth > MAX_DEPTH:
             at = text.count("\n", 0, match.start())
             break
-    return make_error(
+    return DatasetSchemaError.at(
         path,
         f"objects and lists are nested more than {MAX_DEPTH} levels deep",
         "write what is deeper as a string",
         line + at,
         code="too-deep",
-        kind=DatasetSchemaError,
     )
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, Location, Problem, did_you_mean
+from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, did_you_mean
 from helm_ext.files.limits import MAX_RATIO, RATIO_FREE_BYTES, READ_BYTES
 
-__all__ = ["Reader", "make_error", "near_files", "open_raw"]
+__all__ = ["Reader", "near_files", "open_raw"]
 
 _ZSTD_CHUNK = 1 << 11
 """zstd can expand 4 bytes to 128 KiB: with this much input at a time, at most 64 MiB come out at once."""
@@ -25,19 +25,6 @@ ZIP_MAGIC = b"PK\x03\x04"
 _SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
-def make_error(
-    path: str,
-    message: str,
-    hint: str = "",
-    line: int | None = None,
-    *,
-    code: str = "syntax",
-    kind: type[DatasetError] = DatasetSyntaxError,
-) -> DatasetError:
-    """Return the error for one problem of a file, ready to be raised."""
-    return kind([Problem(message, Location(path, line), hint, code=code, kind=kind)])
-
-
 def open_raw(path: str | Path) -> BinaryIO:
     """Open a file of bytes. Raises DatasetNotFoundError, or DatasetSyntaxError for 0 bytes."""
     shown = str(path)
@@ -45,21 +32,19 @@ def open_raw(path: str | Path) -> BinaryIO:
         status = Path(path).stat()
         file = Path(path).open("rb") if stat.S_ISREG(status.st_mode) else None  # noqa: SIM115 - closed by Reader
     except (FileNotFoundError, NotADirectoryError):
-        raise make_error(
-            shown, "no such file", near_files(Path(path)), code="not-found", kind=DatasetNotFoundError
-        ) from None
+        raise DatasetNotFoundError.at(shown, "no such file", near_files(Path(path)), code="not-found") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         message = f"the file cannot be read: {reason}"
-        raise make_error(shown, message, code="unreadable", kind=DatasetNotFoundError) from error
+        raise DatasetNotFoundError.at(shown, message, code="unreadable") from error
     if file is None:
         is_folder = stat.S_ISDIR(status.st_mode)
         message = "this is a folder, not a file" if is_folder else "this is no regular file"
         hint = "name the file inside it" if is_folder else "a dataset is read more than once: save it as a file first"
-        raise make_error(shown, message, hint, code="not-a-file", kind=DatasetNotFoundError)
+        raise DatasetNotFoundError.at(shown, message, hint, code="not-a-file")
     if status.st_size == 0:
         file.close()
-        raise make_error(shown, "the file is empty (0 bytes)", code="empty-file")
+        raise DatasetSyntaxError.at(shown, "the file is empty (0 bytes)", code="empty-file")
     return file
 
 
@@ -165,7 +150,9 @@ class Reader:
         except OSError as error:
             if isinstance(error, gzip.BadGzipFile):
                 raise self._broken(f"this is no valid {self.compression} file", self._suffix_hint()) from error
-            raise make_error(self.path, f"the file cannot be read: {error.strerror}", code="unreadable") from error
+            raise DatasetSyntaxError.at(
+                self.path, f"the file cannot be read: {error.strerror}", code="unreadable"
+            ) from error
         except Exception as error:
             if isinstance(error, zlib.error) or type(error).__name__ == "ZstdError":
                 is_window = "memory" in str(error)
@@ -186,7 +173,7 @@ class Reader:
         return f"it is not compressed: rename it to {path.stem}" if self._is_text else ""
 
     def _broken(self, message: str, hint: str = "", code: str = "compression") -> DatasetError:
-        return make_error(self.path, message, hint, code=code)
+        return DatasetSyntaxError.at(self.path, message, hint, code=code)
 
     def finish(self) -> str:
         """Read what is left on disk and return the digest of all of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from helm_ext.errors import DatasetError, DatasetNotFoundError, Location, Problem
+from helm_ext.errors import DatasetError, DatasetNotFoundError
 from helm_ext.formats.foreign import find_way_out
 from helm_ext.formats.format import Format
 from helm_ext.formats.seen import Claim, look
@@ -24,23 +24,19 @@ def detect(path: str | Path, formats: Sequence[Format]) -> Format:
     best = max(claims.values(), default=Claim.NO)
     found = [format_ for format_, claim in claims.items() if claim == best]
     if best is not Claim.SURE and (known := find_way_out(seen)) is not None:
-        raise DatasetError([Problem(known.message, Location(str(path)), known.hint, code="foreign-file")])
+        raise DatasetError.at(path, known.message, known.hint, code="foreign-file")
     if best is Claim.NO:
         if not seen.exists:
             from helm_ext.files.opening import near_files
 
-            raise DatasetNotFoundError(
-                [Problem("no such file", Location(str(path)), near_files(Path(path)), code="not-found")]
-            )
+            raise DatasetNotFoundError.at(path, "no such file", near_files(Path(path)), code="not-found")
         expected = "".join(f"\n    {format_.name}: {format_.expects}" for format_ in formats)
         hint = f"--as FORMAT says which it is; each expects{expected}"
-        raise DatasetError(
-            [Problem("no format that is known reads this file", Location(str(path)), hint, code="unknown-format")]
-        )
+        raise DatasetError.at(path, "no format that is known reads this file", hint, code="unknown-format")
     if len(found) > 1:
         names = " and ".join(format_.name for format_ in found)
         hint = "--as FORMAT says which it is"
-        raise DatasetError([Problem(f"could be of {names}", Location(str(path)), hint, code="several-formats")])
+        raise DatasetError.at(path, f"could be of {names}", hint, code="several-formats")
     return found[0]
 
 

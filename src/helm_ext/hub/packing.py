@@ -23,7 +23,6 @@ from helm_ext.errors import (
     DatasetSchemaError,
     HelmExtError,
     Location,
-    Problem,
     Problems,
     raise_for,
     show,
@@ -168,8 +167,9 @@ def _read(source: Path, problems: Problems, counted: SplitCheck) -> Iterator[tup
     except DatasetNotFoundError:
         raise
     except OSError as error:
-        problem = Problem(f"cannot be read: {error.strerror}", Location(str(source)), code=BundleCode.UNREADABLE)
-        raise DatasetNotFoundError([problem]) from error
+        raise DatasetNotFoundError.at(
+            source, f"cannot be read: {error.strerror}", code=BundleCode.UNREADABLE
+        ) from error
 
 
 def _require_seekable(file: BinaryIO, source: Path) -> None:

@@ -15,6 +15,7 @@ from helm_ext.errors import (
     Location,
     Problem,
     Problems,
+    TransformError,
     did_you_mean,
     raise_for,
     show,
@@ -35,6 +36,21 @@ def test_a_problem_reads_file_line_field_message_hint():
 
 def test_a_problem_without_line_field_and_hint():
     assert str(Problem("is empty", Location("x.json"))) == "x.json: is empty"
+
+
+@pytest.mark.parametrize("kind", [DatasetNotFoundError, DatasetSchemaError, TransformError])
+def test_an_error_of_one_problem_names_its_place(kind, tmp_path):
+    for place in (tmp_path / "x.json", str(tmp_path / "x.json")):
+        error = kind.at(place, "wrong", "write it right", 3, code="some-code")
+        assert type(error) is kind
+        assert str(error) == f"{tmp_path}/x.json:3: wrong\n  hint: write it right"
+        assert error.problems == (kind.problem_at(place, "wrong", "write it right", 3, code="some-code"),)
+        assert (error.problems[0].kind, error.problems[0].code, error.problems[0].severity) == (
+            kind,
+            "some-code",
+            "error",
+        )
+    assert str(kind.at(Location("x.json", 2, "id"), "missing", code="some-code")) == "x.json:2: id: missing"
 
 
 def test_every_exception_is_public_and_in_the_tree_of_the_docstring():

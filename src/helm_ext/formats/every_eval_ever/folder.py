@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, Problem, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, did_you_mean
 from helm_ext.formats.every_eval_ever.schema import AGGREGATE_KEYS, INSTANCE_KEYS
 from helm_ext.formats.seen import look
 
@@ -44,16 +44,18 @@ def find_records(path: Path) -> list[Record]:
         alone = [each for each in _named(path, _SAMPLES) if each not in known and look(each).keys >= INSTANCE_KEYS]
         found += [Record(_stem(each), None, each) for each in alone]
         if not found:
-            raise _error(path, "no record of Every Eval Ever is in this folder", kind=DatasetNotFoundError)
+            raise DatasetNotFoundError.at(path, "no record of Every Eval Ever is in this folder", code="record")
         return sorted(found, key=lambda record: str(record.aggregate or record.samples))
     if not path.is_file():
-        raise _error(path, "no such file", kind=DatasetNotFoundError)
+        raise DatasetNotFoundError.at(path, "no such file", code="record")
     keys = look(path).keys
     if keys >= AGGREGATE_KEYS:
         return [_of_aggregate(path)]
     if keys < INSTANCE_KEYS:
         missing = ", ".join(sorted(INSTANCE_KEYS - keys))
-        raise _error(path, f"no record of Every Eval Ever: the first object has no {missing}")
+        raise DatasetIntegrityError.at(
+            path, f"no record of Every Eval Ever: the first object has no {missing}", code="record"
+        )
     beside = path.with_name(_stem(path) + ".json")
     aggregate = beside if path.name.endswith(_SAMPLES) and look(beside).keys >= AGGREGATE_KEYS else None
     return [Record(_stem(path), aggregate, path)]
@@ -68,7 +70,9 @@ def choose(path: Path, name: str | None) -> Record:
     names = [record.name for record in records]
     shown = ", ".join(names[:5]) + (", ..." if names[5:] else "")
     hint = (did_you_mean(name, names) if name else "") or f"record= one of {shown}"
-    raise _error(path, f"no record {name}" if name else f"{len(records)} records are in this folder", hint)
+    raise DatasetIntegrityError.at(
+        path, f"no record {name}" if name else f"{len(records)} records are in this folder", hint, code="record"
+    )
 
 
 def _of_aggregate(path: Path) -> Record:
@@ -87,10 +91,3 @@ def _named(folder: Path, suffix: str) -> Iterator[Path]:
         for name in sorted(files):
             if name.endswith(suffix) and _UUID.fullmatch(name.removesuffix(suffix)):
                 yield Path(parent) / name
-
-
-def _error(
-    path: Path, message: str, hint: str = "", kind: type[DatasetIntegrityError | DatasetNotFoundError] | None = None
-) -> Exception:
-    raised = kind or DatasetIntegrityError
-    return raised([Problem(message, Location(str(path)), hint, code="record", kind=raised)])

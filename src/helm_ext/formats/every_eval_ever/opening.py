@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, Problems, count, did_you_mean
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problems, count, did_you_mean
 from helm_ext.evalset import Source
 from helm_ext.formats.every_eval_ever.folder import Record, choose, find_records
 from helm_ext.formats.every_eval_ever.record import Aggregate, read_aggregate
@@ -126,7 +126,7 @@ def _no_samples(record: Record, aggregate: Aggregate | None) -> DatasetIntegrity
     else:
         message, hint = "an aggregate without samples: there is no answer to score", ""
     place = Location(str(record.aggregate))
-    return DatasetIntegrityError([Problem(message, place, hint, code="no-samples", kind=DatasetIntegrityError)])
+    return DatasetIntegrityError.at(place, message, hint, code="no-samples")
 
 
 def _choose_task(path: Path, found: Survey, evaluation: str | None) -> str:
@@ -136,9 +136,7 @@ def _choose_task(path: Path, found: Survey, evaluation: str | None) -> str:
     shown = ", ".join(found.tasks)
     hint = (did_you_mean(evaluation, found.tasks) if evaluation else "") or f"evaluation= one of {shown}"
     message = f"no evaluation {evaluation}" if evaluation else f"{len(found.tasks)} evaluations are in this file"
-    raise DatasetIntegrityError(
-        [Problem(message, Location(str(path)), hint, code="evaluation", kind=DatasetIntegrityError)]
-    )
+    raise DatasetIntegrityError.at(path, message, hint, code="evaluation")
 
 
 def _are_lists(evaluations: Sequence[Evaluation], aggregate: Aggregate | None) -> bool:

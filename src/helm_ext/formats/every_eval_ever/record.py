@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, show
+from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, show
 from helm_ext.files import parse_json, read_source
 from helm_ext.formats.every_eval_ever.schema import ORIGINAL_LIBRARY, find_missing
 from helm_ext.formats.imported.row import is_finite_number
@@ -145,11 +145,12 @@ def _require_objects(path: Path, holder: JSONObject, keys: Sequence[str], where:
 def require_version(version: Any, path: str, line: int | None = None) -> str:
     """Return the version of the schema. Raises DatasetIntegrityError for one that is not known."""
     if not isinstance(version, str) or not version.startswith(_VERSIONS):
-        problem = Problem(
-            f"schema_version {show(version)} is not known here", Location(path, line, "schema_version"),
-            "0.2.x and 0.3.x are read", code="version", kind=DatasetIntegrityError,
-        )  # fmt: skip
-        raise DatasetIntegrityError([problem])
+        raise DatasetIntegrityError.at(
+            Location(path, line, "schema_version"),
+            f"schema_version {show(version)} is not known here",
+            "0.2.x and 0.3.x are read",
+            code="version",
+        )
     return version
 
 
@@ -208,4 +209,4 @@ def _keep(value: JSONObject, results: tuple[Result, ...]) -> JSONObject:
 
 
 def _error(path: Path, message: str, where: str = "") -> DatasetSchemaError:
-    return DatasetSchemaError([Problem(message, Location(str(path), None, where), code="record")])
+    return DatasetSchemaError.at(Location(str(path), None, where), message, code="record")

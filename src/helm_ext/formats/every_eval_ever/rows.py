@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetChangedError, DatasetIntegrityError, Location, Problem, Problems
+from helm_ext.errors import DatasetChangedError, DatasetIntegrityError, Location, Problems
 from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
@@ -95,7 +95,7 @@ class RowMaker:
             if known.content != content or known.value["evaluation"] != sample.value["evaluation"]:
                 message = f"line {known.line} says something else of the same sample and result"
                 place = Location(str(self._path), sample.line, "sample_id")
-                raise DatasetIntegrityError([Problem(message, place, code="conflict", kind=DatasetIntegrityError)])
+                raise DatasetIntegrityError.at(place, message, code="conflict")
             self._counts["duplicates"] += 1
         return [list(scored.values()) for scored in repeats.values()]
 

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, RunEntryError, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, RunEntryError, show
 from helm_ext.formats.imported.gold import (
     NO_YES,
     Element,
@@ -231,7 +231,7 @@ class GoldColumn:
 
     def _refuse(self, line: int | None, message: str, hint: str, code: str = "gold-unread") -> DatasetError:
         location = Location(self._path, line, self._name)
-        return DatasetIntegrityError([Problem(message, location, hint, code=code, kind=DatasetIntegrityError)])
+        return DatasetIntegrityError.at(location, message, hint, code=code)
 
 
 _REASONS = {

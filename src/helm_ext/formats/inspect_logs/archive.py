@@ -16,9 +16,9 @@ from typing import BinaryIO
 import zstandard
 from typing_extensions import Self
 
-from helm_ext.errors import DatasetError, Problems, raise_for
+from helm_ext.errors import DatasetError, DatasetSyntaxError, Problems, raise_for
 from helm_ext.files.limits import COPY_BYTES, MAX_DOCUMENT_BYTES, format_size
-from helm_ext.files.opening import Hashing, make_error, open_raw
+from helm_ext.files.opening import Hashing, open_raw
 from helm_ext.hub.archive import ZSTANDARD, Limits, open_archive
 
 __all__ = ["Archive"]
@@ -124,6 +124,6 @@ class Archive:
             return reader.read(member.file_size + 1)
 
     def _error(self, name: str, message: str) -> DatasetError:
-        return make_error(
+        return DatasetSyntaxError.at(
             self.path, f"member {name}: {message}", "copy or download the file again", code="damaged-member"
         )

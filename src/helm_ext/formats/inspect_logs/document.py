@@ -16,10 +16,10 @@ from typing import Generic, TypeVar
 
 from typing_extensions import Self
 
-from helm_ext.errors import DatasetError
+from helm_ext.errors import DatasetError, DatasetSyntaxError
 from helm_ext.files import parse_json
 from helm_ext.files.limits import MAX_LINE_BYTES, format_size
-from helm_ext.files.opening import Reader, make_error
+from helm_ext.files.opening import Reader
 
 __all__ = ["Document", "Piece"]
 
@@ -236,7 +236,7 @@ class Document(Generic[T]):
             self._counted = at
 
     def _error(self, message: str, hint: str = "", code: str = "not-json") -> DatasetError:
-        return make_error(self.path, message, hint, self._line(), code=code)
+        return DatasetSyntaxError.at(self.path, message, hint, self._line(), code=code)
 
 
 def _end_of(found: re.Match[bytes] | None) -> int | None:

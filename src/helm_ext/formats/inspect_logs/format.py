@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, Problem, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location, did_you_mean
 from helm_ext.formats.arguments import PATH, TEXT, Argument
 from helm_ext.formats.format import Plan
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
@@ -76,10 +76,7 @@ class _Inspect(ImportedFormat):
         if status != _FINISHED and arguments.get("missing") != "skip":
             place = Location(str(arguments.get("path", "")))
             message = f"the run has not ended well, its status is {status}: scores of what it left may mislead"
-            problem = Problem(
-                message, place, "missing=skip scores what it left", code="status", kind=DatasetIntegrityError
-            )
-            raise DatasetIntegrityError([problem])
+            raise DatasetIntegrityError.at(place, message, "missing=skip scores what it left", code="status")
         return super().plan(arguments, evalset)
 
 
@@ -129,7 +126,7 @@ def _find_log(path: str, log: str | None) -> str:
     shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     hint = (did_you_mean(log, names) if log else "") or (f"log= one of {shown}" if names else "")
     message = f"no log of the name {log}" if log else f"{len(names)} logs" if names else "no logs of inspect_ai"
-    raise DatasetNotFoundError([Problem(message, Location(path), hint, code="not-found", kind=DatasetNotFoundError)])
+    raise DatasetNotFoundError.at(path, message, hint, code="not-found")
 
 
 FORMAT = _Inspect()

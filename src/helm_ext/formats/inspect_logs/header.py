@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSchemaError, Location, Problem, Problems, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSchemaError, Problems, show
 from helm_ext.evalset import Source
 from helm_ext.formats.inspect_logs.headline import Headline, find_headline
 
@@ -164,8 +164,7 @@ def to_header(values: Mapping[str, Any], path: str) -> Header:
 def no_samples(path: str) -> DatasetError:
     """Return the error for a log that holds no samples."""
     hint = "the eval was run without samples in its log (--no-log-samples), or ended before the first one"
-    problem = Problem("there are no samples", Location(path), hint, code="no-rows", kind=DatasetIntegrityError)
-    return DatasetIntegrityError([problem])
+    return DatasetIntegrityError.at(path, "there are no samples", hint, code="no-rows")
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

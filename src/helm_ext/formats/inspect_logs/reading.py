@@ -16,9 +16,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem
+from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, DatasetSyntaxError, Location
 from helm_ext.files import parse_json
-from helm_ext.files.opening import ZIP_MAGIC, make_error, open_raw
+from helm_ext.files.opening import ZIP_MAGIC, open_raw
 from helm_ext.formats.inspect_logs.archive import Archive
 from helm_ext.formats.inspect_logs.document import Document
 from helm_ext.formats.inspect_logs.header import HEADER_KEYS, Header, to_header
@@ -96,10 +96,10 @@ class _EvalFile:
         name = next((one for one in (_HEADER, _START) if one in archive), None)
         if name is None:
             message, hint = f"a ZIP without {_HEADER} and {_START}", "a log of inspect_ai has one of them"
-            raise make_error(archive.path, message, hint, code="schema", kind=DatasetSchemaError)
+            raise DatasetSchemaError.at(archive.path, message, hint, code="schema")
         values = parse_json(archive.read(name), self._place(name), allow_nan=True)
         if not isinstance(values, dict):
-            raise make_error(self._place(name), "expected an object", code="schema", kind=DatasetSchemaError)
+            raise DatasetSchemaError.at(self._place(name), "expected an object", code="schema")
         if name == _START:
             values = {**values, "status": "started"}
         self.header = to_header(values, archive.path)
@@ -151,10 +151,7 @@ class _EvalFile:
         for start in starts:
             if start != len(items):
                 place = Location(self._archive.path, field=f"{folder}{start}.json")
-                problem = Problem(
-                    f"{len(items)} items stand before it", place, code="chunks", kind=DatasetIntegrityError
-                )
-                raise DatasetIntegrityError([problem])
+                raise DatasetIntegrityError.at(place, f"{len(items)} items stand before it", code="chunks")
             items += self._parse(f"{folder}{start}.json")
         return items
 
@@ -175,11 +172,12 @@ def list_samples(archive: Archive) -> list[str]:
         if match is not None:
             groups.setdefault(match["id"], []).append(name)
         elif not _CHUNK.fullmatch(name):
-            problem = Problem(
-                "no sample, and no part of one", Location(archive.path, field=name),
-                "samples are named samples/ID_epoch_NUMBER.json", code="unexpected-member", kind=DatasetIntegrityError,
-            )  # fmt: skip
-            raise DatasetIntegrityError([problem])
+            raise DatasetIntegrityError.at(
+                Location(archive.path, field=name),
+                "no sample, and no part of one",
+                "samples are named samples/ID_epoch_NUMBER.json",
+                code="unexpected-member",
+            )
     return [name for names in groups.values() for name in names]
 
 
@@ -217,7 +215,9 @@ class _JsonFile:
                 elif piece.key in HEADER_KEYS:
                     if piece.key in values:
                         message = f"the key {piece.key} is given twice"
-                        raise make_error(self._path, message, "remove one of the two", piece.line, code="duplicate-key")
+                        raise DatasetSyntaxError.at(
+                            self._path, message, "remove one of the two", piece.line, code="duplicate-key"
+                        )
                     values[piece.key] = parse_json(piece.data, self._path, piece.line, allow_nan=True)
         return values
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, show
 from helm_ext.formats.imported.agents import Call, find_answer
 from helm_ext.formats.imported.row import Answer, Row
 from helm_ext.formats.imported.row import Message as Turn
@@ -288,4 +288,4 @@ def _with_text(epoch: _Epoch, text: str) -> Answer:
 
 def _error(logged: Logged, message: str, code: str) -> DatasetError:
     place = Location(logged.path, logged.line)
-    return DatasetIntegrityError([Problem(message, place, code=code, kind=DatasetIntegrityError)])
+    return DatasetIntegrityError.at(place, message, code=code)

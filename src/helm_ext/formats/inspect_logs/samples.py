@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from helm_ext.errors import DatasetSchemaError, Location, Problem
+from helm_ext.errors import DatasetSchemaError, Location
 from helm_ext.files import parse_json
 
 __all__ = [
@@ -192,8 +192,7 @@ def to_type(value: Any, kind: type[T], path: str, line: int | None = None) -> T:
         match = _AT.fullmatch(str(error))
         said, field = (match["said"], match["field"] or "") if match else (str(error), "")
         message = said[:1].lower() + said[1:].replace("`", "")
-        problem = Problem(message, Location(path, line, field), code="schema", kind=DatasetSchemaError)
-        raise DatasetSchemaError([problem]) from error
+        raise DatasetSchemaError.at(Location(path, line, field), message, code="schema") from error
 
 
 def without_nan(value: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from helm_ext.errors import DatasetIntegrityError, Location, Problem, show
+from helm_ext.errors import DatasetIntegrityError, Location, show
 from helm_ext.files import canonical_json
 from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs.reading import Logged
@@ -55,8 +55,7 @@ class Texts:
         found = self._attachments().get(text.partition("://")[2])
         if found is None:
             place, hint = Location(self._logged.path, self._logged.line), "the log is not whole"
-            problem = Problem(f"no attachment {show(text)}", place, hint, code="attachment", kind=DatasetIntegrityError)
-            raise DatasetIntegrityError([problem])
+            raise DatasetIntegrityError.at(place, f"no attachment {show(text)}", hint, code="attachment")
         return found
 
     def to_question(self, given: str | Sequence[Message]) -> str | list[Turn]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, Problem, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, did_you_mean
 
 __all__ = ["SampleFile", "choose", "find_results", "find_samples", "has_samples", "is_results_name", "is_samples_name"]
 
@@ -62,10 +62,15 @@ def find_samples(path: Path) -> list[SampleFile]:
     if results:
         found = [one for one in _in(path.parent) if one.time == (results["time"] or "")]
         if not found:
-            raise _error(path, "no samples of this time stand beside it", "lm-eval writes them with --log_samples")
+            raise DatasetIntegrityError.at(
+                path,
+                "no samples of this time stand beside it",
+                "lm-eval writes them with --log_samples",
+                code="samples",
+            )
         return found
     if not path.is_file():
-        raise _error(path, "no such file", kind=DatasetNotFoundError)
+        raise DatasetNotFoundError.at(path, "no such file", code="samples")
     older = (one for one in _older(path.parent) if one.path == path)
     return [_to_file(path) or next(older, None) or SampleFile(path, path.name.split(".")[0], "")]
 
@@ -77,9 +82,13 @@ def _of_folder(path: Path) -> list[SampleFile]:
     folders = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and _in(folder)]
     if len(folders) > 1:
         names = ", ".join(folder.name for folder in folders[:_SHOWN])
-        raise _error(path, f"samples of {len(folders)} models", f"name one of its folders: {names}")
+        raise DatasetIntegrityError.at(
+            path, f"samples of {len(folders)} models", f"name one of its folders: {names}", code="samples"
+        )
     if not folders:
-        raise _error(path, "no samples_*.jsonl in this folder", "lm-eval writes them with --log_samples")
+        raise DatasetIntegrityError.at(
+            path, "no samples_*.jsonl in this folder", "lm-eval writes them with --log_samples", code="samples"
+        )
     return _in(folders[0])
 
 
@@ -112,15 +121,21 @@ def choose(path: Path, found: Sequence[SampleFile], task: str | None, time: str 
     tasks = sorted({one.task for one in found})
     if not chosen:
         hint = did_you_mean(str(task), tasks) or f"there are {_join(tasks)}"
-        raise _error(path, f"task={task}: no samples of this task", hint)
+        raise DatasetIntegrityError.at(path, f"task={task}: no samples of this task", hint, code="samples")
     if len({one.task for one in chosen}) > 1:
-        raise _error(path, f"samples of {len(tasks)} tasks", f"task=NAME chooses one: {_join(tasks)}")
+        raise DatasetIntegrityError.at(
+            path, f"samples of {len(tasks)} tasks", f"task=NAME chooses one: {_join(tasks)}", code="samples"
+        )
     times = sorted({one.time for one in chosen})
     chosen = [one for one in chosen if time in (None, one.time)]
     if not chosen:
-        raise _error(path, f"time={time}: no samples of this time", f"there are {_join(times)}")
+        raise DatasetIntegrityError.at(
+            path, f"time={time}: no samples of this time", f"there are {_join(times)}", code="samples"
+        )
     if len(chosen) > 1:
-        raise _error(path, f"samples of {len(times)} times", f"time=TIME chooses one: {_join(times)}")
+        raise DatasetIntegrityError.at(
+            path, f"samples of {len(times)} times", f"time=TIME chooses one: {_join(times)}", code="samples"
+        )
     return chosen[0]
 
 
@@ -135,7 +150,3 @@ def find_results(file: SampleFile) -> Path | None:
 def _join(names: Sequence[str]) -> str:
     more = f", ... ({len(names) - _SHOWN} more)" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
-
-
-def _error(path: Path, message: str, hint: str = "", kind: type[DatasetError] = DatasetIntegrityError) -> DatasetError:
-    return kind([Problem(message, Location(str(path)), hint, code="samples", kind=kind)])

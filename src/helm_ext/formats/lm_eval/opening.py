@@ -8,14 +8,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, count, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, count, did_you_mean
 from helm_ext.evalset import Source, SourceScore
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.lm_eval.exact_match import is_lenient, make_cleaner
 from helm_ext.formats.lm_eval.folder import SampleFile, choose, find_results, find_samples
 from helm_ext.formats.lm_eval.report import Report, read_report
 from helm_ext.formats.lm_eval.rows import RowMaker
-from helm_ext.formats.lm_eval.samples import error
 from helm_ext.formats.lm_eval.survey import Options, Survey, survey, to_counts
 
 __all__ = ["open_report", "open_samples"]
@@ -43,7 +42,9 @@ def open_samples(
     report = _read_report(file, results)
     wants = filter is not None or prediction == "filtered"
     if prediction == "raw" and filter is not None:
-        raise _refuse(file.path, "filter= chooses among filtered answers, and prediction=raw scores none of them")
+        raise DatasetIntegrityError.at(
+            file.path, "filter= chooses among filtered answers, and prediction=raw scores none of them", code="samples"
+        )
     given = Options(filter, gold, gold_kind, index_base)
     found = survey(file.path, report, given)
     if wants:
@@ -60,7 +61,7 @@ def open_samples(
     source = _to_source(file.task, report, found, given)
     source.main, source.main_reason = _choose_main(report, found, given, source)
     if not (is_measured or source.main):
-        raise _refuse(file.path, *_why_unscored(found))
+        raise DatasetIntegrityError.at(file.path, *_why_unscored(found), code="samples")
     return Opened(
         path=str(file.path),
         source=source,
@@ -86,8 +87,11 @@ def _read_report(file: SampleFile, results: str | None) -> Report:
 def _choose_filter(found: Survey, name: str | None, path: Path) -> str:
     """Return the filter whose answers are scored."""
     if found.kind != "generate_until":
-        raise _refuse(
-            path, f"a task of {found.kind} has no answers that were filtered", "leave prediction= and filter= out"
+        raise DatasetIntegrityError.at(
+            path,
+            f"a task of {found.kind} has no answers that were filtered",
+            "leave prediction= and filter= out",
+            code="samples",
         )
     filters = found.filters
     if name is None and len(filters) == 1:
@@ -95,7 +99,9 @@ def _choose_filter(found: Survey, name: str | None, path: Path) -> str:
     if name not in filters:
         message = f"filter={name}: the task has no such filter" if name else f"the task has {len(filters)} filters"
         hint = did_you_mean(name, filters) if name else ""
-        raise _refuse(path, message, hint or f"filter=NAME chooses one: {', '.join(filters)}")
+        raise DatasetIntegrityError.at(
+            path, message, hint or f"filter=NAME chooses one: {', '.join(filters)}", code="samples"
+        )
     return name
 
 
@@ -214,7 +220,3 @@ def _note_on_filters(report: Report, found: Survey, given: Options) -> Sequence[
     if report.is_unscored:
         return [f"whole completions are scored: filter={named} scores what a filter extracts"]
     return [f"our own scores are of whole completions, lm-eval's of what its filters extract: filter={named}"]
-
-
-def _refuse(path: Path, message: str, hint: str = "") -> DatasetError:
-    return error(path, None, message, hint, kind=DatasetIntegrityError)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext import files
-from helm_ext.errors import DatasetSchemaError, Location, Problem, did_you_mean
+from helm_ext.errors import DatasetSchemaError, did_you_mean
 from helm_ext.formats.imported.row import is_finite_number
 
 __all__ = ["Report", "read_report"]
@@ -95,11 +95,13 @@ def read_report(path: Path | None, task: str) -> Report:
     source = files.read_source(path)
     given = files.parse_json(source.data, str(path), allow_nan=True)
     if not isinstance(given, dict) or not isinstance(given.get("configs"), dict):
-        raise _error(path, "no results file of lm-eval: it has no `configs`")
+        raise DatasetSchemaError.at(path, "no results file of lm-eval: it has no `configs`", code="results")
     config = given["configs"].get(task)
     if not isinstance(config, dict):
         hint = did_you_mean(task, given["configs"]) or f"it has {', '.join(list(given['configs'])[:10])}"
-        raise _error(path, f"nothing is said of task {task}", f"{hint}; results=none reads the samples alone")
+        raise DatasetSchemaError.at(
+            path, f"nothing is said of task {task}", f"{hint}; results=none reads the samples alone", code="results"
+        )
     run = _dict(given.get("config"))
     metrics = [one for one in _list(config.get("metric_list")) if isinstance(one, dict)]
     samples = _dict(_dict(given.get("n-samples")).get(task))
@@ -200,7 +202,3 @@ def _list(value: Any) -> list[Any]:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _error(path: Path, message: str, hint: str = "") -> DatasetSchemaError:
-    return DatasetSchemaError([Problem(message, Location(str(path)), hint, code="results", kind=DatasetSchemaError)])

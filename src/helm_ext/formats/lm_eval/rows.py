@@ -13,7 +13,7 @@ from helm_ext.formats.lm_eval.choices import read_choice
 from helm_ext.formats.lm_eval.exact_match import Cleaner
 from helm_ext.formats.lm_eval.golds import READINGS, find_in, read_texts_of_target
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked, read_texts
-from helm_ext.formats.lm_eval.samples import error, read_again
+from helm_ext.formats.lm_eval.samples import read_again
 from helm_ext.formats.lm_eval.survey import Entry, Options, Survey, label_options
 
 __all__ = ["RowMaker"]
@@ -51,7 +51,7 @@ class RowMaker:
             try:
                 row = self._make(sample, number, entry)
             except RequestError as wrong:
-                raise error(self.path, number, str(wrong), wrong.hint, kind=DatasetIntegrityError) from None
+                raise DatasetIntegrityError.at(self.path, str(wrong), wrong.hint, number, code="samples") from None
             yield row
 
     def _make(self, sample: Mapping[str, Any], number: int, entry: Entry) -> Row:

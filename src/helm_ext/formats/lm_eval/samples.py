@@ -16,16 +16,13 @@ import msgspec
 from helm_ext import files
 from helm_ext.errors import (
     DatasetChangedError,
-    DatasetError,
     DatasetSchemaError,
-    Location,
-    Problem,
     Problems,
     raise_for,
     show,
 )
 
-__all__ = ["SIGNATURE", "error", "is_invalid", "metric_names", "read_again", "read_samples", "to_score"]
+__all__ = ["SIGNATURE", "is_invalid", "metric_names", "read_again", "read_samples", "to_score"]
 
 SIGNATURE = (
     "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
@@ -170,7 +167,7 @@ def read_again(path: Path, digest: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 value = json.loads(line, parse_constant=lambda _: None, parse_float=_to_finite)
             yield number, older.complete(value)
         if source.digest != digest:
-            raise error(path, None, "the file was changed while it was read", kind=DatasetChangedError)
+            raise DatasetChangedError.at(path, "the file was changed while it was read", code="samples")
 
 
 def _to_finite(text: str) -> float | None:
@@ -184,17 +181,21 @@ def _check(value: Any, path: Path, number: int) -> None:
         if found == _USUAL and all(type(name) is str and name in value for name in value["metrics"]):
             return
     if not isinstance(value, dict):
-        raise error(path, number, f"expected an object, got {show(value)}")
+        raise DatasetSchemaError.at(path, f"expected an object, got {show(value)}", line=number, code="samples")
     missing = _KEYS - value.keys()
     if missing:
         names = ", ".join(key for key in SIGNATURE if key in missing)
-        raise error(path, number, f"no sample of lm-eval: it has no {names}")
+        raise DatasetSchemaError.at(path, f"no sample of lm-eval: it has no {names}", line=number, code="samples")
     for key, kind, title in _TYPES:
         if not isinstance(value[key], kind) or isinstance(value[key], bool):
-            raise error(path, number, f"{key}: expected {title}, got {show(value[key])}")
+            raise DatasetSchemaError.at(
+                path, f"{key}: expected {title}, got {show(value[key])}", line=number, code="samples"
+            )
     for name in value["metrics"]:
         if not isinstance(name, str) or name not in value:
-            raise error(path, number, f"metrics names {show(name)}, and there is no such key")
+            raise DatasetSchemaError.at(
+                path, f"metrics names {show(name)}, and there is no such key", line=number, code="samples"
+            )
 
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -218,18 +219,6 @@ def to_score(value: Any) -> float | None:
             return _WORDS[value]
         return float(value) if _NUMBER.fullmatch(value) else NOT_A_NUMBER
     return None if value is None else NOT_A_NUMBER
-
-
-def error(
-    path: Path | str,
-    number: int | None,
-    message: str,
-    hint: str = "",
-    code: str = "samples",
-    kind: type[DatasetError] = DatasetSchemaError,
-) -> DatasetError:
-    """Return the error of a line."""
-    return kind([Problem(message, Location(str(path), number), hint, code=code, kind=kind)])
 
 
 def is_invalid(filtered: Any) -> bool:

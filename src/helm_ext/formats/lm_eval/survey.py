@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext import files
-from helm_ext.errors import DatasetError, DatasetIntegrityError, count, show
+from helm_ext.errors import DatasetIntegrityError, count, show
 from helm_ext.evalset import garbage
 from helm_ext.formats.imported.gold import GoldKind, Kind
 from helm_ext.formats.imported.gold_column import GoldColumn
@@ -22,7 +22,7 @@ from helm_ext.formats.lm_eval.choices import read_choice, require_compared
 from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked
-from helm_ext.formats.lm_eval.samples import error, is_invalid, metric_names, read_samples, to_score
+from helm_ext.formats.lm_eval.samples import is_invalid, metric_names, read_samples, to_score
 
 __all__ = ["Entry", "Options", "Survey", "label_options", "survey"]
 
@@ -126,12 +126,12 @@ def _survey(path: Path, report: Report, options: Options) -> Survey:
             if _join(found, sample, options, number, path):
                 columns.see(found, sample, number)
         except RequestError as wrong:
-            raise _refuse(path, number, str(wrong), wrong.hint) from None
+            raise DatasetIntegrityError.at(path, str(wrong), wrong.hint, number, code="samples") from None
     if not found.entries:
-        raise _refuse(path, None, "there are no samples")
+        raise DatasetIntegrityError.at(path, "there are no samples", code="samples")
     if report.effective is not None and len(found.entries) > report.effective:
         message = f"{len(found.entries)} questions, and the results file says {report.effective}: not of one run"
-        raise _refuse(path, None, message, "results=none reads the samples alone")
+        raise DatasetIntegrityError.at(path, message, "results=none reads the samples alone", code="samples")
     columns.finish(found)
     _settle_scores(found, report, path)
     return found
@@ -147,14 +147,22 @@ def _join(found: Survey, sample: dict[str, Any], options: Options, number: int, 
     if entry is None:
         found.entries[doc_id] = entry = Entry(number, key)
     elif entry.key != key:
-        raise _refuse(
-            path, number, f"another answer to doc_id {show(doc_id)} than before: two runs were appended to one file",
+        raise DatasetIntegrityError.at(
+            path,
+            f"another answer to doc_id {show(doc_id)} than before: two runs were appended to one file",
             "lm-eval opens its files for append; split the file, or run it again into an empty folder",
-        )  # fmt: skip
+            number,
+            code="samples",
+        )
     if chosen in entry.filters:
         known = entry.scores
         if {name: known.get(name) for name in scores} != scores and not any(map(_is_nan, scores.values())):
-            raise _refuse(path, number, f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently")
+            raise DatasetIntegrityError.at(
+                path,
+                f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently",
+                line=number,
+                code="samples",
+            )
         found.duplicates += 1
         return False
     is_first = not entry.filters
@@ -240,12 +248,13 @@ class _Columns:
     def finish(self, found: Survey) -> None:
         """Decide. Raises DatasetError."""
         if self.with_delimiter and self.without_delimiter:
-            raise _refuse(
-                self.path, None,
+            raise DatasetIntegrityError.at(
+                self.path,
                 f"{show(self._delimiter)} stands before the options of {self.with_delimiter} rows and not of "
                 f"{self.without_delimiter}",
                 "is the results file that of another run? results=FILE names it",
-            )  # fmt: skip
+                code="samples",
+            )
         found.delimiter = self._delimiter if self.with_delimiter else ""
         if self.golds is not None:
             found.gold_kind = self.golds.decide()
@@ -253,12 +262,14 @@ class _Columns:
             try:
                 found.reading = self._choose()
             except TargetError as wrong:
-                raise _refuse(self.path, wrong.line, str(wrong), wrong.hint) from None
+                raise DatasetIntegrityError.at(self.path, str(wrong), wrong.hint, wrong.line, code="samples") from None
         elif found.kind == "generate_until" and self.empty == len(found.entries):
-            raise _refuse(
-                self.path, None, "no gold: every target is empty, so nothing can be scored",
+            raise DatasetIntegrityError.at(
+                self.path,
+                "no gold: every target is empty, so nothing can be scored",
                 "gold=doc.KEY names where the answers stand",
-            )  # fmt: skip
+                code="samples",
+            )
 
     def _choose(self) -> Reading:
         kind = self.options.gold_kind
@@ -289,11 +300,13 @@ def _settle_scores(found: Survey, report: Report, path: Path) -> None:
             found.kept.append(name)
             continue
         if differs:
-            raise _refuse(
-                path, None, f"the mean of {name} over the {count(len(numbers), 'row')} is {mean:.10g}, and the results "
+            raise DatasetIntegrityError.at(
+                path,
+                f"the mean of {name} over the {count(len(numbers), 'row')} is {mean:.10g}, and the results "
                 f"file says {reported:.10g}: they are not of one run, or were edited",
                 "results=none reads the samples alone",
-            )  # fmt: skip
+                code="samples",
+            )
         found.score_names.append(name)
         found.means[name] = mean
     dropped = set(found.kept)
@@ -330,10 +343,6 @@ def _are_labels(texts: Sequence[str]) -> bool:
 
 def _is_nan(value: float | None) -> bool:
     return value is not None and value != value  # noqa: PLR0124
-
-
-def _refuse(path: Path, line: int | None, message: str, hint: str = "") -> DatasetError:
-    return error(path, line, message, hint, kind=DatasetIntegrityError)
 
 
 def to_counts(found: Survey, chosen: str | None) -> Mapping[str, int]:

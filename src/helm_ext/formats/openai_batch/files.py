@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem
 from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.openai_batch.keys import REQUEST_KEYS, RESULT_KEYS
 from helm_ext.formats.seen import look
 
-__all__ = ["Batch", "find_input", "find_results", "read_first", "refuse", "without_answers"]
+__all__ = ["Batch", "find_input", "find_results", "read_first", "without_answers"]
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 
@@ -34,7 +34,9 @@ def find_input(path: Path, given: str | None) -> Path:
     """
     if not _is_results(path):
         if given is not None and Path(given) != path:
-            raise refuse(path, f"holds requests already, and input={given} names others", code="input")
+            raise DatasetIntegrityError.at(
+                path, f"holds requests already, and input={given} names others", code="input"
+            )
         return path
     if given is not None:
         return Path(given)
@@ -45,7 +47,9 @@ def find_input(path: Path, given: str | None) -> Path:
     names = f"{len(found)} files beside it hold them: {', '.join(each.name for each in found)}" if found else (
         "and no file beside it holds the requests"
     )  # fmt: skip
-    raise refuse(path, f"these are results, {names}", "name the file of requests: input=FILE", code="input")
+    raise DatasetIntegrityError.at(
+        path, f"these are results, {names}", "name the file of requests: input=FILE", code="input"
+    )
 
 
 def find_results(path: Path, requests: Path, named: Sequence[str], asked: Container[str]) -> Batch:
@@ -63,7 +67,9 @@ def find_results(path: Path, requests: Path, named: Sequence[str], asked: Contai
         return Batch(requests, (path, *found), tuple(found))
     if not others:
         hint = "name the files of results: output=FILE, errors=FILE"
-        raise refuse(path, "these are requests, and no file beside it holds their results", hint, code="output")
+        raise DatasetIntegrityError.at(
+            path, "these are requests, and no file beside it holds their results", hint, code="output"
+        )
     return Batch(requests, tuple(others), tuple(others))
 
 
@@ -82,12 +88,6 @@ def read_first(path: Path) -> Any:
     if problems:
         raise DatasetError(problems)
     return None
-
-
-def refuse(path: Path, message: str, hint: str = "", *, code: str, line: int | None = None) -> DatasetIntegrityError:
-    """Return the error about a file as a whole, or one of its lines."""
-    place = Location(str(path), line)
-    return DatasetIntegrityError([Problem(message, place, hint, code=code, kind=DatasetIntegrityError)])
 
 
 def _beside(path: Path) -> Iterator[Path]:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext import files
-from helm_ext.errors import DatasetError, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, show
 from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
-from helm_ext.formats.openai_batch.files import refuse
 
 __all__ = ["Golds", "read_golds"]
 
@@ -46,7 +45,7 @@ class Golds:
             if len(of_numbers) == len(lists):
                 message = "every gold is a list of numbers: one answer, or several that are accepted?"
                 hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
-                raise refuse(self.path, message, hint, code="gold")
+                raise DatasetIntegrityError.at(self.path, message, hint, code="gold")
         for custom_id, items in lists.items():
             if items is not None and (may_be_numbers or all(isinstance(item, str) for item in items)):
                 self.values[custom_id] = items
@@ -57,17 +56,23 @@ class Golds:
             value = parse_list(self.values[custom_id])
         except CellError as error:
             if error.is_of_numpy:
-                raise refuse(self.path, str(error), error.hint, code="gold", line=self.lines[custom_id]) from None
+                raise DatasetIntegrityError.at(
+                    self.path, str(error), error.hint, self.lines[custom_id], code="gold"
+                ) from None
             return None
         return value if isinstance(value, list) else None
 
     def add(self, custom_id: Any, gold: Any, line: int) -> None:
         """Take one. Raises DatasetError for an id that is no text, or that stands there twice."""
         if not isinstance(custom_id, str) or not custom_id:
-            raise refuse(self.path, f"{ID}: expected a text, got {show(custom_id)}", code="gold", line=line)
+            raise DatasetIntegrityError.at(
+                self.path, f"{ID}: expected a text, got {show(custom_id)}", line=line, code="gold"
+            )
         if custom_id in self.values:
             first = self.lines[custom_id]
-            raise refuse(self.path, f"{show(custom_id)} stands on line {first} already", code="gold", line=line)
+            raise DatasetIntegrityError.at(
+                self.path, f"{show(custom_id)} stands on line {first} already", line=line, code="gold"
+            )
         self.values[custom_id] = gold
         self.lines[custom_id] = line
 
@@ -85,7 +90,7 @@ def read_golds(path: Path) -> Golds:
         for custom_id, gold, line in _read_csv(path, files.decode(data, str(path))):
             golds.add(custom_id, gold, line)
     if not golds.values:
-        raise refuse(path, "there are no golds", code="gold")
+        raise DatasetIntegrityError.at(path, "there are no golds", code="gold")
     return golds
 
 
@@ -108,18 +113,20 @@ def _read_json(path: Path, data: bytes) -> Iterator[tuple[Any, Any, int]]:
         for number, (custom_id, gold) in enumerate(value.items(), 1):
             yield custom_id, gold, number
     else:
-        raise refuse(path, f"expected an object, or rows, got {show(value)}", code="gold")
+        raise DatasetIntegrityError.at(path, f"expected an object, or rows, got {show(value)}", code="gold")
 
 
 def _take(path: Path, row: Any, line: int) -> tuple[Any, Any]:
     """Return id and gold of a row: of two columns the other one, else the column `gold`."""
     if not isinstance(row, dict) or ID not in row:
-        raise refuse(path, f"expected an object with {ID} and {GOLD}, got {show(row)}", code="gold", line=line)
+        raise DatasetIntegrityError.at(
+            path, f"expected an object with {ID} and {GOLD}, got {show(row)}", line=line, code="gold"
+        )
     others = [key for key in row if key != ID]
     key = GOLD if GOLD in row else others[0] if len(others) == 1 else ""
     if not key:
         message = f"which column is the gold cannot be told: {', '.join(map(show, others)) or 'there is none'}"
-        raise refuse(path, message, f"call it {GOLD}", code="gold", line=line)
+        raise DatasetIntegrityError.at(path, message, f"call it {GOLD}", line, code="gold")
     return row[ID], row[key]
 
 
@@ -138,7 +145,7 @@ def _read_csv(path: Path, text: str) -> Iterator[tuple[Any, Any, int]]:
             line = reader.line_num
             if len(cells) != len(columns):
                 message = f"{len(cells)} cells, and the first line has {len(columns)}"
-                raise refuse(path, message, code="gold", line=line)
+                raise DatasetIntegrityError.at(path, message, line=line, code="gold")
             yield *_take(path, dict(zip(columns, cells, strict=True)), line), line
     except csv.Error as error:
-        raise refuse(path, f"no CSV: {error}", code="gold", line=reader.line_num) from error
+        raise DatasetIntegrityError.at(path, f"no CSV: {error}", line=reader.line_num, code="gold") from error

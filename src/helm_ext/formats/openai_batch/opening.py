@@ -17,7 +17,7 @@ from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.imported.gold import GoldKind, to_options
 from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.imported.row import Likelihood, Opened, Row
-from helm_ext.formats.openai_batch.files import Batch, find_input, find_results, read_first, refuse
+from helm_ext.formats.openai_batch.files import Batch, find_input, find_results, read_first
 from helm_ext.formats.openai_batch.golds import Golds, read_golds
 from helm_ext.formats.openai_batch.options import Question, find_starts, group, score_option
 from helm_ext.formats.openai_batch.replies import Result, parse_result
@@ -53,7 +53,7 @@ def read_model(path: Path, given: str | None) -> str:
     try:
         return parse_request(read_first(requests)).model
     except LineError as error:
-        raise refuse(requests, f"{error.place}: {error}", error.hint, code=error.code, line=1) from error
+        raise DatasetIntegrityError.at(requests, f"{error.place}: {error}", error.hint, 1, code=error.code) from error
 
 
 def open_batch(
@@ -73,7 +73,7 @@ def open_batch(
     batch = find_results(path, requests, [*output, *errors], asked)
     if gold is None:
         hint = 'gold=FILE: a JSON object {"CUSTOM_ID": [accepted answers]}, or a table of custom_id and gold'
-        raise refuse(requests, "a batch does not say what is right", hint, code="no-gold")
+        raise DatasetIntegrityError.at(requests, "a batch does not say what is right", hint, code="no-gold")
     golds = read_golds(Path(gold))
     first = next(iter(asked.values())).request
     golds.read_lists(gold_kind, has_options=first.is_scored)
@@ -228,7 +228,9 @@ class _WrittenRows:
         self._counts = counts
         there = [custom_id for custom_id in asked if custom_id in golds.values]
         if not there:
-            raise refuse(golds.path, f"none of {count(len(asked), 'request')} has a gold here", code="no-gold")
+            raise DatasetIntegrityError.at(
+                golds.path, f"none of {count(len(asked), 'request')} has a gold here", code="no-gold"
+            )
         for custom_id in there:
             column.see(golds.values[custom_id], None, golds.lines[custom_id])
         self._kind = column.decide()
@@ -277,14 +279,14 @@ class _ScoredRows:
             find_starts(self._questions, option_start)
         except ValueError as error:
             hint = "requests about the options of one question have ids that end in 0, 1, 2, ..."
-            raise refuse(path, str(error), hint, code="options") from error
+            raise DatasetIntegrityError.at(path, str(error), hint, code="options") from error
         self._kind = self._decide(gold_kind, index_base)
 
     def _decide(self, gold_kind: Any, index_base: int | None) -> GoldKind:
         column = GoldColumn(gold_kind=gold_kind, index_base=index_base, path=str(self._golds.path))
         there = [question for question in self._questions if question.id in self._golds.values]
         if not there:
-            raise refuse(self._golds.path, "none of the questions has a gold here", code="no-gold")
+            raise DatasetIntegrityError.at(self._golds.path, "none of the questions has a gold here", code="no-gold")
         for question in there:
             column.see(self._golds.values[question.id], self._options(question), self._golds.lines[question.id])
         return column.decide()

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, count, show
 from helm_ext.files import BOM, MAX_LINE_BYTES, decode
-from helm_ext.files.opening import Reader, make_error
+from helm_ext.files.opening import Reader
 from helm_ext.formats.table.table import Cells, Table, plain_suffix
 
 __all__ = ["DELIMITERS", "DelimitedTable"]
@@ -44,7 +44,7 @@ class DelimitedTable(Table):
         self._delimiter = DELIMITERS.get(sep, sep) if sep is not None else self._find_delimiter()
         first = next(self._records(), None)
         if first is None:
-            raise make_error(path, "there are no rows", code="no-rows", kind=DatasetSchemaError)
+            raise DatasetSchemaError.at(path, "there are no rows", code="no-rows")
         names = [name.strip() for name in first[1]]
         if self._has_header:
             names = self._name_all(names, first[0])
@@ -80,11 +80,13 @@ class DelimitedTable(Table):
     def _refuse_ragged(self, line: int, cells: Sequence[str]) -> None:
         width = len(self.columns)
         where = "the header has" if self._has_header else "the first row has"
-        raise make_error(
-            self.path, f"{count(len(cells), 'cell')}, and {where} {width}: {show(self._delimiter.join(cells))}",
-            f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes", line,
-            code="ragged-row", kind=DatasetSchemaError,
-        )  # fmt: skip
+        raise DatasetSchemaError.at(
+            self.path,
+            f"{count(len(cells), 'cell')}, and {where} {width}: {show(self._delimiter.join(cells))}",
+            f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes",
+            line,
+            code="ragged-row",
+        )
 
     def _name_all(self, names: Sequence[str], line: int) -> list[str]:
         """Return names for the columns that have none: an index in front, a delimiter at the end of every line.
@@ -93,7 +95,7 @@ class DelimitedTable(Table):
         """
         if names[0].casefold().startswith("sep=") and len(names) < 3:
             message = "the first line is one for spreadsheets, and no header"
-            raise make_error(self.path, message, "remove it", line, code="header", kind=DatasetSchemaError)
+            raise DatasetSchemaError.at(self.path, message, "remove it", line, code="header")
         named = [names[0] or UNNAMED, *names[1:]]
         if len(named) > 2 and not named[-1]:
             named[-1] = f"(unnamed {len(named)})"
@@ -105,7 +107,7 @@ class DelimitedTable(Table):
         if doubled or "" in names:
             wrong = f"{show(doubled[0])} twice" if doubled and doubled[0] else "a column without a name"
             hint = "give each column a name of its own; header=no where the first line is a row already"
-            raise make_error(self.path, f"the header has {wrong}", hint, line, code="header", kind=DatasetSchemaError)
+            raise DatasetSchemaError.at(self.path, f"the header has {wrong}", hint, line, code="header")
 
     def _find_delimiter(self) -> str:
         """Return the delimiter that the header has most of. Raises DatasetError for a tie."""
@@ -117,11 +119,13 @@ class DelimitedTable(Table):
         best = [name for name, number in found.items() if number == most]
         if len(best) > 1 and most:
             said = " and ".join(f"{show(DELIMITERS[name])}" for name in best)
-            raise make_error(
-                self.path, f"what stands between the cells cannot be told: the header has {most} of each of {said}",
-                f"say which: {' or '.join(f'sep={name}' for name in best)}", 1, code="delimiter",
-                kind=DatasetSchemaError,
-            )  # fmt: skip
+            raise DatasetSchemaError.at(
+                self.path,
+                f"what stands between the cells cannot be told: the header has {most} of each of {said}",
+                f"say which: {' or '.join(f'sep={name}' for name in best)}",
+                1,
+                code="delimiter",
+            )
         return DELIMITERS[best[0]] if most else ","
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
@@ -143,18 +147,22 @@ class DelimitedTable(Table):
         """Return the error about a record that begins in this line."""
         said = str(error)
         if "unexpected end of data" in said:
-            return make_error(self.path, "a double quote opens here that none closes", line=line, code="quotes")
+            return DatasetSyntaxError.at(
+                self.path, "a double quote opens here that none closes", line=line, code="quotes"
+            )
         if "expected after" in said:
             message = "there is text after the double quote that ends a cell"
             hint = 'a double quote inside quotes is written twice: ""'
-            return make_error(self.path, message, hint, line, code="quotes")
+            return DatasetSyntaxError.at(self.path, message, hint, line, code="quotes")
         if "new-line character" in said:
             message = "lines end with a carriage return alone"
-            return make_error(self.path, message, r"save the file with \n at the end of lines", line, code="line-ends")
+            return DatasetSyntaxError.at(
+                self.path, message, r"save the file with \n at the end of lines", line, code="line-ends"
+            )
         if "field limit" in said:
             message = f"a cell is longer than {MAX_LINE_BYTES:,} characters"
-            return make_error(self.path, message, "is a double quote missing?", line, code="too-large")
-        return make_error(self.path, f"the row cannot be read: {said}", line=line, code="syntax")
+            return DatasetSyntaxError.at(self.path, message, "is a double quote missing?", line, code="too-large")
+        return DatasetSyntaxError.at(self.path, f"the row cannot be read: {said}", line=line, code="syntax")
 
     def _text_lines(self) -> Iterator[str]:
         """Yield the lines with their ends. After the last, the digest is known."""
@@ -172,7 +180,7 @@ class DelimitedTable(Table):
                 size += len(last)
                 if size > MAX_LINE_BYTES:
                     message = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
-                    raise make_error(self.path, message, line=number + 1, code="too-large", kind=DatasetSyntaxError)
+                    raise DatasetSyntaxError.at(self.path, message, line=number + 1, code="too-large")
                 for data in lines:
                     number += 1
                     yield self._decode(data, number) + "\n"

@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from helm_ext.errors import DatasetError, DatasetSchemaError, Problems, raise_for, show
+from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Problems, raise_for, show
 from helm_ext.files import BOM, LineSource, decode, iter_json_lines, parse_json, read_source
 from helm_ext.files.limits import MAX_LINE_BYTES, format_size
-from helm_ext.files.opening import Reader, make_error
+from helm_ext.files.opening import Reader
 from helm_ext.formats.table.table import LINES, Cells, Table, plain_suffix
 
 __all__ = ["JsonLinesTable", "JsonListTable", "JsonObjectTable", "open_json"]
@@ -81,10 +81,13 @@ class _JsonTable(Table):
 
     def _require_object(self, value: Any, line: int) -> Cells:
         if not isinstance(value, dict):
-            raise make_error(
-                self.path, f"expected an object, got {show(value)}", 'each row is an object: {"question": ...}', line,
-                code="not-an-object", kind=DatasetSchemaError,
-            )  # fmt: skip
+            raise DatasetSchemaError.at(
+                self.path,
+                f"expected an object, got {show(value)}",
+                'each row is an object: {"question": ...}',
+                line,
+                code="not-an-object",
+            )
         return value
 
 
@@ -173,7 +176,7 @@ class _ListItems:
                 break
             if len(self._text) - self._at > MAX_LINE_BYTES:
                 message = f"an item of the list is longer than {format_size(MAX_LINE_BYTES)}"
-                raise make_error(self._path, message, line=line, code="too-large")
+                raise DatasetSyntaxError.at(self._path, message, line=line, code="too-large")
             if not self._read_more(len(self._text) - self._at):
                 end = len(self._text)
                 break
@@ -223,7 +226,7 @@ class _ListItems:
         self._at += 1
 
     def _error(self, message: str) -> DatasetError:
-        return make_error(self._path, f"not JSON: {message}", line=self._line, code="not-json")
+        return DatasetSyntaxError.at(self._path, f"not JSON: {message}", line=self._line, code="not-json")
 
 
 def _incomplete(data: bytes) -> int:
@@ -299,4 +302,4 @@ def _refuse(path: str, value: Any) -> NoReturn:
             hint = 'write a list of objects, one a row; in pandas: to_json(FILE, orient="records", lines=True)'
         else:
             message = f"expected rows, got one object with the keys {show(list(value))}"
-    raise make_error(path, message, hint, code="no-rows", kind=DatasetSchemaError)
+    raise DatasetSchemaError.at(path, message, hint, code="no-rows")

@@ -8,10 +8,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import RunEntryError, count, did_you_mean
+from helm_ext.errors import DatasetSyntaxError, RunEntryError, count, did_you_mean
 from helm_ext.evalset import Source
 from helm_ext.files import BOM
-from helm_ext.files.opening import make_error, open_raw
+from helm_ext.files.opening import open_raw
 from helm_ext.formats.foreign import find_way_out
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.seen import look
@@ -73,12 +73,12 @@ def open_table(options: Options) -> Table:
     with open_raw(path) as file:
         start = file.read(len(MAGIC))
     if (known := find_way_out(look(path))) is not None:
-        raise make_error(path, known.message, known.hint, code="foreign-file")
+        raise DatasetSyntaxError.at(path, known.message, known.hint, code="foreign-file")
     if start == MAGIC or plain_suffix(path) == ".parquet":
         return ParquetTable(path)
     if options.sep is None and plain_suffix(path) in DELIMITED and start.removeprefix(BOM)[:1] in (b"[", b"{"):
         hint = "call it .json or .jsonl; sep=comma where it is CSV all the same"
-        raise make_error(path, "the file is called CSV, and begins like JSON", hint, code="json-called-csv")
+        raise DatasetSyntaxError.at(path, "the file is called CSV, and begins like JSON", hint, code="json-called-csv")
     if options.sep is not None or plain_suffix(path) in DELIMITED:
         sep = options.sep
         if sep is not None and sep not in DELIMITERS and len(sep) != 1:
@@ -86,10 +86,12 @@ def open_table(options: Options) -> Table:
         return DelimitedTable(path, sep=sep, header=options.header)
     if plain_suffix(path) in (".json", ".jsonl", ".ndjson", ".jsonlines"):
         return open_json(path)
-    raise make_error(
-        path, "no kind of table is called so", "CSV needs the ending .csv or .tsv, or sep=comma; JSON needs .json or "
-        ".jsonl", code="unknown-table",
-    )  # fmt: skip
+    raise DatasetSyntaxError.at(
+        path,
+        "no kind of table is called so",
+        "CSV needs the ending .csv or .tsv, or sep=comma; JSON needs .json or .jsonl",
+        code="unknown-table",
+    )
 
 
 def open_file(**arguments: Any) -> Opened:
@@ -100,7 +102,9 @@ def open_file(**arguments: Any) -> Opened:
     is_live = not survey.recorded
     if is_live and (roles.output or roles.likelihoods):
         message = f"no row has an output: the column {roles.output} is empty"
-        raise make_error(options.path, message, "leave it out of the table to run a model on it", code="no-outputs")
+        raise DatasetSyntaxError.at(
+            options.path, message, "leave it out of the table to run a model on it", code="no-outputs"
+        )
     layout = roles.layout
     source = Source(
         tool=layout.tool if layout is not None and layout.tool else "table",
@@ -135,7 +139,7 @@ def _open_columns(options: Options) -> tuple[Table, Roles]:
     table = open_table(options)
     first = next(iter(table.rows()), None)
     if first is None:
-        raise make_error(options.path, "there are no rows", code="no-rows")
+        raise DatasetSyntaxError.at(options.path, "there are no rows", code="no-rows")
     return table, choose_roles(table, options, first[1])
 
 
@@ -215,7 +219,7 @@ def name_model(arguments: Mapping[str, Any]) -> str:
         has_models = find_model_column(Values(table, roles, options))  # all rows are read for it
         return _look(options)[1].row_model if has_models else ""
     hint = f"say which hold them: output=COLUMN, or output=A+B for a run of each; columns: {', '.join(table.columns)}"
-    raise make_error(options.path, "no column is called output or the like", hint, code="no-outputs")
+    raise DatasetSyntaxError.at(options.path, "no column is called output or the like", hint, code="no-outputs")
 
 
 _WIDTH = 9

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetSyntaxError, show
 from helm_ext.files.limits import COPY_BYTES
-from helm_ext.files.opening import make_error, open_raw
+from helm_ext.files.opening import open_raw
 from helm_ext.formats.table.table import Cells, Table
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ParquetTable(Table):
             start = file.read(len(_LFS))
         if start == _LFS:
             message = "this is a pointer of Git LFS, not the file itself"
-            raise make_error(path, message, "fetch the file: git lfs pull", code="lfs-pointer")
+            raise DatasetSyntaxError.at(path, message, "fetch the file: git lfs pull", code="lfs-pointer")
         from pyarrow import ArrowException, parquet
 
         try:
@@ -46,7 +46,9 @@ class ParquetTable(Table):
                 schema = opened.schema_arrow
                 self.lines = opened.metadata.num_rows
         except (ArrowException, OSError) as error:
-            raise make_error(path, f"this is no valid Parquet file: {show(str(error))}", code="parquet") from error
+            raise DatasetSyntaxError.at(
+                path, f"this is no valid Parquet file: {show(str(error))}", code="parquet"
+            ) from error
         self.columns = list(schema.names)
         features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
         self.class_labels = read_class_labels(features.get("info", {}).get("features", {}))
@@ -64,10 +66,9 @@ class ParquetTable(Table):
                         yield number, cells, ""
         except (ArrowException, OSError) as error:
             said = show(str(error))
-            raise make_error(
-                self.path, f"the file cannot be read after row {number}: {said}", code="parquet",
-                kind=DatasetSyntaxError,
-            ) from error  # fmt: skip
+            raise DatasetSyntaxError.at(
+                self.path, f"the file cannot be read after row {number}: {said}", code="parquet"
+            ) from error
 
     def digest(self) -> str:
         """Return the SHA-256 of the file."""

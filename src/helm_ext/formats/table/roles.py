@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, did_you_mean, show
+from helm_ext.errors import DatasetError, DatasetSchemaError, did_you_mean, show
 from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.table.layout import Layout
 from helm_ext.formats.table.layouts import find_layout
@@ -278,8 +278,7 @@ class _Chooser:
         return self._error(f"{len(candidates)} columns could be the {role}", f"say which: {said}", "ambiguous-column")
 
     def _error(self, message: str, hint: str, code: str) -> DatasetError:
-        problem = Problem(message, Location(self._table.path), hint, code=code, kind=DatasetSchemaError)
-        return DatasetSchemaError([problem])
+        return DatasetSchemaError.at(self._table.path, message, hint, code=code)
 
 
 def _series(match: re.Match[str]) -> tuple[str, bool]:

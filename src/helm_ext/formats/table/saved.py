@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, show
-from helm_ext.files.opening import make_error
+from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError, show
 from helm_ext.formats.table.parquet import hash_file, read_batch, read_class_labels
 from helm_ext.formats.table.table import Cells, Table
 
@@ -52,7 +51,7 @@ class SavedTable(Table):
             for column, names in labels.items():
                 if self.class_labels.setdefault(column, names) != names:
                     message = f"the labels of {show(column)} in the split {show(name)} are not those of the others"
-                    raise make_error(path, message, code="class-labels", kind=DatasetSchemaError)
+                    raise DatasetSchemaError.at(path, message, code="class-labels")
         self.columns = list(columns)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Cells, str]]:
@@ -88,7 +87,7 @@ def _load_from_disk(path: str) -> dict[str, datasets.Dataset]:
         # The library raises many kinds, also its own and pyarrow's, for folders that are not whole.
         hint = _way_out(str(error))
         message = f"the saved dataset cannot be read: {show(str(error))}"
-        raise make_error(path, message, hint, code="saved-dataset") from error
+        raise DatasetSyntaxError.at(path, message, hint, code="saved-dataset") from error
     return dict(loaded) if isinstance(loaded, datasets.DatasetDict) else {"": loaded}
 
 
@@ -120,7 +119,7 @@ def _load_from_hub(path: str) -> dict[str, datasets.Dataset]:
     if loaded is None:
         hint = f'save the one you mean: load_dataset("{name}", CONFIG).save_to_disk(FOLDER), and give the folder'
         message = f"the dataset has several configurations: {show(configs)}"
-        raise make_error(path, message, hint, code="several-configurations", kind=DatasetSchemaError)
+        raise DatasetSchemaError.at(path, message, hint, code="several-configurations")
     return dict(loaded) if isinstance(loaded, Mapping) else {"": loaded}
 
 
@@ -145,8 +144,9 @@ def _parse_name(path: str) -> tuple[str, str | None]:
     name, _, revision = path.removeprefix(HUB).partition("@")
     owner, slash, rest = name.partition("/")
     if not owner or not slash or not rest or "/" in rest:
-        raise make_error(path, "this names no dataset", "hub:OWNER/NAME or hub:OWNER/NAME@REVISION", code="hub-name",
-                         kind=DatasetNotFoundError)  # fmt: skip
+        raise DatasetNotFoundError.at(
+            path, "this names no dataset", "hub:OWNER/NAME or hub:OWNER/NAME@REVISION", code="hub-name"
+        )
     return name, revision or None
 
 
@@ -154,4 +154,4 @@ def _unreachable(path: str, error: Exception) -> DatasetError:
     said = show(str(error).partition("\n")[0])
     hint = "the Hub is asked over the network; a saved dataset works without: save_to_disk(FOLDER), and give the folder"
     message = f"the dataset cannot be had: {type(error).__name__}: {said}"
-    return make_error(path, message, hint, code="hub", kind=DatasetNotFoundError)
+    return DatasetNotFoundError.at(path, message, hint, code="hub")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
 
-from helm_ext.errors import DatasetIntegrityError, Location, Problem, did_you_mean, show
+from helm_ext.errors import DatasetIntegrityError, Location, did_you_mean, show
 from helm_ext.formats.imported.gold import NO_YES, GoldKind, to_options
 from helm_ext.formats.imported.row import Answer, Message
 from helm_ext.formats.imported.score_values import to_number
@@ -213,7 +213,7 @@ class Values:
     def refuse(self, message: str, hint: str, code: str, line: int | None = None) -> NoReturn:
         """Raise the error about the whole table, or a line of it."""
         location = Location(self.table.path, line)
-        raise DatasetIntegrityError([Problem(message, location, hint, code=code, kind=DatasetIntegrityError)])
+        raise DatasetIntegrityError.at(location, message, hint, code=code)
 
 
 def _name_classes(names: Sequence[str]) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-from helm_ext.errors import Location, Problem, TransformError, show
+from helm_ext.errors import TransformError, show
 
 __all__ = ["ALIASES", "Checkout", "find_checkout", "open_checkout", "open_root"]
 
@@ -75,8 +75,7 @@ class Checkout:
         except BaseException as error:
             path = self.root / POSTPROCESS_FILE
             message = f"the checkout's postprocess module could not be loaded: {describe(error)}"
-            problem = Problem(message, Location(str(path)), code="postprocess-raised", kind=TransformError)
-            raise TransformError([problem]) from error
+            raise TransformError.at(path, message, code="postprocess-raised") from error
 
     def digest(self) -> str:
         """Return the SHA-256 of the postprocess module's bytes."""
@@ -123,8 +122,7 @@ def open_checkout(root: Path | None, script: Path | None) -> Checkout | None:
     """
     if root is not None:
         if not root.is_dir():
-            problem = Problem("root: no such folder", Location(str(root)), code="no-root", kind=TransformError)
-            raise TransformError([problem])
+            raise TransformError.at(root, "root: no such folder", code="no-root")
         return Checkout(root.resolve()) if (root / POSTPROCESS_FILE).is_file() else None
     found = find_checkout(script) if script is not None else None
     return Checkout(found) if found is not None else None
@@ -134,6 +132,5 @@ def open_root(root: str | None) -> Checkout:
     """Return the checkout in a folder that was found to be one when the run was planned."""
     found = open_checkout(Path(root), None) if root is not None else None
     if found is None:
-        problem = Problem("root: no UltraEval checkout", Location(str(root)), code="no-root", kind=TransformError)
-        raise TransformError([problem])
+        raise TransformError.at(str(root), "root: no UltraEval checkout", code="no-root")
     return found

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import Location, Problem, RunEntryError, TransformError, did_you_mean, show
+from helm_ext.errors import Location, RunEntryError, TransformError, did_you_mean, show
 from helm_ext.formats.ultraeval.checkout import Checkout, describe
 from helm_ext.formats.ultraeval.metric_names import known_metrics
 
@@ -78,7 +78,7 @@ def _run(checkout: Checkout, what: str, call: Callable[[], Any]) -> Any:
         message = f"the checkout's metrics {what}: {describe(error)}"
         hint = "upstream's metrics import openai, rouge_chinese and sacrebleu" if isinstance(error, ImportError) else ""
         place = Location(str(checkout.root / METRICS))
-        raise TransformError([Problem(message, place, hint, code="metric-raised", kind=TransformError)]) from error
+        raise TransformError.at(place, message, hint, code="metric-raised") from error
 
 
 def _to_number(value: Any, checkout: Checkout, name: str) -> float:
@@ -91,7 +91,7 @@ def _to_number(value: Any, checkout: Checkout, name: str) -> float:
         return float(value)
     message = f"metric {name} of the checkout returned {show(value)}, expected a number"
     place = Location(str(checkout.root / METRICS))
-    raise TransformError([Problem(message, place, code="metric-returned", kind=TransformError)])
+    raise TransformError.at(place, message, code="metric-returned")
 
 
 def _unknown(name: str, checkout: Checkout | None, registered: Iterable[str]) -> RunEntryError:

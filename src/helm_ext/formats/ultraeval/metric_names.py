@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
-from helm_ext.errors import DatasetSchemaError, Location, Problem, RunEntryError, did_you_mean, raise_for
+from helm_ext.errors import DatasetSchemaError, Location, Problem, RunEntryError, did_you_mean
 from helm_ext.scoring.likelihood_rules import MAIN_STATS
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, PREFIX, SCORES, make_rouge, score_name
@@ -92,7 +92,7 @@ def _require_aggregation(place: str, name: str, metric: Metric) -> None:
     hint = did_you_mean(metric.aggregation.type, ("mean", "pass_k")) or "upstream has mean and pass_k"
     location = Location(place, field=f"metric.{name}.aggregation.type")
     message = f"unknown aggregation {metric.aggregation.type!r}"
-    raise_for([Problem(message, location, hint, code="aggregation", kind=DatasetSchemaError)])
+    raise DatasetSchemaError.at(location, message, hint, code="aggregation")
 
 
 def _ppl_rule(names: Sequence[str], postprocess: str) -> str:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import Location, Problem, RunEntryError, TransformError, did_you_mean, show
+from helm_ext.errors import Location, RunEntryError, TransformError, did_you_mean, show
 from helm_ext.formats.ultraeval.checkout import POSTPROCESS_FILE, Checkout, describe, open_checkout
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def _from_checkout(
             message = f"postprocess={name} of the checkout failed on the completion {show(text)}: {describe(error)}"
             hint = "it is called as UltraEval does: NAME()([text], [text]) returns a pair of lists"
             place = Location(str(checkout.root / POSTPROCESS_FILE))
-            problem = Problem(message, place, hint, code="postprocess-raised", kind=TransformError)
-            raise TransformError([problem]) from error
+            raise TransformError.at(place, message, hint, code="postprocess-raised") from error
 
     return postprocess
 

@@ -57,7 +57,7 @@ class RunLog:
         message = "names no metric" if self.path.is_file() else "no such file: how the run was scored is not known"
         hint = "metric=NAME says how to score; or put the config.json that UltraEval wrote with the outputs beside them"
         place = Location(str(self.path), field="metric" if self.path.is_file() else "")
-        raise DatasetSchemaError([Problem(message, place, hint, code="no-metric", kind=DatasetSchemaError)])
+        raise DatasetSchemaError.at(place, message, hint, code="no-metric")
 
 
 def is_run_log(row: Mapping[str, Any]) -> bool:
@@ -71,16 +71,14 @@ def read_run_log_config(path: Path) -> RunLog:
     content = read_json(beside) if beside.is_file() else {}
     if not isinstance(content, dict):
         message, hint = f"expected an object, got {show(content)}", "the config.json that UltraEval wrote beside them"
-        problem = Problem(message, Location(str(beside)), hint, code="config", kind=DatasetSchemaError)
-        raise DatasetSchemaError([problem])
+        raise DatasetSchemaError.at(beside, message, hint, code="config")
     key = "metric" if "metric" in content else "metrics"
     try:
         metrics = TypeAdapter(dict[str, Metric]).validate_python(content.get(key) or {})
     except ValidationError:
         place = Location(str(beside), field=key)
         hint = "metric=NAME says how to score, in its place"
-        problem = Problem("not the metrics of an UltraEval run", place, hint, code="config", kind=DatasetSchemaError)
-        raise DatasetSchemaError([problem]) from None
+        raise DatasetSchemaError.at(place, "not the metrics of an UltraEval run", hint, code="config") from None
     name = content.get("task_name") or content.get("dataset_name") or ""
     posts = {key: str(content.get(key) or "") for key in ("task_postprocess", "model_postprocess")}
     return RunLog(beside, metrics, str(name), **posts)

@@ -53,8 +53,7 @@ def read_sampling(
             values, warnings = _read(path)
         elif max_tokens is None:
             hint = "root=FOLDER names the checkout that has it; or give max_tokens=N in its place"
-            problem = Problem("generate.params: no such file", Location(str(path)), hint, code="no-params")
-            raise DatasetNotFoundError([problem])
+            raise DatasetNotFoundError.at(path, "generate.params: no such file", hint, code="no-params")
     decoding = Decoding()
     for key in ("top_p", "frequency_penalty", "presence_penalty"):
         if key in values:

@@ -221,8 +221,7 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
-        problem = Problem(f"transform script: {reason}", Location(str(path)), code="no-script", kind=TransformError)
-        raise TransformError([problem]) from None
+        raise TransformError.at(path, f"transform script: {reason}", code="no-script") from None
 
 
 def _no_transform(path: Path, names: list[str]) -> Problem:

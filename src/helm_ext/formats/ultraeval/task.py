@@ -209,7 +209,7 @@ def _from_config(
     hint = "paths in a config are relative to the checkout's root, the parent of datasets/; root=FOLDER names it"
     place = Location(config.path)
     message = f"data: no such file in any folder above {path}"
-    raise DatasetNotFoundError([Problem(message, place, hint, code="no-file", kind=DatasetNotFoundError)])
+    raise DatasetNotFoundError.at(place, message, hint, code="no-file")
 
 
 def task_names(config: TaskConfig) -> tuple[str, str]:

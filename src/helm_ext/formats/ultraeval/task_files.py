@@ -49,10 +49,7 @@ def is_called(asked: str, name: str) -> bool:
 def require_file(path: Path, what: str) -> Path:
     """Return the path of a file that is there. Raises DatasetNotFoundError."""
     if not path.is_file():
-        problem = Problem(
-            f"{what}: no such file", Location(str(path)), _missing_hint(path), code="no-file", kind=DatasetNotFoundError
-        )
-        raise DatasetNotFoundError([problem])
+        raise DatasetNotFoundError.at(path, f"{what}: no such file", _missing_hint(path), code="no-file")
     return path
 
 
@@ -83,8 +80,7 @@ def find_dataset_folder(dataset: str, root: Path | None) -> Path:
             return folder.resolve()
     siblings = [f.name for base in bases if (base / "datasets").is_dir() for f in (base / "datasets").iterdir()]
     hint = did_you_mean(dataset, siblings) or "root=FOLDER names the checkout, the parent of datasets/"
-    problem = Problem(f"no folder datasets/{dataset}", Location(str(bases[0])), hint, code="no-dataset")
-    raise DatasetNotFoundError([problem])
+    raise DatasetNotFoundError.at(bases[0], f"no folder datasets/{dataset}", hint, code="no-dataset")
 
 
 def find_data_file(folder: Path, task: str | None) -> Path:
@@ -97,8 +93,7 @@ def find_data_file(folder: Path, task: str | None) -> Path:
         return wanted[0]
     if not files:
         hint = _missing_hint(folder / "data" / "*.jsonl")
-        problem = Problem("no data/*.jsonl in the folder", Location(str(folder)), hint, code="no-file")
-        raise DatasetNotFoundError([problem])
+        raise DatasetNotFoundError.at(folder, "no data/*.jsonl in the folder", hint, code="no-file")
     names = [path.stem for path in files]
     hint = (did_you_mean(task, names) if task else "") or f"task=NAME chooses one: {', '.join(names)}"
     raise RunEntryError(
@@ -118,8 +113,7 @@ def choose_script(
     if not scripts:
         if (folder / "transform.py").is_file():
             return folder / "transform.py"
-        problem = Problem("no transform_gen_v0.py or the like in the folder", Location(str(folder)), code="no-script")
-        raise DatasetNotFoundError([problem])
+        raise DatasetNotFoundError.at(folder, "no transform_gen_v0.py or the like in the folder", code="no-script")
     if method is None:
         if len(kinds) > 1:
             raise RunEntryError(f"dataset={folder.name}: it has GEN and PPL scripts\n  hint: method=gen or method=ppl")
