@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from helm_ext.files.limits import COPY_BYTES, STALE_SECONDS
 
-__all__ = ["PART", "Part", "append_file", "open_part", "replace_file", "sync_folder"]
+__all__ = ["PART", "Part", "append_file", "no_formula", "open_part", "replace_file", "sync_folder"]
 
 _NOT_HERE = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
 """What `copy_file_range` says where the kernel or a file system cannot do it."""
@@ -125,3 +125,9 @@ def append_file(source: IO[bytes], target: IO[bytes]) -> None:
     if left:
         source.seek(-left, os.SEEK_END)
         shutil.copyfileobj(source, target, COPY_BYTES)
+
+
+def no_formula(value: Any) -> Any:
+    """Return a cell of a CSV file with an apostrophe before a text that spreadsheets would take for a formula."""
+    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if is_formula else value

@@ -20,7 +20,7 @@ from helm_ext.analysis.export.columns import Column, Kind, find_columns, to_row
 from helm_ext.analysis.export.lines import to_json, to_line
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError
-from helm_ext.files.writing import open_part
+from helm_ext.files.writing import no_formula, open_part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def write_csv(
     def write(file: BinaryIO) -> int:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         writer = csv.writer(text, lineterminator="\n")
-        guard = _no_formula if for_spreadsheets else _as_it_is
+        guard = no_formula if for_spreadsheets else _as_it_is
         writer.writerow([guard(column.name) for column in columns])
         rows = 0
         for row in found:
@@ -176,11 +176,6 @@ def _require_place(target: Path, *, replace: bool) -> None:
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _no_formula(value: Any) -> Any:
-    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{value}" if is_formula else value
 
 
 def _cell(kind: Kind, value: Any) -> Any:

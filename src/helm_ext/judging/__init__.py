@@ -1,0 +1,7 @@
+"""Answers judged by models and by people: what is asked, how replies are read, which rows people label.
+
+rubrics    what a judge is asked, as small TOML files: three of ours, and users' own
+verdicts   a judge's reply to a value, or to nothing
+drawing    which answers people label, with known chances
+sheets     CSV files and pages to label in, and the labels on them
+"""
