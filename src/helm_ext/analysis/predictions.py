@@ -18,6 +18,7 @@ from helm_ext.analysis.answers import Read, Reader
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY
 from helm_ext.fast.json_arrays import read_array
+from helm_ext.judging.judgement import question_text
 
 __all__ = ["Prediction", "read_predictions"]
 
@@ -72,6 +73,10 @@ class Prediction:
     """What tells the images and files of question and references from others: a URL, a path, a digest."""
     cluster: str | None = None
     """What the row belongs to, by the run's own `cluster=`."""
+    judgements: list[JSONObject] = field(default_factory=list)
+    """What was judged of its completions, as the run has it; `analysis.judged` reads them."""
+    judged_question: str = ""
+    """The question as judgements are bound to it."""
     stats: dict[str, JSONObject] = field(default_factory=dict)
     """By name, as HELM wrote them."""
     requests: list[JSONObject] = field(default_factory=list)
@@ -170,6 +175,8 @@ def _to_prediction(
         data={**own, **(extra.get("data") or {})},
         media=_find_media(instance, own, extra.get("data") or {}),
         cluster=extra.get("cluster"),
+        judgements=extra.get("judgements") or [],
+        judged_question=question_text(instance["input"].get("text"), instance["input"].get("messages")),
         stats=stats,
         requests=[state["request"] for state in states],
     )

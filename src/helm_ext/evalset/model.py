@@ -157,6 +157,8 @@ class RowExtra(TypedDict, total=False):
     """The source's own scores of the row, by the names of their stats (`Source.stat_name`)."""
     source_unscored: list[str]
     """The names of those that the source could not give: a judgement that it could not read."""
+    judgements: list[dict[str, Any]]
+    """What models and people said of the row's recorded answers (`helm_ext.judging.judgement.Judgement`)."""
     position: int
     """The row's place in the file, where `row_order` moves rows. Taken out again with the recording."""
     scoring: RunScoring
