@@ -1,4 +1,4 @@
-"""How sure a number is, and which of two models is better. Pure: arrays of scores in, numbers out."""
+"""How sure a number is, which of two models is better, what a judge is worth. Pure: arrays in, numbers out."""
 
 from helm_ext.scoring.statistics.intervals import Interval, mean_interval
 from helm_ext.scoring.statistics.paired import Comparison, MarginTest, compare_rows, holm, judge_margin

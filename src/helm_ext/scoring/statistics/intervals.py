@@ -34,10 +34,12 @@ __all__ = [
     "is_binary",
     "mean_interval",
     "name_method",
+    "normal_quantile",
     "number_clusters",
     "t_interval",
     "t_quantile",
     "wilson_interval",
+    "wilson_share",
 ]
 
 FEW_CLUSTERS = 40
@@ -91,10 +93,11 @@ def wilson_interval(successes: int, count: int, *, level: float = 0.95) -> Inter
     """Return Wilson's score interval of a share. Defined for 0 and for all successes too. Raises ValueError."""
     if not 0 <= successes <= count or count < 1:
         raise ValueError(f"{successes} of {count}: expected a part of at least one row")
-    return replace(_wilson(successes / count, count, _normal_quantile(level)), level=level)
+    return replace(wilson_share(successes / count, count, normal_quantile(level)), level=level)
 
 
-def _wilson(share: float, count: float, z: float) -> Interval:
+def wilson_share(share: float, count: float, z: float) -> Interval:
+    """Return Wilson's interval, `z` standard errors wide, of a share of so many rows; neither need be whole."""
     squared = z * z / count
     middle = (share + squared / 2) / (1 + squared)
     half = z / (1 + squared) * math.sqrt(share * (1 - share) / count + squared / (4 * count))
@@ -130,7 +133,7 @@ def clustered_interval(
     if is_binary(array):
         rows, freedom = _effective_rows(array, groups, error, freedom)
         return replace(
-            _wilson(mean, rows, t_quantile(level, freedom)),
+            wilson_share(mean, rows, t_quantile(level, freedom)),
             count=count,
             method=name_method(number),
             clusters=number,
@@ -219,7 +222,8 @@ def is_binary(array: NDArray[np.float64]) -> bool:
     return bool(((array == 0) | (array == 1)).all())
 
 
-def _normal_quantile(level: float) -> float:
+def normal_quantile(level: float) -> float:
+    """Return how many standard errors the ends of a normal interval are from its middle."""
     return NormalDist().inv_cdf((1 + level) / 2)  # as scipy.special.ndtri, which takes as long to import as numpy
 
 

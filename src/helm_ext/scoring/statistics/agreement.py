@@ -1,0 +1,250 @@
+"""How far raters agree, beyond chance; and where a judge errs: each number with a 95 % interval.
+
+| number                                  | source                                                                     |
+|-----------------------------------------|----------------------------------------------------------------------------|
+| Cohen's kappa                           | Cohen 1960                                                                 |
+| Gwet's AC1, which rare values leave be  | Gwet 2008, British Journal of Mathematical and Statistical Psychology 61   |
+| Krippendorff's alpha                    | Krippendorff 2019, Content Analysis, chapter 12; values may be missing     |
+
+Intervals are the jackknife's over rows, or over clusters of rows (Efron and Stein 1981), with Student's t. Where
+nothing was ever disagreed on it has nothing to go by; then Wilson's limit of so many agreements is the lower end.
+Rows that were drawn for labels with unequal chances are weighted, so that the numbers are those of all rows.
+
+Alpha is 1 - observed / expected squared distance of two values of a row, and of any two values: of their names as
+unit vectors (nominal), of the values (interval), or of the mid-ranks (ordinal, which is Krippendorff's own metric
+said shortly).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from helm_ext.scoring.statistics.intervals import (
+    Interval,
+    normal_quantile,
+    number_clusters,
+    t_quantile,
+    wilson_interval,
+    wilson_share,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Agreement", "Scale", "Swapped", "agree", "alpha", "compare_halves", "compare_orders", "rater_variance"]
+
+Scale = Literal["nominal", "ordinal", "interval"]
+_ROUNDING = 1e-12
+
+
+class Agreement(NamedTuple):
+    """Two raters of the same rows. None: all values are equal, so that no agreement beyond chance can be told."""
+
+    observed: float
+    """The share of rows on which both say the same."""
+    kappa: Interval | None
+    ac1: Interval | None
+    alpha: Interval | None
+
+
+class Swapped(NamedTuple):
+    """A judge who was asked which of two answers is better, in both orders."""
+
+    consistency: Interval
+    """The share of rows with one verdict in both orders."""
+    win_rate: Interval
+    """Of the first answer. The interval takes each row that was judged both ways for either."""
+
+
+def agree(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    scale: Scale = "nominal",
+) -> Agreement:
+    """Return how far two raters agree; `scale` is alpha's. Raises ValueError for no rows and unequal lengths."""
+    pair = np.array([first, second], dtype=np.float64).T
+    own, groups = _prepare(pair, weights, clusters)
+    names, codes = np.unique(pair, return_inverse=True)
+    unit = np.eye(len(names))[codes.reshape(pair.shape)]
+    apart = (pair[:, 0] != pair[:, 1]).astype(float)
+    parts = _sum_groups(np.column_stack([own, own * apart, *(own[:, None] * unit[:, one] for one in (0, 1))]), groups)
+    k = len(names)
+
+    def kappa(totals: Floats) -> tuple[Floats, Floats]:
+        one, other = (totals[..., 2 + n * k : 2 + (n + 1) * k] / totals[..., :1] for n in (0, 1))
+        return totals[..., 1] / totals[..., 0], 1 - (one * other).sum(axis=-1)
+
+    def ac1(totals: Floats) -> tuple[Floats, Floats]:
+        mean = (totals[..., 2 : 2 + k] + totals[..., 2 + k :]) / (2 * totals[..., :1])
+        return totals[..., 1] / totals[..., 0], 1 - (mean * (1 - mean)).sum(axis=-1) / max(1, k - 1)
+
+    kappas, ac1s = (_measure_beyond_chance(parts, one, len(pair), clusters is not None) for one in (kappa, ac1))
+    share = 1 - float(own @ apart / own.sum())
+    return Agreement(share, kappas, ac1s, alpha(pair, weights=weights, clusters=clusters, scale=scale))
+
+
+def alpha(
+    ratings: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    scale: Scale = "nominal",
+) -> Interval | None:
+    """Return Krippendorff's alpha: a line a row, a column a rater, NaN where one said nothing.
+
+    Rows of fewer than two values tell nothing and are left out. None where no row has two, or all values are equal.
+    """
+    given = np.asarray(ratings, dtype=np.float64)
+    own, groups = _prepare(given, weights, clusters)
+    known = ~np.isnan(given)
+    kept = known.sum(axis=1) >= 2
+    if not kept.any():
+        return None
+    given, known, own = given[kept], known[kept], own[kept] / own[kept].mean()
+    groups = number_clusters(groups[kept])
+    names, codes = np.unique(given[known], return_inverse=True)
+    places = names[:, None] - names.mean()
+    if scale == "nominal":
+        places = np.eye(len(names))
+    elif scale == "ordinal":
+        held = np.bincount(codes, weights=np.broadcast_to(own[:, None], known.shape)[known])
+        places = (held.cumsum() - held / 2)[:, None]
+    at = np.zeros((*given.shape, places.shape[1]))
+    at[known] = places[codes]
+    numbers, squares, sums = known.sum(axis=1), (at**2).sum(axis=(1, 2)), at.sum(axis=1)
+    apart = 2 * (numbers * squares - (sums**2).sum(axis=1)) / (numbers - 1)
+    columns = [own * numbers, own * apart, own * squares, own[:, None] * sums]
+    parts = _sum_groups(np.column_stack(columns), groups)
+
+    def distances(totals: Floats) -> tuple[Floats, Floats]:
+        values, apart, squares = totals[..., 0], totals[..., 1], totals[..., 2]
+        expected = 2 * (values * squares - (totals[..., 3:] ** 2).sum(axis=-1)) / (values * (values - 1))
+        return apart / values, expected
+
+    farthest = 2.0 if scale == "nominal" else float(np.ptp(places)) ** 2
+    return _measure_beyond_chance(parts, distances, int(kept.sum()), clusters is not None, farthest)
+
+
+def rater_variance(ratings: ArrayLike) -> float:
+    """Return the variance of the mean label that is due to who the raters were: some are stricter than others.
+
+    Of the rows that all raters of a pair have labelled, the mean difference of both, less what differences that go
+    either way make of themselves; halved it is the variance of a rater, and over the raters' number that of their
+    mean. 0 for one rater, and where no row has two.
+    """
+    given = np.asarray(ratings, dtype=np.float64)
+    found = []
+    for one in range(given.shape[1]):
+        for other in range(one):
+            apart = given[:, one] - given[:, other]
+            apart = apart[~np.isnan(apart)]
+            if len(apart) > 1:
+                found.append(float(apart.mean() ** 2 - apart.var(ddof=1) / len(apart)) / 2)
+    return max(0.0, float(np.mean(found))) / given.shape[1] if found else 0.0
+
+
+def compare_halves(
+    values: ArrayLike,
+    lengths: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: Sequence[Hashable] | None = None,
+) -> Interval | None:
+    """Return the mean of the values of the longer half of the rows less that of the shorter; None where none is longer.
+
+    Of a judge's errors (verdict - label): above 0 it is kinder to long answers.
+    """
+    given, long = np.asarray(values, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
+    own, groups = _prepare(given[:, None], weights, clusters)
+    is_long = (long > np.median(long)).astype(float)
+    if not is_long.any():
+        return None
+    columns = [own * is_long, own * is_long * given, own * (1 - is_long), own * (1 - is_long) * given]
+    parts = _sum_groups(np.column_stack(columns), groups)
+
+    def measure(totals: Floats) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(totals[..., 1] / totals[..., 0] - totals[..., 3] / totals[..., 2])
+
+    return _jackknife(parts, measure, len(given), clusters is not None)
+
+
+def compare_orders(first: ArrayLike, second: ArrayLike) -> Swapped:
+    """Return how consistent a judge is, and the first answer's win rate: 1 where preferred, 0 where not, 0.5 tied.
+
+    `first` is the verdict where that answer stood first, `second` where it stood second. Raises ValueError for no rows.
+    """
+    pair = np.array([first, second], dtype=np.float64)
+    rows, same = pair.shape[1], int((pair[0] == pair[1]).sum())
+    worst, best = (wilson_share(float(ends.mean()), rows, normal_quantile(0.95)) for ends in (pair.min(0), pair.max(0)))
+    win = replace(worst, mean=float(pair.mean()), high=best.high)
+    return Swapped(wilson_interval(same, rows), win)
+
+
+def _prepare(
+    values: Floats, weights: ArrayLike | None, clusters: Sequence[Hashable] | None
+) -> tuple[Floats, NDArray[np.intp]]:
+    """Return weights of a mean of 1, and the number of each row's cluster. Raises ValueError."""
+    rows = len(values)
+    own = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not rows or len(own) != rows or len(clusters or own) != rows:
+        raise ValueError(f"{rows} rows, {len(own)} weights: expected at least one row, and one of each for a row")
+    return own / own.mean(), np.arange(rows) if clusters is None else number_clusters(clusters)
+
+
+def _sum_groups(columns: Floats, groups: NDArray[np.intp]) -> Floats:
+    sums = np.zeros((int(groups.max()) + 1, columns.shape[1]))
+    np.add.at(sums, groups, columns)
+    return sums
+
+
+def _measure_beyond_chance(
+    parts: Floats,
+    disagree: Callable[[Floats], tuple[Floats, Floats]],
+    rows: int,
+    is_clustered: bool,
+    farthest: float = 1.0,
+) -> Interval | None:
+    """Return 1 - observed / expected disagreement; None where chance alone would agree always.
+
+    `farthest` is the greatest disagreement of a row: where there was none, Wilson's limit says how many may have it.
+    """
+
+    def measure(totals: Floats) -> Floats:
+        observed, expected = disagree(totals)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(expected > _ROUNDING * farthest, 1 - observed / expected, np.nan)
+
+    found = _jackknife(parts, measure, rows, is_clustered)
+    observed, expected = disagree(parts.sum(axis=0))
+    if found is None or observed > _ROUNDING * farthest:
+        return found and replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
+    perhaps = (1 - wilson_share(1.0, len(parts), normal_quantile(0.95)).low) * farthest
+    return replace(found, low=max(-1.0, 1 - perhaps / float(expected)), high=1.0, method="wilson")
+
+
+def _jackknife(parts: Floats, measure: Callable[[Floats], Floats], rows: int, is_clustered: bool) -> Interval | None:
+    """Return what `measure` makes of the sum of the parts, and how much that depends on each of them.
+
+    None where it is not defined (NaN); infinite ends where it is not without one of the parts.
+    """
+    total = parts.sum(axis=0)
+    value, groups, without = float(measure(total)), len(parts), measure(total - parts)
+    if math.isnan(value):
+        return None
+    number = groups if is_clustered else None
+    if groups < 2 or np.isnan(without).any():
+        return Interval(value, -math.inf, math.inf, rows, "none", number)
+    error = math.sqrt((groups - 1) / groups * float(((without - without.mean()) ** 2).sum()))
+    half = t_quantile(0.95, groups - 1) * error
+    return Interval(value, value - half, value + half, rows, "jackknife", number)

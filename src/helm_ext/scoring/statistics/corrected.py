@@ -1,0 +1,315 @@
+"""A judge's score corrected by human labels of some of its rows: right whatever the judge's errors are.
+
+| verdicts                      | labels drawn                     | correction                                   |
+|-------------------------------|----------------------------------|----------------------------------------------|
+| right or wrong, votes, pairs  | at random, or by known chances   | post-stratified by verdict                   |
+| graded                        | at random, or by known chances   | PPI++ (`graded`)                             |
+| right or wrong                | balanced on the human label      | Rogan and Gladen (`correct_balanced`)        |
+
+Post-stratified: the mean of the labels within each verdict, weighted by how many rows have that verdict. Which rows
+were labelled may depend on the verdict in any way, and otherwise on known chances alone. With labels drawn at random
+it is the efficient estimate (Chen et al. 2026, arXiv 2601.05420), and PPI++ with a saturated model (Angelopoulos et
+al. 2023, arXiv 2311.01453); stratified: Fisch et al. 2024, arXiv 2406.04291. The verdicts' limits are combined by
+MOVER (Zou and Donner 2008), with the variance of the mix of verdicts, of which another draw of rows would have had
+another.
+
+The limits within a verdict are the wider, at each end, of Wilson's and Jeffreys'; where all labels agree, the other end
+is the exact one-sided limit, 0.05^(1/n). Wilson's alone, combined so, hold in 92 to 93 % where a verdict has few labels
+and hardly any errors (docs/judging.md). Of a difference of two models they are Tango's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from helm_ext.scoring.statistics.influence import influence_error, to_weights
+from helm_ext.scoring.statistics.intervals import Interval, normal_quantile, number_clusters, t_quantile
+from helm_ext.scoring.statistics.tango import tango_limits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "FEWEST_IN_CELL",
+    "FEWEST_LABELS",
+    "Cell",
+    "Corrected",
+    "Refused",
+    "combine_cells",
+    "correct_balanced",
+    "correct_by_verdict",
+    "find_p",
+    "labels_needed",
+    "share_limits",
+]
+
+FEWEST_LABELS = 20
+"""Labels, or labelled clusters, below which nothing is corrected."""
+FEWEST_IN_CELL = 3
+"""Labels of a verdict below which it tells nothing, unless all of its rows are labelled."""
+_LEAST_YOUDEN = 0.1
+"""Sensitivity + specificity - 1 below which a judge knows too little to divide by."""
+
+_ROUNDING = 1e-12
+"""Weighted means of ones are off by less."""
+
+
+class Cell(NamedTuple):
+    """Rows of one verdict."""
+
+    verdict: Hashable
+    rows: int
+    labels: int
+    mean: float
+    """Of the labels."""
+
+
+class Corrected(NamedTuple):
+    """A corrected mean. `interval.method`: `post-stratified`, `PPI++` or `Rogan-Gladen`; its `count` is all rows."""
+
+    interval: Interval
+    labels: int
+    cells: tuple[Cell, ...] = ()
+
+
+class Refused(NamedTuple):
+    """Why labels cannot correct a score: half a sentence, without a full stop."""
+
+    reason: str
+
+
+def correct_by_verdict(
+    verdicts: Sequence[Hashable],
+    gold: ArrayLike,
+    *,
+    sides: Sequence[Hashable] | None = None,
+    chances: ArrayLike | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    rater_variance: float = 0.0,
+    is_difference: bool = False,
+    level: float = 0.95,
+) -> Corrected | Refused:
+    """Return the mean of `gold` over all rows, only some of which have one.
+
+    `verdicts`: what the judge said of each row (of a jury the number of votes; of two models both verdicts). `gold`:
+    labels of 0 to 1, of -1 to 1 for a difference of two models (`is_difference`), NaN where a row has none. `sides`:
+    the binary verdict of each row, within which verdicts of too few labels are pooled; without it none are.
+    `chances`: with which a row was drawn for a label, read where it has one; without it, all rows of one verdict had
+    one chance. `clusters` as in `intervals.mean_interval`. `rater_variance`: `agreement.rater_variance`. Raises
+    ValueError for sequences of unequal length and for chances that are none.
+    """
+    labels = np.asarray(gold, dtype=np.float64)
+    if not len(verdicts) == len(labels) == len(sides or verdicts) == len(clusters or verdicts):
+        raise ValueError(f"{len(verdicts)} verdicts, labels of {len(labels)} rows: expected one of each for a row")
+    drawn, weights = ~np.isnan(labels), to_weights(labels, chances)
+    groups = np.arange(len(labels)) if clusters is None else number_clusters(clusters)
+    units = len(np.unique(groups[drawn]))
+    if units < FEWEST_LABELS:
+        unit = "label" if clusters is None else "labelled cluster"
+        return Refused(f"{units} {unit}{'' if units == 1 else 's'}; at least {FEWEST_LABELS} are needed")
+    pooled = _pool(verdicts, sides, groups, drawn, is_one_rate=chances is None)
+    if isinstance(pooled, Refused):
+        return pooled
+    cells, counts, signs = [], np.empty(len(pooled)), np.empty((len(pooled), 2))
+    influence = np.empty(len(labels))
+    for number, (verdict, inside) in enumerate(pooled.items()):
+        values, own = labels[inside & drawn], weights[inside & drawn]
+        own = own / own.sum()
+        mean = float(own @ values)
+        influence[inside] = mean
+        influence[inside & drawn] += inside.sum() * own * (values - mean)
+        cells.append(Cell(verdict, int(inside.sum()), len(values), mean))
+        counts[number] = _effective_labels(values, own, mean)
+        signs[number] = own @ np.maximum(values, 0), own @ np.maximum(-values, 0)
+    quantile, effect = normal_quantile(level), 1.0
+    if clusters is not None:
+        error, freedom = influence_error(influence, groups, drawn)
+        alone = float(influence.std()) / math.sqrt(len(influence))
+        quantile, effect = t_quantile(level, freedom), max(1.0, (error / alone) ** 2) if alone else 1.0
+        counts /= effect
+    sizes, means = np.array([cell.rows for cell in cells], dtype=float), np.array([cell.mean for cell in cells])
+    if is_difference:
+        ends = [tango_limits(more * n, less * n, n, quantile) for (more, less), n in zip(signs, counts, strict=True)]
+        lows, highs = np.array(ends).T
+    else:
+        lows, highs = share_limits(means, counts, quantile)
+    mean, low, high = map(
+        float, combine_cells(sizes, means, lows, highs, quantile, effect=effect, variance=rater_variance)
+    )
+    number_of_clusters = None if clusters is None else units
+    interval = Interval(mean, low, high, len(labels), "post-stratified", number_of_clusters, level)
+    return Corrected(interval, int(drawn.sum()), tuple(cells))
+
+
+def _pool(
+    verdicts: Sequence[Hashable],
+    sides: Sequence[Hashable] | None,
+    groups: NDArray[np.intp],
+    drawn: NDArray[np.bool_],
+    *,
+    is_one_rate: bool,
+) -> dict[Hashable, NDArray[np.bool_]] | Refused:
+    """Return which rows each cell holds: one verdict, or all of a side where one of them has too few labels.
+
+    A verdict without any label can be part of a side only where all rows had one chance: then the others speak for it.
+    """
+    numbers = number_clusters(verdicts)
+    cells = {verdict: numbers == number for number, verdict in enumerate(dict.fromkeys(verdicts))}
+    side_of = dict(zip(verdicts, sides or verdicts, strict=True))
+    is_thin = {verdict: _count_thin(inside, groups, drawn) is not None for verdict, inside in cells.items()}
+    thin_sides = {side_of[verdict] for verdict, thin in is_thin.items() if thin}
+    pooled: dict[Hashable, NDArray[np.bool_]] = {}
+    for verdict, inside in cells.items():
+        side = side_of[verdict]
+        if side not in thin_sides:
+            pooled[verdict] = inside
+            continue
+        if not is_one_rate and not (inside & drawn).any():
+            return Refused(f"none of the {inside.sum():,} rows with the verdict {verdict} has a label")
+        pooled[side] = pooled.get(side, False) | inside
+    for verdict, inside in pooled.items():
+        few = _count_thin(inside, groups, drawn)
+        if few is not None:
+            return Refused(
+                f"{few} of the {inside.sum():,} rows with the verdict {verdict} have a label; "
+                f"at least {FEWEST_IN_CELL} are needed"
+            )
+    return pooled
+
+
+def _count_thin(inside: NDArray[np.bool_], groups: NDArray[np.intp], drawn: NDArray[np.bool_]) -> int | None:
+    """Return how many labels, or labelled clusters, a cell has where they are too few; None where they are enough."""
+    few = len(np.unique(groups[inside & drawn]))
+    return few if few < FEWEST_IN_CELL and (drawn & inside).sum() < inside.sum() else None
+
+
+def _effective_labels(values: NDArray[np.float64], own: NDArray[np.float64], mean: float) -> float:
+    """Return as how many labels that were drawn at one rate these tell, `own` being their weights, of a sum of 1.
+
+    1 / the sum of squares (Kish 1965), and fewer where the labels of great weight are those that differ.
+    """
+    spread, noise = float(own @ (values - mean) ** 2), float(own**2 @ (values - mean) ** 2)
+    by_weight = 1 / float(own @ own)
+    return min(by_weight, spread / noise) if noise else by_weight
+
+
+def combine_cells(
+    sizes: NDArray[np.float64],
+    means: NDArray[np.float64],
+    lows: NDArray[np.float64],
+    highs: NDArray[np.float64],
+    quantile: float,
+    *,
+    effect: float = 1.0,
+    variance: float = 0.0,
+) -> tuple[NDArray[np.float64], ...]:
+    """Return the weighted mean of cells (the last axis) and its limits by MOVER.
+
+    `effect` is the design effect of clusters on the mix of cells, `variance` what else makes the mean uncertain.
+    """
+    rows = sizes.sum(axis=-1, keepdims=True)
+    shares = sizes / rows
+    mean = (shares * means).sum(axis=-1)
+    mixed = effect * (shares * (means - mean[..., None]) ** 2).sum(axis=-1) / rows[..., 0] + variance
+    below, above = (
+        np.sqrt((shares**2 * (means - ends) ** 2).sum(axis=-1) + quantile**2 * mixed) for ends in (lows, highs)
+    )
+    return mean, mean - below, mean + above
+
+
+def share_limits(
+    shares: NDArray[np.float64], counts: NDArray[np.float64], quantile: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the limits of shares of so many labels, which may be fractions: the rule of this module's docstring."""
+    from scipy.special import betaincinv
+
+    tail = 1 - NormalDist().cdf(quantile)
+    squared = quantile**2 / counts
+    middle = (shares + squared / 2) / (1 + squared)
+    half = quantile / (1 + squared) * np.sqrt(shares * (1 - shares) / counts + squared / (4 * counts))
+    right, wrong = shares * counts + 0.5, (1 - shares) * counts + 0.5
+    low = np.minimum(middle - half, betaincinv(right, wrong, tail))
+    high = np.maximum(middle + half, betaincinv(right, wrong, 1 - tail))
+    agreed = (2 * tail) ** (1 / counts)
+    none, every = shares <= _ROUNDING, shares >= 1 - _ROUNDING
+    low = np.where(none, 0.0, np.where(every, agreed, np.maximum(low, 0.0)))
+    high = np.where(every, 1.0, np.where(none, 1 - agreed, np.minimum(high, 1.0)))
+    return low, high
+
+
+def correct_balanced(verdicts: ArrayLike, gold: ArrayLike, *, level: float = 0.95) -> Corrected | Refused:
+    """Return the share of right rows from labels drawn by the human's own verdict: so many right, so many wrong.
+
+    Rogan and Gladen (1978): the judge's share is turned back by its sensitivity and specificity, which such labels
+    still tell; interval of Lee et al. 2026 (arXiv 2511.21140). Of no other design is this the better estimate.
+    """
+    judged, labels = np.asarray(verdicts, dtype=np.float64), np.asarray(gold, dtype=np.float64)
+    drawn = ~np.isnan(labels)
+    right, wrong = (judged[drawn & (labels == value)] for value in (1, 0))
+    if len(right) + len(wrong) < drawn.sum() or not ((judged == 0) | (judged == 1)).all():
+        return Refused("labels that were balanced on the human label correct right and wrong alone, no grades")
+    if drawn.sum() < FEWEST_LABELS or min(len(right), len(wrong)) < FEWEST_IN_CELL:
+        return Refused(
+            f"{len(right)} labels are right and {len(wrong)} wrong; at least {FEWEST_LABELS} are needed, "
+            f"and {FEWEST_IN_CELL} of each"
+        )
+    z = normal_quantile(level)
+    rows, passed = len(judged), float(judged.mean())
+    if right.mean() - wrong.mean() < _LEAST_YOUDEN:
+        return Refused(
+            f"the judge passes {right.mean():.0%} of the right and {wrong.mean():.0%} of the wrong answers: "
+            "it can hardly tell them apart"
+        )
+    mean = (passed - wrong.mean()) / (right.mean() - wrong.mean())
+    n, n1, n0 = rows + z * z, len(right) + 2, len(wrong) + 2
+    p = (passed * rows + z * z / 2) / n
+    sensitivity, specificity = (right.sum() + 1) / n1, (len(wrong) - wrong.sum() + 1) / n0
+    youden = sensitivity + specificity - 1
+    middle = (p + specificity - 1) / youden
+    noise1, noise0 = sensitivity * (1 - sensitivity) / n1, specificity * (1 - specificity) / n0
+    shift = 2 * z * z * (middle * noise1 - (1 - middle) * noise0)
+    half = z * math.sqrt(p * (1 - p) / n + (1 - middle) ** 2 * noise0 + middle**2 * noise1) / youden
+    low, high = (min(1.0, max(0.0, middle + shift + sign * half)) for sign in (-1, 1))
+    return Corrected(Interval(min(1.0, max(0.0, mean)), low, high, rows, "Rogan-Gladen", level=level), int(drawn.sum()))
+
+
+def find_p(correct: Callable[[float], Corrected]) -> float:
+    """Return the two-sided p of no difference: 1 - the level at which the interval just holds 0; at least 1e-6."""
+    low, high = 0.0, 1 - 1e-6
+    for _ in range(40):
+        level = (low + high) / 2
+        interval = correct(level).interval
+        low, high = (low, level) if interval.low <= 0 <= interval.high else (level, high)
+    return 1 - low
+
+
+def labels_needed(
+    cells: Sequence[Cell], *, half_width: float = 0.03, level: float = 0.95
+) -> dict[Hashable, int] | None:
+    """Return how many more labels of each verdict make an interval of +- `half_width`; None where no number does.
+
+    Neyman's allocation: in proportion to the rows of a verdict times the deviation of their labels, which is taken at
+    the middle of Wilson's interval, so that a verdict whose labels all agree is not done with. Labels that are there
+    count; no verdict gets more labels than it has rows. With too few rows even all labels are not enough.
+    """
+    z = normal_quantile(level)
+    rows, labels, means = (np.array(column, dtype=float) for column in list(zip(*cells, strict=True))[1:])
+    total = rows.sum()
+    guess = (means * labels + z * z / 2) / (labels + z * z)
+    spread, share = np.sqrt(guess * (1 - guess)), rows / total
+    mixed = float((share * (means - share @ means) ** 2).sum()) / total
+    allowed = (half_width / z) ** 2 - mixed
+    if allowed < float((share**2 * spread**2 / rows).sum()):
+        return None
+    low, high = 0.0, float((rows / (share * spread)).max())
+    for _ in range(60):  # the variance falls as labels are added in this proportion
+        middle = (low + high) / 2
+        wanted = np.clip(middle * share * spread, labels, rows)
+        low, high = (middle, high) if float((share**2 * spread**2 / wanted).sum()) > allowed else (low, middle)
+    wanted = np.clip(np.ceil(high * share * spread - 1e-9), labels, rows)
+    return {cell.verdict: int(number) for cell, number in zip(cells, wanted - labels, strict=True)}

@@ -1,0 +1,245 @@
+"""Corrected judge scores against second implementations: scipy, statsmodels, truescore, and formulas written out."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from statsmodels.stats.proportion import proportion_confint
+
+from helm_ext.scoring.statistics.corrected import (
+    Cell,
+    Corrected,
+    Refused,
+    correct_balanced,
+    correct_by_verdict,
+    find_p,
+    labels_needed,
+    share_limits,
+)
+from helm_ext.scoring.statistics.graded import correct_graded
+from helm_ext.scoring.statistics.intervals import clustered_interval, t_interval
+from helm_ext.scoring.statistics.tango import tango_limits
+
+Z = 1.959963984540054
+
+
+def draw(generator, rows=600, labels=120, right=0.7, sensitivity=0.9, specificity=0.7):
+    """Verdicts, truths and labels (NaN where not drawn) of rows labelled at random."""
+    truth = (generator.random(rows) < right).astype(float)
+    verdict = np.where(generator.random(rows) < np.where(truth == 1, sensitivity, 1 - specificity), 1, 0)
+    gold = np.full(rows, math.nan)
+    chosen = generator.choice(rows, labels, replace=False)
+    gold[chosen] = truth[chosen]
+    return verdict, truth, gold
+
+
+def hull(right, count, tail=0.025):
+    """The limits of a share, by other libraries' Wilson and Jeffreys."""
+    if right == 0:
+        return 0.0, 1 - (2 * tail) ** (1 / count)
+    if right == count:
+        return (2 * tail) ** (1 / count), 1.0
+    low, high = proportion_confint(right, count, alpha=2 * tail, method="wilson")
+    return (
+        max(0, min(low, beta.ppf(tail, right + 0.5, count - right + 0.5))),
+        min(1, max(high, beta.ppf(1 - tail, right + 0.5, count - right + 0.5))),
+    )
+
+
+def test_post_stratified_is_the_formula_written_out_and_the_efficient_influence_estimate():
+    generator = np.random.default_rng(1)
+    for _ in range(200):
+        verdict, _, gold = draw(
+            generator, int(generator.integers(200, 900)), 120, *generator.uniform([0.3, 0.6, 0.5], [0.9, 0.98, 0.95])
+        )
+        found = correct_by_verdict(verdict.tolist(), gold)
+        mean, below, above, between, plug = 0.0, 0.0, 0.0, 0.0, np.zeros(len(gold))
+        parts = []
+        for value in (0, 1):
+            labels = gold[(verdict == value) & ~np.isnan(gold)]
+            share, p = (verdict == value).mean(), labels.mean()
+            low, high = hull(labels.sum(), len(labels))
+            mean, below, above = mean + share * p, below + (share * (p - low)) ** 2, above + (share * (high - p)) ** 2
+            parts.append((share, p))
+            plug[verdict == value] = p
+        between = Z**2 * sum(share * (p - mean) ** 2 for share, p in parts) / len(gold)
+        expected = mean, mean - math.sqrt(below + between), mean + math.sqrt(above + between)
+        assert (found.interval.mean, found.interval.low, found.interval.high) == pytest.approx(expected, abs=1e-9)
+        labelled = ~np.isnan(gold)
+        influence = plug.mean() + (gold[labelled] - plug[labelled]).mean()
+        assert found.interval.mean == pytest.approx(influence, abs=1e-9)
+
+
+def test_random_labels_give_the_point_of_ppi():
+    """To 1e-9 with the slope of the labels; truescore's own slope, of all rows, is another one by chance."""
+    truescore = pytest.importorskip("truescore")
+    generator, away = np.random.default_rng(2), []
+    for _ in range(200):
+        verdict, _, gold = draw(generator, 1000, 300)
+        chosen = np.flatnonzero(~np.isnan(gold))
+        x, y = verdict[chosen].astype(float), gold[chosen]
+        slope = np.cov(x, y)[0, 1] / x.var(ddof=1) / (1 + 300 / 700)
+        ours = correct_by_verdict(verdict.tolist(), gold).interval
+        assert ours.mean == pytest.approx(truescore.ppi_estimate(verdict, y, chosen, lambda_=slope).point, abs=1e-9)
+        theirs, graded = truescore.ppi_estimate(verdict, y, chosen), correct_graded(verdict, gold).interval
+        away.append([(one.mean - theirs.point) / theirs.standard_error for one in (ours, graded)])
+        assert graded.half_width == pytest.approx(Z * theirs.standard_error, rel=0.06)
+    assert (np.abs(away) < 0.2).mean() > 0.98
+    assert np.abs(away).max() < 0.35
+
+
+def test_rogan_and_gladen_is_that_of_truescore_and_the_adjusted_interval_of_lee():
+    truescore = pytest.importorskip("truescore")
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        verdict, truth, gold = draw(generator, 1000, 0, right=generator.uniform(0.2, 0.9))
+        chosen = np.concatenate([generator.choice(np.flatnonzero(truth == k), 40, replace=False) for k in (0, 1)])
+        gold[chosen] = truth[chosen]
+        found = correct_balanced(verdict, gold)
+        theirs = truescore.rogan_gladen_estimate(verdict, gold[chosen], chosen)
+        assert found.interval.mean == pytest.approx(theirs.point, abs=1e-9)
+        q1, q0 = (verdict[chosen][:40] == 0).mean(), (verdict[chosen][40:] == 1).mean()
+        q0, q1, p = (40 * q1 + 1) / 42, (40 * q0 + 1) / 42, (verdict.sum() + Z**2 / 2) / (1000 + Z**2)
+        theta = (p + q0 - 1) / (q0 + q1 - 1)
+        moved = 2 * Z**2 * (theta * q1 * (1 - q1) / 42 - (1 - theta) * q0 * (1 - q0) / 42)
+        error = math.sqrt(
+            p * (1 - p) / (1000 + Z**2) + (1 - theta) ** 2 * q0 * (1 - q0) / 42 + theta**2 * q1 * (1 - q1) / 42
+        ) / (q0 + q1 - 1)
+        assert found.interval.low == pytest.approx(max(0, theta + moved - Z * error), abs=1e-9)
+        assert found.interval.high == pytest.approx(min(1, theta + moved + Z * error), abs=1e-9)
+
+
+def test_what_is_labelled_completely_is_the_mean_of_the_labels():
+    generator = np.random.default_rng(4)
+    grades = generator.normal(size=80)
+    gold = grades + generator.normal(size=80)
+    graded, plain = correct_graded(grades, gold).interval, t_interval(gold)
+    assert graded.mean == pytest.approx(plain.mean, abs=0.01 * plain.half_width)  # but for the slopes of the fifths
+    assert graded.half_width == pytest.approx(plain.half_width, rel=0.02)
+    groups = np.repeat(np.arange(50), 4)
+    gold = np.repeat(generator.normal(size=50), 4) + generator.normal(size=200)
+    clustered = correct_graded(np.zeros(200), gold, clusters=groups.tolist()).interval
+    assert clustered.half_width == pytest.approx(clustered_interval(gold, groups).half_width, rel=0.05)
+    assert clustered.clusters == 50
+    truth = (gold > 0).astype(float)
+    binary = correct_by_verdict([0] * 200, truth, clusters=groups.tolist()).interval
+    assert binary.half_width == pytest.approx(clustered_interval(truth, groups).half_width, rel=0.1)
+
+
+def test_labels_of_failed_and_passed_rows_do_not_shift_the_mean():
+    # 1,000 rows, 900 passed: 50 labels of each verdict, 40 of the failed wrong, 3 of the passed.
+    verdict = [1] * 900 + [0] * 100
+    gold = np.full(1000, math.nan)
+    gold[:50], gold[900:950] = [1] * 47 + [0] * 3, [0] * 40 + [1] * 10
+    found = correct_by_verdict(verdict, gold, chances=np.where(np.array(verdict) == 1, 50 / 900, 0.5))
+    assert found.interval.mean == pytest.approx(0.9 * 0.94 + 0.1 * 0.2)
+    assert found.labels == 100
+    assert [(cell.verdict, cell.rows, cell.labels) for cell in found.cells] == [(1, 900, 50), (0, 100, 50)]
+
+
+def test_unequal_chances_within_a_verdict_are_weighted():
+    # Two strata of one verdict, drawn at 0.5 and 0.05; the verdict's own share is that of all rows, by hand.
+    verdict = [1] * 400 + [0] * 100
+    gold, chances = np.full(500, math.nan), np.full(500, 0.05)
+    gold[:50], chances[:100] = [0] * 25 + [1] * 25, 0.5  # half of 100 rows are wrong
+    gold[100:115], gold[400:410], chances[400:] = 1.0, 0.0, 0.1
+    found = correct_by_verdict(verdict, gold, chances=chances)
+    assert found.interval.mean == pytest.approx(0.8 * (25 / 0.5 + 15 / 0.05) / (50 / 0.5 + 15 / 0.05))
+    plain = correct_by_verdict(verdict, gold)
+    assert found.interval.half_width > plain.interval.half_width
+
+
+def test_difference_is_made_of_tango_limits():
+    verdicts = [(1, 1)] * 500 + [(1, 0)] * 60 + [(0, 1)] * 40
+    gold = np.full(600, math.nan)
+    gold[:30], gold[500:530], gold[560:590] = 0.0, [-1] * 20 + [0] * 10, [1] * 12 + [-1] * 3 + [0] * 15
+    found = correct_by_verdict(verdicts, gold, is_difference=True).interval
+    shares, means = np.array([500, 60, 40]) / 600, np.array([0, -20 / 30, 9 / 30])
+    ends = np.array([tango_limits(*counts, 30, Z) for counts in ((0, 0), (0, 20), (12, 3))])
+    mean = shares @ means
+    mixed = Z**2 * shares @ (means - mean) ** 2 / 600
+    assert found.mean == pytest.approx(mean)
+    assert found.low == pytest.approx(mean - math.sqrt(((shares * (means - ends[:, 0])) ** 2).sum() + mixed))
+    assert found.high == pytest.approx(mean + math.sqrt(((shares * (means - ends[:, 1])) ** 2).sum() + mixed))
+    p = find_p(lambda level: correct_by_verdict(verdicts, gold, is_difference=True, level=level))
+    at = correct_by_verdict(verdicts, gold, is_difference=True, level=1 - p).interval
+    assert min(abs(at.low), abs(at.high)) < 1e-6
+
+
+def label(*cells):
+    """Verdicts and gold of (verdict, rows, right labels, wrong labels)."""
+    verdicts, gold = [], []
+    for verdict, rows, right, wrong in cells:
+        verdicts += [verdict] * rows
+        gold += [1.0] * right + [0.0] * wrong + [math.nan] * (rows - right - wrong)
+    return verdicts, gold
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ([(1, 90, 15, 1), (0, 10, 1, 2)], "19 labels; at least 20"),
+        ([(1, 90, 30, 0), (0, 10, 0, 0)], "0 of the 10 rows with the verdict 0 have a label; at least 3"),
+        ([(1, 90, 30, 0), (0, 10, 1, 1)], "2 of the 10 rows with the verdict 0"),
+    ],
+)
+def test_too_few_labels_are_refused_and_what_is_missing_is_said(cells, says):
+    assert says in correct_by_verdict(*label(*cells)).reason
+
+
+def test_verdicts_of_a_jury_are_pooled_within_a_side_alone():
+    verdicts, gold = label((3, 60, 20, 1), (2, 9, 1, 0), (1, 9, 1, 3), (0, 30, 0, 8))
+    sides = ["passed" if votes >= 2 else "failed" for votes in verdicts]
+    assert isinstance(correct_by_verdict(verdicts, gold), Refused)
+    found = correct_by_verdict(verdicts, gold, sides=sides)
+    assert {cell.verdict: (cell.rows, cell.labels) for cell in found.cells} == {
+        "passed": (69, 22),
+        1: (9, 4),
+        0: (30, 8),
+    }
+    verdicts, gold = label((3, 60, 20, 1), (2, 9, 0, 0), (0, 30, 0, 8))
+    sides = ["passed" if votes >= 2 else "failed" for votes in verdicts]
+    assert isinstance(correct_by_verdict(verdicts, gold, sides=sides), Corrected)  # drawn at random
+    assert "none of the 9 rows" in correct_by_verdict(verdicts, gold, sides=sides, chances=[0.3] * 99).reason
+
+
+def test_a_rare_verdict_that_is_labelled_completely_is_known():
+    assert isinstance(correct_by_verdict(*label((1, 90, 30, 1), (0, 2, 0, 2))), Corrected)
+
+
+@pytest.mark.parametrize(("gold", "judge"), [([0.5] * 30, [1] * 30), ([1.0] * 30, [0.5] * 30)])
+def test_balanced_labels_correct_no_grades(gold, judge):
+    assert "no grades" in correct_balanced(judge, gold).reason
+
+
+def test_a_judge_that_tells_nothing_is_not_divided_by():
+    verdicts, gold = label((1, 50, 20, 20), (0, 50, 20, 20))
+    assert "hardly tell them apart" in correct_balanced(verdicts, gold).reason
+
+
+def test_limits_of_shares_are_those_of_other_libraries():
+    for count in (3, 10, 30, 200):
+        for right in range(count + 1):
+            ours = share_limits(np.array([right / count]), np.array([float(count)]), Z)
+            assert [float(one[0]) for one in ours] == pytest.approx(hull(right, count), abs=1e-9)
+
+
+def test_labels_needed_are_the_fewest_that_reach_the_width():
+    cells = [Cell(1, 5000, 50, 0.94), Cell(0, 1000, 50, 0.2)]
+    more = labels_needed(cells, half_width=0.03)
+
+    def half(labels):
+        found = 0.0
+        shares, means = np.array([5 / 6, 1 / 6]), np.array([0.94, 0.2])
+        for share, cell, number in zip(shares, cells, labels, strict=True):
+            p = (cell.mean * cell.labels + Z**2 / 2) / (cell.labels + Z**2)
+            found += share**2 * p * (1 - p) / number
+        return Z * math.sqrt(found + shares @ (means - shares @ means) ** 2 / 6000)
+
+    total = sum(more.values())
+    best = min(half((50 + k, 50 + total - k)) for k in range(total + 1))
+    assert half((50 + more[1], 50 + more[0])) <= 0.03
+    assert half((50 + more[1], 50 + more[0])) == pytest.approx(best, rel=0.01)
+    assert min(half((50 + k, 50 + total - 3 - k)) for k in range(total - 2)) > 0.03
+    assert labels_needed([Cell(1, 300, 30, 0.9), Cell(0, 200, 30, 0.1)], half_width=0.03) is None
