@@ -69,6 +69,31 @@ def test_answers_with_log_probabilities_have_all_stats_without_them(tmp_path):
     assert "warning: no" not in done.stderr
 
 
+MODELS = """
+import sys
+from helm_ext.cli import main
+sys.argv = ["helm-ext", "score", "rows.json", "--model", sys.argv[1]]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+from helm.benchmark.model_metadata_registry import ALL_MODELS_METADATA
+print(len(ALL_MODELS_METADATA))
+"""
+
+
+@pytest.mark.parametrize(("model", "prefix"), [("m", ""), ("anthropic/claude-2.1", "\n\nHuman: ")])
+def test_models_of_helm_are_read_where_it_names_the_model_alone(tmp_path, model, prefix):
+    """HELM gives Claude 2 a prompt of its own by a tag of the model, also where the model is not asked."""
+    write_rows(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", MODELS, model], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (int(done.stdout.splitlines()[-1]) > 0) == bool(prefix)
+    (path,) = (tmp_path / "benchmark_output/runs/score").glob("*/run_spec.json")
+    assert json.loads(path.read_text())["adapter_spec"]["global_prefix"].startswith(prefix)
+
+
 def test_the_list_of_commands_imports_no_work():
     program = """
 import sys

@@ -6,12 +6,13 @@ What a user can cause is a message, never a traceback.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from helm_ext.cli.output import echo
@@ -38,6 +39,10 @@ _COMMANDS = {
 }
 """Name of a command to its module, and how its help begins; in the order of `--help`."""
 
+_GARBAGE = 200_000
+"""Objects that are made before Python looks for cycles among them: modules have none to free, and a tenth of the time
+in which they are imported goes into looking."""
+
 _WITH_ARGUMENTS = ("validate", "preview", "score", "convert")
 """Commands that take `--arg`: their help ends with the arguments of all formats."""
 
@@ -60,6 +65,16 @@ class _Commands(TyperGroup):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
 
+class _WithArguments(TyperCommand):
+    """Describes the arguments of all formats where its help is shown: that loads all of them."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from helm_ext.cli.session import describe_arguments
+
+        self.epilog = describe_arguments()
+        super().format_epilog(ctx, formatter)
+
+
 def _load(name: str) -> Any:
     """Return a command, or a group of them."""
     found = import_module(f"{__name__}.{_COMMANDS[name][0]}")
@@ -68,12 +83,8 @@ def _load(name: str) -> Any:
     if group is not None:
         holder.add_typer(group, name=name)
     else:
-        epilog = None
-        if name in _WITH_ARGUMENTS:
-            from helm_ext.cli.session import describe_arguments
-
-            epilog = describe_arguments()
-        holder.command(name, epilog=epilog)(getattr(found, name.replace("-", "_")))
+        kind = _WithArguments if name in _WITH_ARGUMENTS else TyperCommand
+        holder.command(name, cls=kind)(getattr(found, name.replace("-", "_")))
     return get_group(holder).commands[name]
 
 
@@ -107,6 +118,7 @@ def _options(
 
 def main() -> None:
     """Run the command; entry point `helm-ext`."""
+    gc.set_threshold(_GARBAGE)
     try:
         app()
     except HelmExtError as error:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import shorten, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
@@ -110,7 +110,7 @@ def compare(
     if over is not None:
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
         return
-    with Console(stderr=True).status("comparing"), without_output():
+    with status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
         for run in scores:
             run.is_stale = run.run.folder in stale
@@ -183,7 +183,7 @@ def _follow(
     from helm_ext.analysis.run_scores import read_scores
     from helm_ext.cli.drift import print_series
 
-    with Console(stderr=True).status("comparing"), without_output():
+    with status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
         series = find_series(scores, "suite" if over == "suite" else "time", margin=margin or 0.0)
     for run in scores:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.session import FormatOption, choose_format, find_file, parse_arguments, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count
 from helm_ext.formats import Format, all_formats
@@ -43,7 +41,7 @@ def convert(
     source = find_file(source)
     format_ = choose_format(kind, source)
     options = WriteOptions(source, replies=replies, lossy=lossy)
-    with Console(stderr=True).status(escape(f"converting {source}")):
+    with status(f"converting {source}"):
         converted = _convert(format_, writer, target, parse_arguments(arg or []), options)
     for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
         for text, rows in found.items():

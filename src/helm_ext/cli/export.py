@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.run_options import RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
@@ -168,7 +167,7 @@ def export(
     for folder in unfinished:
         echo(f"left out: {folder}: the run is not finished", err=True)
     try:
-        with Console(stderr=True).status("exporting"), without_output():
+        with status("exporting"), without_output():
             said = target.write(found, path, publisher, table, replace, for_spreadsheets)
     except OSError as error:
         raise HelmExtError(f"{path}: cannot be written: {error.strerror}") from error

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 import helm_ext.hub as hubs
 from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.errors import (
     DatasetNotFoundError,
     HelmExtError,
@@ -112,7 +111,7 @@ def upload(
     refused = False
     for file in files:
         try:
-            with Console(stderr=True).status(escape(f"uploading {file}")):
+            with status(f"uploading {file}"):
                 uploaded = hubs.upload(file, hub)
         except HelmExtError as error:
             echo(f"error: {error}", err=True)
@@ -176,7 +175,7 @@ def verify(
     hub: Hub = None,
 ) -> None:
     """Re-read every version: numbering, digests, and every rule of a bundle. Exit code 1 if anything is damaged."""
-    with Console(stderr=True).status("verifying"):
+    with status("verifying"):
         problems = hubs.verify(name, hub)
     for problem in problems:
         echo(f"{problem.severity}: {problem}")

@@ -26,9 +26,9 @@ from helm_ext.cli.model_options import (
     require_variable,
     window_of,
 )
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
-from helm_ext.cli.session import helm_output_to_stderr, start_helm, without_output
+from helm_ext.cli.session import helm_output_to_stderr, register_models, start_helm, without_output
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
 
 if TYPE_CHECKING:
@@ -101,8 +101,9 @@ def add(
     if (url is None) == (path is None):
         raise RunEntryError("one of --url and --path must be given")
     models = entries.LocalModels(local_path)
-    with Console(stderr=True).status("starting HELM"), helm_output_to_stderr():
-        start_helm(local_path, verbose=False)
+    with status("starting HELM"), helm_output_to_stderr():
+        start_helm()
+        register_models(local_path)
         require_free(models, name, replace=replace)
         known_model = require_model(model)
         is_helms = model is not None or is_known_model(models, name)
@@ -194,8 +195,9 @@ def try_(
     from helm_ext.clients.deployments.probing import Outcome, probe
     from helm_ext.clients.event_loop import run
 
-    with Console(stderr=True).status(f"asking {name}"), helm_output_to_stderr():
-        start_helm(local_path, verbose=False)
+    with status(f"asking {name}"), helm_output_to_stderr():
+        start_helm()
+        register_models(local_path)
         client = _get_client(name, local_path)
         if hasattr(client, "server") and hasattr(client, "dialect"):
             from dataclasses import replace

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.cli.console import Console
+from helm_ext.cli.output import status
 from helm_ext.cli.session import helm_output_to_stderr, without_output
 from helm_ext.errors import RunEntryError
 
@@ -132,7 +132,7 @@ def find_tokenizer(
         return None, None
     if tokenizer in TOKENIZER_NAME_TO_CONFIG and not Path(tokenizer).exists():
         return None, max_length or served
-    with Console(stderr=True).status("reading the tokenizer"), helm_output_to_stderr():
+    with status("reading the tokenizer"), helm_output_to_stderr():
         found = read_tokenizer(tokenizer)
     said = [length for length in (served, found.max_length) if length is not None]
     return found, max_length or min(said, default=None)

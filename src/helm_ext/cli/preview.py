@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
@@ -17,6 +16,7 @@ from helm_ext.cli.session import (
     helm_output_to_stderr,
     make_run_spec,
     parse_arguments,
+    register_models,
     start_helm,
     without_output,
 )
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapters.adapter import Adapter
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
+    from helm.common.local_context import LocalContext
 
 __all__ = ["preview"]
 
@@ -50,11 +51,13 @@ def preview(
 
     First, what was inferred from the file, and why.
     """
-    with Console(stderr=True).status("starting HELM"), helm_output_to_stderr():
-        start_helm(local_path, verbose=False)
+    with status("starting HELM"), helm_output_to_stderr():
+        start_helm()
+        arguments = parse_arguments(arg or [])
+        if model != PREVIEW_DEPLOYMENT or "model_deployment" in arguments:
+            register_models(local_path)
         _register_preview_deployment()
         format_ = choose_format(kind, file)
-        arguments = parse_arguments(arg or [])
         said = describe_file(format_, file, arguments)
         run_spec = make_run_spec(format_, file, {"model": model}, arguments)
         states = adapt(run_spec, count)
@@ -73,7 +76,6 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
     from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
     from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, create_scenario
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
-    from helm.common.local_context import LocalContext
 
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
     train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
@@ -81,8 +83,8 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
     live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]
     wanted = (live or rows)[:count]  # without any, the adapter says why there is nothing to ask
     with tempfile.TemporaryDirectory() as folder:
-        with without_output():
-            context = LocalContext(folder)
+        deployment = run_spec.adapter_spec.model_deployment
+        context = None if deployment == PREVIEW_DEPLOYMENT else _make_context(folder)
         adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(context))
         try:
             return adapter.adapt(train + wanted, parallelism=1)
@@ -90,13 +92,20 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
             raise
         except Exception as error:
             # Tokenizers are loaded from many libraries, each with its own exceptions; HELM's adapters raise others.
-            deployment = run_spec.adapter_spec.model_deployment
             if _has_tokenizer(adapter):
                 raise HelmExtError(f"HELM cannot make the prompts: {type(error).__name__}: {error}") from error
             raise HelmExtError(
                 f"{deployment}: its tokenizer cannot be used here: {error}\n"
                 "  hint: leave out --model to see the prompt before it is fitted to a window"
             ) from error
+
+
+def _make_context(folder: str) -> LocalContext:
+    """Return what tokenizers are loaded by; HELM's clients come with it."""
+    from helm.common.local_context import LocalContext
+
+    with without_output():
+        return LocalContext(folder)
 
 
 def _has_tokenizer(adapter: Adapter) -> bool:

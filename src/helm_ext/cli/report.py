@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
@@ -37,7 +36,7 @@ def report(
         raise RunEntryError(f"--out {out}: is a folder\n  hint: --out {out / 'report.html'}")
     found, unfinished = find_runs(runs)
     notes = [f"left out: {folder}: the run is not finished" for folder in unfinished]
-    with Console(stderr=True).status("reading runs"), without_output():
+    with status("reading runs"), without_output():
         datasets, said = gather(found, metric=metric, cluster=cluster, most_rows=rows)
     notes += said
     for note in notes:

@@ -9,8 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.session import helm_output_to_stderr, only_registered_entries, start_helm, without_output
+from helm_ext.cli.output import status
+from helm_ext.cli.session import (
+    helm_output_to_stderr,
+    only_registered_entries,
+    register_models,
+    start_helm,
+    without_output,
+)
 from helm_ext.errors import DatasetChangedError, HelmExtError, RunEntryError
 from helm_ext.formats import format_names
 
@@ -47,8 +53,9 @@ def started(settings: Settings) -> Iterator[StreamingRunner]:
 
     Raises RunEntryError for a plugin that cannot be imported, HelmExtError for a folder that cannot be made.
     """
-    with Console(stderr=True).status("planning"), helm_output_to_stderr():
-        start_helm(settings.local_path, verbose=settings.verbose)
+    with status("planning"), helm_output_to_stderr():
+        start_helm(verbose=settings.verbose)
+        register_models(settings.local_path)
         from helm.benchmark.run import import_user_plugins, load_entry_point_plugins
 
         load_entry_point_plugins()

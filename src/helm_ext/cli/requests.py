@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
 from helm_ext.cli.session import require_suite
@@ -166,7 +165,7 @@ def in_(
         raise DatasetNotFoundError(f"{path}: no such file\n  hint: {hint}")
     manifest = read_manifest(path)
     try:
-        with Console(stderr=True).status("reading results"):
+        with status("reading results"):
             answers = join(manifest, path.parent, files or [])
     except OSError as error:
         raise HelmExtError(f"{path.parent}: {error.strerror}") from error

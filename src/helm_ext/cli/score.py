@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, make_wrong_list, to_json
 from helm_ext.cli.session import (
     FormatOption,
     choose_format,
     find_tasks,
     helm_output_to_stderr,
+    is_described,
     load_arguments,
     make_run_spec,
     parse_arguments,
+    register_models,
     require_suite,
     start_helm,
     without_output,
@@ -114,8 +116,8 @@ def score(
         arguments["missing"] = missing
     least = parse_thresholds(fail_under or [])
     most = None if show is None else parse_show(show)
-    with Console(stderr=True).status("scoring"), helm_output_to_stderr():
-        start_helm(local_path, verbose=verbose)
+    with status("scoring"), helm_output_to_stderr():
+        start_helm(verbose=verbose)
     scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=as_json)
     console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
     failures = 0
@@ -163,7 +165,7 @@ def score_one(
     Raises HelmExtError, and RunEntryError where the file makes several runs.
     """
     _require_sense(model, suite, arguments)
-    start_helm(local_path, verbose=False)
+    start_helm()
     scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=False)
     found = [folder for _, _, folder in scoring.score_all([file])]
     if len(found) + scoring.refused != 1:
@@ -188,6 +190,7 @@ class _Scoring:
     refused: int = 0
     """Files and tasks that could not be scored while others could."""
     _taken: set[str] = field(default_factory=set)
+    _knows_models: bool = False
 
     def score_all(self, files: Sequence[Path]) -> Iterator[tuple[RunSpec, FileFacts, Path]]:
         """Yield each run as it is finished. Raises HelmExtError where there is one run to be made and it cannot be."""
@@ -236,6 +239,9 @@ class _Scoring:
 
     def _score_task(self, format_: Format, file: Path, chosen: Mapping[str, Any]) -> tuple[RunSpec, FileFacts, Path]:
         named = deployment_of(name_model(format_, file, chosen, self.model))
+        if not self._knows_models and is_described(named["model"], self.local_path):
+            register_models(self.local_path)
+            self._knows_models = True
         run_spec = make_run_spec(format_, file, named, chosen)
         _require_new_name(run_spec, self._taken, self.model)
         facts = find_facts(run_spec, counts_groups=self.counts_groups)

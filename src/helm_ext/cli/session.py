@@ -9,6 +9,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,11 +29,13 @@ __all__ = [
     "describe_file",
     "find_file",
     "find_tasks",
+    "is_described",
     "load_arguments",
     "make_run_spec",
     "only_registered_entries",
     "parse_arguments",
     "read_format_name",
+    "register_models",
     "require_known",
     "require_suite",
     "require_unnamed",
@@ -42,12 +45,8 @@ __all__ = [
 ]
 
 
-def start_helm(local_path: Path, *, verbose: bool) -> None:
-    """Do what `helm-run` does before it reads run entries: built-in and local configurations, our plugin."""
-    from helm.benchmark.config_registry import (
-        register_builtin_configs_from_helm_package,
-        register_configs_from_directory,
-    )
+def start_helm(*, verbose: bool = False) -> None:
+    """Do what `helm-run` does before it reads run entries, but for its models: our plugin, and the log."""
     from helm.common.hierarchical_logger import setup_default_logging
 
     from helm_ext import plugin  # noqa: F401 - registers the run entries
@@ -57,9 +56,30 @@ def start_helm(local_path: Path, *, verbose: bool) -> None:
     else:
         # Warnings of HELM's are for people who run helm-run; ours are printed from the EvalSet.
         logging.disable(logging.WARNING)
-    with helm_output_to_stderr() if verbose else without_output(), _fast_yaml():
-        register_builtin_configs_from_helm_package()
-        register_configs_from_directory(str(local_path))
+
+
+def register_models(local_path: Path) -> None:
+    """Register HELM's models and the user's, as `helm-run` does."""
+    from helm.benchmark import config_registry
+
+    with without_output(), _fast_yaml():
+        config_registry.register_builtin_configs_from_helm_package()
+        config_registry.register_configs_from_directory(str(local_path))
+
+
+def is_described(model: str, local_path: Path) -> bool:
+    """Whether HELM's files of models name this one, or the user has such files.
+
+    HELM looks a model's tags up by its name, also where it is not asked. To read all its models for a name that is not
+    among them is a quarter of what `score` takes to start.
+    """
+    from helm.benchmark import config_registry
+
+    files = (config_registry.MODEL_METADATA_FILE, config_registry.MODEL_DEPLOYMENTS_FILE)
+    if any((local_path / file).is_file() for file in files):
+        return True
+    folder = resources.files(config_registry.CONFIG_PACKAGE)
+    return any(model.encode() in (folder / file).read_bytes() for file in files)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.metrics.metric import MetricMetadata
-from helm.benchmark.runner import get_benchmark_output_path
 from helm.benchmark.scenarios.scenario import get_scenario_cache_path
 
 from helm_ext.errors import RunEntryError
@@ -95,6 +94,8 @@ def fit_arguments(scenario_class: type[EvalSetScenario], arguments: Mapping[str,
 
 def _write(reference: str, group: str) -> None:
     """Write the arguments for HELM's worker processes, where a run is planned (and not merely shown)."""
+    from helm.benchmark.runner import get_benchmark_output_path  # HELM's clients come with it
+
     output = get_benchmark_output_path()
     if Path(output).is_dir():
         long_arguments.write(reference, get_scenario_cache_path(output, group))
