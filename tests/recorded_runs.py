@@ -85,7 +85,7 @@ def few_rows(folder: Path, *, shows_progress: bool = False) -> dict[str, str]:
     """
     small = folder / "small"
     small.mkdir(exist_ok=True)
-    shown = "SIZES['helm_ext.evalset.progress'] = SHOWN\n" if shows_progress else ""
+    shown = "SIZES['helm_ext.engines.progress'] = SHOWN\n" if shows_progress else ""
     (small / "sitecustomize.py").write_text(_SMALL + shown)
     return {"PYTHONPATH": os.pathsep.join([str(small), os.environ.get("PYTHONPATH", "")])}
 

@@ -328,13 +328,8 @@ def kill_scoring_actors(folder: Path, moments: random.Random, tally: RecordedTal
         started = children(process.pid, "")
         require_end(process, folder)
     tally.wait_for_end(started)
-    tally.noticed += count_lost_actors(folder)
+    tally.noticed += count_said(folder, "a Ray actor was lost")
     tally.take(folder, plain.files)
-
-
-def count_lost_actors(folder: Path) -> int:
-    """Return the number of actors that a run says were lost."""
-    return sum(map(int, re.findall(r"(\d+) Ray actors? lost and replaced", (folder / "s.log").read_text())))
 
 
 def fill_disk(folder: Path, moments: random.Random, tally: RecordedTally, plain: Plain) -> None:

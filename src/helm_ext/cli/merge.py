@@ -54,8 +54,8 @@ def merge(
     """
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.run_files import RUN_FILES
-    from helm_ext.evalset.process_engine import find_engine
-    from helm_ext.evalset.progress import Progress
+    from helm_ext.engines.processes import find_engine
+    from helm_ext.engines.progress import Progress
     from helm_ext.planning.merged import count_shards, join_run_specs, read_run_spec
     from helm_ext.running.merging import merge_runs, open_shard
 
@@ -103,8 +103,7 @@ def merge(
             err=True,
         )
     try:
-        workers = () if engine is None else engine.states
-        with Progress(total, title="merge", workers=workers) as progress, without_output():
+        with Progress(total, title="merge", workers=engine.states) as progress, without_output():
             merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample, engine=engine)
     except OSError as error:
         raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error

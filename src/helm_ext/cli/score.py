@@ -31,8 +31,8 @@ from helm_ext.cli.session import (
     without_output,
 )
 from helm_ext.cli.thresholds import find_below, parse_thresholds
+from helm_ext.engines.progress import Measured, Progress
 from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
-from helm_ext.evalset.progress import Measured, Progress
 from helm_ext.formats import files_in
 
 if TYPE_CHECKING:

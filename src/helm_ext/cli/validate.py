@@ -16,8 +16,8 @@ import typer
 
 from helm_ext.cli.output import echo
 from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_known, require_unnamed
+from helm_ext.engines.progress import read_mode
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
-from helm_ext.evalset.progress import read_mode
 from helm_ext.formats import Format, detect, files_in, get_format
 
 __all__ = ["validate"]

@@ -190,23 +190,8 @@ class ArrayWriter:
 
     def begin_element(self) -> None:
         """Write what stands before an element; the caller writes the element."""
-        self.file.write(self._begin())
-
-    def leave_room(self, size: int) -> tuple[bytes, int, int]:
-        """Leave room for encoded elements of so many bytes, and return what to write there before them, and the room.
-
-        Nothing is written here: whoever writes to a file waits for others who do.
-        """
-        before = self._begin()
-        start = self.file.tell()
-        stop = start + len(before) + size
-        self.file.seek(stop)
-        return before, start, stop
-
-    def _begin(self) -> bytes:
-        before = self._before if self.is_empty else b",\n"
+        self.file.write(self._before if self.is_empty else b",\n")
         self.is_empty = False
-        return before
 
     def _flush(self) -> None:
         self.begin_element()

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helm_ext.evalset.progress import Measured, Progress
+from helm_ext.engines.progress import Measured, Progress
 from helm_ext.files import LineSource
 
 if TYPE_CHECKING:
-    from helm_ext.evalset.worker_state import WorkerState
+    from helm_ext.engines.state import WorkerState
     from helm_ext.files.cutting import LineRange
 
 __all__ = ["WatchedRanges", "show_reading"]

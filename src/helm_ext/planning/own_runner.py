@@ -13,8 +13,8 @@ from pathlib import Path
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.evalset.process_engine import WORKERS_ENV, find_engine
-from helm_ext.evalset.progress import read_mode
+from helm_ext.engines.processes import WORKERS_ENV, find_engine
+from helm_ext.engines.progress import read_mode
 from helm_ext.running.spending import read_limits
 
 __all__ = ["check_settings", "warn_without"]

@@ -33,9 +33,9 @@ from helm.common.request import RequestResult
 
 from helm_ext.clients.asking import AsyncClient, ListClient, OptionRequest
 from helm_ext.clients.cache import RequestCache
+from helm_ext.engines.state import WorkerState
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra
-from helm_ext.evalset.worker_state import WorkerState
 from helm_ext.running.asking import Asking
 from helm_ext.running.failed_rows import Asked, settle
 from helm_ext.running.progress import LiveProgress

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import MetricInterface, MetricResult
@@ -40,19 +41,25 @@ if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.scenarios.scenario import Scenario
 
+    from helm_ext.engines.engine import Engine
+    from helm_ext.engines.progress import Progress
+    from helm_ext.evalset.folding import Total
     from helm_ext.files.staged import StagedFiles
 
 __all__ = [
     "BATCH_ROWS",
     "BatchWork",
     "PartFiles",
-    "PartMove",
+    "PartResult",
     "RowWriter",
     "RunFiles",
     "RunTotals",
     "WholeMetric",
+    "fold",
     "split_states",
 ]
+
+Task = TypeVar("Task")
 
 BATCH_ROWS = 200
 """Rows of a batch: what is made of them stays in the processor's cache. 100 to 250 cost the same, 2,000 a quarter more
@@ -212,33 +219,15 @@ class PartFiles:
         return made
 
 
-class PartMove(NamedTuple):
-    """A part of a file, and the room in the file that it goes to. Can be pickled, and done twice."""
+class PartResult(NamedTuple):
+    """What became of some rows that follow one another."""
 
-    source: Path
-    target: Path
-    before: bytes
-    """What is written in front of it."""
-    start: int
-    stop: int
-
-    def __str__(self) -> str:
-        return f"moving {self.source.name} to {self.target.name}"
-
-    def __call__(self) -> None:
-        """Copy the part to its place, and remove it. Raises OSError."""
-        with self.target.open("r+b") as file:
-            file.seek(self.start)
-            try:
-                with self.source.open("rb") as part:
-                    file.write(self.before)
-                    append_file(part, file)
-            except FileNotFoundError:  # a process that is lost by now has moved it, or somebody has removed it
-                for place in (self.start, self.stop - 1):
-                    file.seek(place)
-                    if file.read(1) in (b"", b"\0"):  # JSON has no such byte, and room is made of them
-                        raise
-        self.source.unlink(missing_ok=True)
+    rows: int
+    summaries: list[list[Any]]
+    """Of each batch of them, one a metric."""
+    parts: Sequence[Path | bytes] = ()
+    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content.
+    None where the rows are written already."""
 
 
 class RunFiles:
@@ -291,24 +280,21 @@ class RunFiles:
         self._parts.append(part.open("w+b", buffering=COPY_BYTES))
         return ArrayWriter(self._parts[-1], is_part=True)
 
-    def join(self, parts: Sequence[Path | bytes]) -> list[PartMove]:
-        """Write what another process has made of the next rows: request states, then Stats by segment.
-
-        For parts that are files room is left, and what is to be done is returned: to move them there, in any process,
-        before `finish`.
-        """
-        rows, moves = self.rows, []
+    def join(self, parts: Sequence[Path | bytes]) -> None:
+        """Add what another process has made of the next rows: request states, then Stats by segment."""
+        rows = self.rows
         while len(rows.segments) < len(parts) - 1:
             rows.segments.append(self._open_segment(len(rows.segments)))
         for writer, part in zip((rows.states, *rows.segments), parts, strict=True):
             if isinstance(part, bytes):
                 if part:
                     writer.add_encoded(part)
-            elif size := part.stat().st_size:
-                moves.append(PartMove(part, Path(writer.file.name), *writer.leave_room(size)))
-            else:
-                part.unlink()
-        return moves
+                continue
+            with part.open("rb") as file:
+                if os.fstat(file.fileno()).st_size:
+                    writer.begin_element()
+                    append_file(file, writer.file)
+            part.unlink()
 
     def finish(self, stats: Sequence[Stat]) -> None:
         """Write the stats and the ends of the files."""
@@ -326,6 +312,30 @@ class RunFiles:
         if self._times is not None:
             finished = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             self._times.write(json.dumps({"finished": finished}).encode())
+
+
+def fold(
+    engine: Engine,
+    make_worker: Callable[[], Callable[[Task], PartResult]],
+    tasks: Iterable[Task],
+    totals: Total,
+    files: RunFiles | None,
+    *,
+    split: Callable[[Task], Sequence[Task]] = lambda _: (),
+    progress: Progress | None = None,
+) -> None:
+    """Add up what the workers of `engine` make of the tasks, and put it into the run's files, in the order of the rows.
+
+    `files`: None where nothing is written. May raise what `Engine.map` raises, and OSError.
+    """
+    with closing(engine.map(make_worker, tasks, split=split)) as results:
+        for done in results:
+            for summaries in done.summaries:
+                totals.add(summaries)
+            if files is not None and done.parts:
+                files.join(done.parts)
+            if progress is not None:
+                progress.done(done.rows)
 
 
 def split_states(states: list[RequestState], rows: int = BATCH_ROWS) -> Iterator[list[RequestState]]:

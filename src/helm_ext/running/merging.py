@@ -24,6 +24,7 @@ from helm.benchmark.runner import remove_stats_nans
 from helm.benchmark.scenarios.scenario import create_scenario
 
 from helm_ext.adaptation.recorded import name_unmeasured
+from helm_ext.engines.engine import ThisProcess
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import Lacks
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from helm_ext.analysis.run_files import RunFiles as FinishedFiles
-    from helm_ext.evalset.engines import Engine
-    from helm_ext.evalset.progress import Progress
-    from helm_ext.running.fold import PartMove
+    from helm_ext.engines.engine import Engine
+    from helm_ext.engines.progress import Progress
 
 __all__ = ["Shard", "count_rows", "merge_runs", "open_shard"]
 
@@ -130,12 +130,12 @@ def merge_runs(
     progress: Progress,
     *,
     sample: int | None = None,
-    engine: Engine | None = None,
+    engine: Engine,
 ) -> tuple[int, int]:
     """Write the run of all rows of the shards, in their order, to `folder`; return its rows and those that it keeps.
 
     `sample`: about so many rows are kept in the files of rows, the same ones whatever model answered; None: all. Stats
-    are those of all rows. `engine`: who reads the shards; None: this process. Memory: that of some spans of rows, and
+    are those of all rows. `engine`: who reads the shards. Memory: that of some spans of rows, and
     some 40 bytes a row.
 
     Raises DatasetIntegrityError for a shard that is not what its stats say, or a row that two shards have, and then
@@ -182,25 +182,20 @@ class _Merge:
         self._renames = False
         """Whether the last rows got other ids: then the next ones will too, mostly."""
 
-    def run(self, engine: Engine | None, progress: Progress) -> None:
+    def run(self, engine: Engine, progress: Progress) -> None:
         """Add all shards. Raises DatasetIntegrityError, HelmExtError."""
         here = self._work.begin()
-        moves: deque[PartMove] = deque()
         with ExitStack() as stack:
-            results: Iterator[SpanResult]
-            if engine is None:
-                results = map(here, self._iter_tasks())
-            else:
-                folder = self._files.folder if self._work.limit is None else None  # of a sample little comes back
-                work = replace(self._work, parts_folder=folder)
-                results = engine.map(work.begin, self._iter_tasks(), following=moves)
-                stack.enter_context(closing(results))
+            make_worker = self._work.begin
+            if not isinstance(engine, ThisProcess) and self._work.limit is None:  # of a sample little comes back
+                make_worker = replace(self._work, parts_folder=self._files.folder).begin
+            results = stack.enter_context(closing(engine.map(make_worker, self._iter_tasks())))
             for result in results:
                 self._reach(result.task.shard)
                 names = self._choose(result)
                 self._renames = names != result.ids
                 right = result if names == result.names else here(result.task._replace(names=names))
-                self._add(right, moves)
+                self._add(right)
                 progress.done(len(names))
                 if result is not right:
                     _remove(result.parts)
@@ -243,7 +238,7 @@ class _Merge:
             self._room -= some.stop - some.start
         return names
 
-    def _add(self, result: SpanResult, moves: deque[PartMove]) -> None:
+    def _add(self, result: SpanResult) -> None:
         for own, merged in result.summaries:
             self._own.add(own)
             self.totals.add(merged)
@@ -251,7 +246,7 @@ class _Merge:
         self.kept += result.kept
         if result.ids:
             with writing_to(self._folder):
-                moves += self._files.join(result.parts)
+                self._files.join(result.parts)
 
 
 def _remove(parts: Sequence[Path | bytes]) -> None:

@@ -5,7 +5,7 @@
             ...
             progress.done(tokens_in=120, tokens_out=9)
 
-What is drawn, and when: `helm_ext.evalset.progress`. `done` and `retrying` cost a lock and some additions (0.3 µs).
+What is drawn, and when: `helm_ext.engines.progress`. `done` and `retrying` cost a lock and some additions (0.3 µs).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.clients.estimate import Prices, format_cost
+from helm_ext.engines.progress import Counts, Progress, describe
 from helm_ext.errors import HelmExtError
-from helm_ext.evalset.progress import Counts, Progress, describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,13 +18,14 @@ from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.hierarchical_logger import hwarn
 
+from helm_ext.engines.engine import LONE_TRIES, read_number
+from helm_ext.engines.progress import PROGRESS_ENV
+from helm_ext.engines.ray_engine import RayEngine
+from helm_ext.engines.ray_start import RaySettings
 from helm_ext.errors import DeploymentError
-from helm_ext.evalset.engines import LONE_TRIES, Jobs, read_number
-from helm_ext.evalset.progress import PROGRESS_ENV
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.kept import KeptAnswers, digest_of
 from helm_ext.running.ray_context import HelmContext
-from helm_ext.running.ray_engine import RayEngine, RaySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from helm.benchmark.executor import Executor
     from helm.common.request import Request, RequestResult
 
-    from helm_ext.evalset.worker_state import WorkerState
+    from helm_ext.engines.state import WorkerState
     from helm_ext.running.asking import Asking
 
 __all__ = ["RayExecutor"]
@@ -133,7 +134,7 @@ class RayExecutor(LiveExecutor):
 
     def close(self) -> None:
         """Let the actors go."""
-        self.engine.close()
+        self.engine.disconnect()
 
     def _workers(self) -> Sequence[WorkerState]:
         return self.engine.states
@@ -162,16 +163,10 @@ class RayExecutor(LiveExecutor):
         threads = math.ceil(self.execution_spec.parallelism / self.engine.concurrency)
         rows = [[(place, requests[place]) for place in row if place in requests] for row in asking.rows]
         batches = _to_batches([row for row in rows if row], self._choose_size(len(requests)))
-        jobs = Jobs(itertools.takewhile(lambda _: not asking.is_stopped, batches), Batch.split)
+        tasks = itertools.takewhile(lambda _: not asking.is_stopped, batches)
+        make_worker = functools.partial(LiveWorker, context, threads)
         try:
-            for done in self.engine.run(functools.partial(LiveWorker, context, threads), jobs):
-                if done.lost is not None:
-                    for place in done.task.places:
-                        asking.failed(
-                            place, f"each of {LONE_TRIES} processes that asked for it alone died: {done.lost}"
-                        )
-                    continue
-                answers: list[Answer] = done.result
+            for answers in self.engine.map(make_worker, tasks, split=Batch.split, in_order=False, give_up=_give_up):
                 if kept is not None:
                     kept.append(
                         (one.place, digests[one.place], one.result) for one in answers if one.result is not None
@@ -186,8 +181,14 @@ class RayExecutor(LiveExecutor):
 
     def _choose_size(self, requests: int) -> int:
         """Return how many requests a batch has: enough for each actor to have two."""
-        share = math.ceil(requests / (2 * self.engine.count_actors()))
+        share = math.ceil(requests / (2 * self.engine.count_workers()))
         return self.batch_size or max(1, min(WAVES * self.execution_spec.parallelism, share))
+
+
+def _give_up(batch: Batch, why: str) -> list[Answer]:
+    """Return what is said of a row that ends each process."""
+    said = f"each of {LONE_TRIES} processes that asked for it alone died: {why}"
+    return [Answer(place, None, said) for place in batch.places]
 
 
 def _to_batches(rows: list[list[tuple[int, Request]]], size: int) -> Iterator[Batch]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from helm_ext.engines.ray_engine import RayEngine
 from helm_ext.running.kept import KeptAnswers
-from helm_ext.running.ray_engine import RayEngine
 from helm_ext.running.ray_live import RayExecutor
 from helm_ext.running.runner import StreamingRunner
 
@@ -39,7 +39,7 @@ class RayRunner(StreamingRunner):
             super().run_all(run_specs)
         finally:
             if self._engine is not None:
-                self._engine.close()
+                self._engine.disconnect()
             self.executor.close()
 
     def make_engine(self) -> RayEngine:

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from helm.benchmark.metrics.metric import create_metric
@@ -29,7 +29,8 @@ from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import LIVE, RECORDED, Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
-from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartFiles, PartMove
+from helm_ext.fast.serialise import consume
+from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartFiles, PartResult, RowWriter
 from helm_ext.scoring.completeness import LOGPROB_STATS
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from helm_ext.evalset.unread import RowReader, UnreadRows
 
 __all__ = [
-    "PartResult",
     "RecordedWork",
     "can_wait",
     "choose_places",
@@ -130,9 +130,9 @@ class RecordedWork:
     folder: str | None = None
     """Where parts of files are written; None where they are sent."""
 
-    def begin(self) -> RecordedWorker:
-        """Return what scores rows, in this process."""
-        return RecordedWorker(self)
+    def begin(self, rows: RowWriter | None = None) -> RecordedWorker:
+        """Return what scores rows, in this process. `rows`: where they are written; None: into parts of the files."""
+        return RecordedWorker(self, rows)
 
     def make_metrics(self) -> list[FoldingMetric]:
         """Return the run's metrics."""
@@ -165,21 +165,12 @@ class RowsTask(NamedTuple):
         return RowsTask(name, self.rows.pick(places), None, self.first + places.start)
 
 
-class PartResult(NamedTuple):
-    """What became of a task."""
-
-    rows: int
-    summaries: list[list[Any]]
-    """Of each batch of it."""
-    parts: Sequence[Path | bytes]
-    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content."""
-
-
 class RecordedWorker:
     """Scores rows."""
 
-    def __init__(self, work: RecordedWork) -> None:
+    def __init__(self, work: RecordedWork, rows: RowWriter | None) -> None:
         adaptation.install()
+        self._rows = rows
         run_spec = work.run_spec
         metrics = work.make_metrics()
         # Nothing is asked of it: recorded deployments have no tokenizer.
@@ -203,36 +194,33 @@ class RecordedWorker:
                 vars(state)["annotations"] = {one.name: one.annotate(state) for one in self._annotators}
         return states, self._work.measure(states)
 
-    @overload
-    def __call__(self, task: RowsTask) -> PartResult: ...
-    @overload
-    def __call__(self, task: PartMove) -> None: ...
-    def __call__(self, task: RowsTask | PartMove) -> PartResult | None:
-        """Do a task: score its rows, and write or return its parts of the run's files; or move such a part."""
-        if isinstance(task, PartMove):
-            return task()
+    def __call__(self, task: RowsTask) -> PartResult:
+        """Score the rows of a task, and write or return its parts of the run's files."""
         if task.instances is not None:
-            reading = iter(task.instances)
+            reading = consume(task.instances)
         else:
             assert self._reader is not None
             reading = self._reader.read(task.rows)
         rows, summaries = 0, []
         with garbage.paused(), PartFiles(self._folder, task.name) as parts:
+            writer = self._rows or parts.rows
             while instances := list(itertools.islice(reading, BATCH_ROWS)):
                 states, batch = self.score(instances, is_first=task.first + rows == 0)
                 rows += len(instances)
                 summaries.append(batch.summaries)
-                parts.rows.write(states, batch.segments)
-            return PartResult(rows, summaries, parts.finish())
+                writer.write(states, batch.segments)
+            return PartResult(rows, summaries, () if writer is self._rows else parts.finish())
 
 
-def iter_tasks(rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True) -> Iterator[RowsTask]:
-    """Yield the tasks of a run. `finds`: whether workers can read the file."""
+def iter_tasks(
+    rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True, size: int = SENT_ROWS
+) -> Iterator[RowsTask]:
+    """Yield the tasks of a run. `finds`: whether workers can read the file; else `size` rows are sent with each."""
     if finds and rows.reader.finds_rows:
         for number, start in enumerate(range(0, len(places), TASK_ROWS)):
             yield RowsTask(str(number), rows.make_task(places[start : start + TASK_ROWS]), None, start)
         return
-    size = min(SENT_ROWS, TASK_ROWS)
+    size = min(size, TASK_ROWS)
     for number, instances in enumerate(iter_batches(rows, places, size)):
         yield RowsTask(str(number), None, instances, number * size)
 

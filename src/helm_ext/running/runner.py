@@ -21,8 +21,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections import deque
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,11 +51,11 @@ from helm.common.hierarchical_logger import hlog, htrack_block
 
 from helm_ext.adaptation import recorded
 from helm_ext.clients.asking import annotate_with_notes
+from helm_ext.engines.engine import Engine, ThisProcess
+from helm_ext.engines.processes import find_engine
+from helm_ext.engines.progress import Progress
 from helm_ext.evalset import garbage
-from helm_ext.evalset.engines import Engine
 from helm_ext.evalset.folding import FoldingMetric
-from helm_ext.evalset.process_engine import find_engine
-from helm_ext.evalset.progress import Progress
 from helm_ext.evalset.unread import UnreadRows, read_unread
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import write_array
@@ -65,13 +64,21 @@ from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
 from helm_ext.running.failed_runs import run_each
-from helm_ext.running.fold import BatchWork, PartMove, RunFiles, RunTotals, WholeMetric, split_states
+from helm_ext.running.fold import (
+    BATCH_ROWS,
+    BatchWork,
+    PartResult,
+    RunFiles,
+    RunTotals,
+    WholeMetric,
+    fold,
+    split_states,
+)
 from helm_ext.running.recorded_rows import (
     RecordedWork,
     can_wait,
     choose_places,
     find_facts,
-    iter_batches,
     iter_tasks,
     split_task,
 )
@@ -238,12 +245,15 @@ class StreamingRunner(Runner):
         batches = [states] if needs_all else split_states(states)
         kept = nullcontext() if is_foreign else garbage.paused()  # others' metrics may leave cycles
         with kept, self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metrics)} metrics"):
-            for batch in batches:
-                measured = work.measure(batch)
-                totals.add(measured.summaries)
+
+            def score(batch: list[RequestState]) -> PartResult:
+                measured, rows = work.measure(batch), len(batch)
                 if files is not None:
                     annotate_with_notes(batch)
                     files.rows.write(batch, measured.segments)
+                return PartResult(rows, [measured.summaries])
+
+            fold(ThisProcess(), lambda: score, batches, totals, files)
             stats = totals.to_stats()
             if files is not None:
                 files.finish(stats)
@@ -261,39 +271,28 @@ class StreamingRunner(Runner):
         with (
             garbage.paused(),
             self._open_files(run_spec, scenario) as files,
-            Progress(len(places), title="scoring", workers=() if engine is None else engine.states) as progress,
+            Progress(len(places), title="scoring", workers=engine.states) as progress,
         ):
-            folder = str(files.folder) if files is not None and self.shares_disk else None
-            reader = rows.reader if self.shares_disk and rows.reader.finds_rows else None
-            work = RecordedWork(run_spec, facts, reader, folder)
+            assert files is not None  # HELM's own way to the instances is asked for else
+            here = isinstance(engine, ThisProcess)
+            finds = self.shares_disk and not here
+            work = RecordedWork(
+                run_spec,
+                facts,
+                rows.reader if finds and rows.reader.finds_rows else None,
+                str(files.folder) if finds else None,
+            )
             metrics = work.make_metrics()
             totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
-            if engine is None:
-                worker = work.begin()
-                for number, instances in enumerate(iter_batches(rows, places)):
-                    states, batch = worker.score(instances, is_first=not number)
-                    totals.add(batch.summaries)
-                    if files is not None:
-                        files.rows.write(states, batch.segments)
-                    progress.done(len(instances))
-            else:
-                tasks = iter_tasks(rows, places, finds=self.shares_disk)
-                moves: deque[PartMove] = deque()
-                with closing(engine.map(work.begin, tasks, split=split_task, following=moves)) as results:
-                    for done in results:
-                        for summaries in done.summaries:
-                            totals.add(summaries)
-                        if files is not None:
-                            moves += files.join(done.parts)
-                        progress.done(done.rows)
+            tasks = iter_tasks(rows, places, finds=finds, **({"size": BATCH_ROWS} if here else {}))
+            make_worker = partial(work.begin, files.rows) if here else work.begin
+            fold(engine, make_worker, tasks, totals, files, split=split_task, progress=progress)
             progress.step = "adding up"
-            stats = totals.to_stats()
-            if files is not None:
-                files.finish(stats)
+            files.finish(totals.to_stats())
         return True
 
-    def make_engine(self) -> Engine | None:
-        """Return where the rows of a recorded run are scored; None: in this process."""
+    def make_engine(self) -> Engine:
+        """Return where the rows of a recorded run are scored."""
         return find_engine()
 
     def _make_metrics(self, run_spec: RunSpec) -> list[FoldingMetric]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm.benchmark.metrics.metric import create_metric
 
@@ -24,7 +24,7 @@ from helm_ext.errors import HelmExtError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.fast.sampling import sampling_number
-from helm_ext.running.fold import BatchWork, PartFiles, PartMove, RunTotals
+from helm_ext.running.fold import BatchWork, PartFiles, RunTotals
 from helm_ext.running.shard_rows import MeasuredStats, ShardRow, Spans, iter_rows
 
 if TYPE_CHECKING:
@@ -124,18 +124,11 @@ class ShardWorker:
             found = self._of_facts[facts] = BatchWork(self._work.run_spec, self._metrics, self._stats, every)
         return found
 
-    @overload
-    def __call__(self, task: SpanTask) -> SpanResult: ...
-    @overload
-    def __call__(self, task: PartMove) -> None: ...
-    def __call__(self, task: SpanTask | PartMove) -> SpanResult | None:
-        """Do a task: add up its rows, and write or return their parts of the run's files; or move such a part.
+    def __call__(self, task: SpanTask) -> SpanResult:
+        """Add up the rows of a task, and write or return their parts of the run's files.
 
         Raises DatasetSyntaxError for files that are not as HELM writes them, and HelmExtError for a disk that is full.
         """
-        if isinstance(task, PartMove):
-            with writing_to(self._work.folder):
-                return task()
         with garbage.paused(), RunFiles(task.folder).blaming("scenario_state.json and per_instance_stats.json"):
             try:
                 return self._add(task)

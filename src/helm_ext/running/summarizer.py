@@ -21,9 +21,9 @@ from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.analysis.siblings import find_siblings, read_sibling
+from helm_ext.engines.progress import Measured, Progress, read_mode
 from helm_ext.errors import HelmExtError, show
 from helm_ext.errors.console import say_plainly
-from helm_ext.evalset.progress import Measured, Progress, read_mode
 from helm_ext.fast.display import find_bytes_to_read, write_display_files
 from helm_ext.fast.json_arrays import BytesRead
 from helm_ext.formats.scenario import tell_apart

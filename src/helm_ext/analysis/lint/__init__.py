@@ -25,9 +25,9 @@ from helm_ext.analysis.lint.marred import MarredRows
 from helm_ext.analysis.lint.near import NearRows
 from helm_ext.analysis.lint.positions import Positions
 from helm_ext.analysis.lint.rows import Rows
+from helm_ext.engines.progress import Measured, Progress
 from helm_ext.errors import Path, Problem, Problems
 from helm_ext.evalset import EvalSet
-from helm_ext.evalset.progress import Measured, Progress
 
 __all__ = ["LintCode", "lint"]
 

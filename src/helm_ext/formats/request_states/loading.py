@@ -195,11 +195,12 @@ def _read_ranges(
     header_line = reader.find_header()
     if header_line is None or identity.size < LEAST_BYTES:
         return None
-    from helm_ext.evalset.process_engine import find_engine
+    from helm_ext.engines.engine import ThisProcess
+    from helm_ext.engines.processes import find_engine
     from helm_ext.files.cutting import LineRanges
 
     engine = find_engine()
-    if engine is None:
+    if isinstance(engine, ThisProcess):
         return None
     work = RangeWork(path=reader.path, identity=identity, header=header, seed=options.seed)
     ranges = LineRanges(reader.path, header_line, RANGE_BYTES)

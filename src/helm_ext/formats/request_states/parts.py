@@ -29,7 +29,7 @@ from helm_ext.formats.request_states.rows import Row, RowReader
 from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
-    from helm_ext.evalset.engines import Engine
+    from helm_ext.engines.engine import Engine
     from helm_ext.files.finding import Identity
     from helm_ext.formats.request_states.columns import Columns
     from helm_ext.formats.request_states.rereading import Spans

@@ -12,8 +12,8 @@ import re
 import pytest
 from request_states_files import answered, choice, reference, state
 
+from helm_ext.engines import processes
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
-from helm_ext.evalset import process_engine
 from helm_ext.evalset.columns import Lacks
 from helm_ext.files.cutting import LineRange, cut_lines
 from helm_ext.formats import request_states
@@ -275,7 +275,7 @@ def in_parts(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(loading, "LEAST_BYTES", 0)
             patch.setattr(loading, "RANGE_BYTES", 1)
-            patch.setattr(process_engine, "find_engine", lambda: engine)
+            patch.setattr(processes, "find_engine", lambda: engine)
             return see(path, **options)
 
     return read

@@ -1,4 +1,4 @@
-"""What runs in the processes that Ray starts for `ray_engine`."""
+"""What runs in the processes that Ray starts for `engines.ray_engine`."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class RayActor:
     def __init__(self) -> None:
         self.worker: Callable[[Any], Any] | None = None
 
-    def start(self, wanted: dict[str, str], *packed: bytes) -> Raised | None:
+    def start(self, wanted: dict[str, str], *packed: bytes) -> tuple[None, Raised | None]:
         """Make the worker. `packed`: how, pickled and compressed, in parts."""
         if (mine := versions()) != wanted:
-            return _to_raised(HelmExtError(f"a Ray node has other versions than the driver: {mine}, {wanted}"))
+            return None, _to_raised(HelmExtError(f"a Ray node has other versions than the driver: {mine}, {wanted}"))
         try:
             self.worker = pickle.loads(zlib.decompress(b"".join(packed)))()  # noqa: S301 - from our own driver
         except Exception as error:  # noqa: BLE001 - raised by the driver
-            return _to_raised(error)
-        return None
+            return None, _to_raised(error)
+        return None, None
 
     def work(self, task: Any) -> tuple[Any, Raised | None]:
         """Do a task."""

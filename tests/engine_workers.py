@@ -1,4 +1,4 @@
-"""Workers for tests of `RayEngine`: what Ray's processes import."""
+"""Workers for tests of engines: what their processes import."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from terminal import run_on_terminal, screen
 
+from helm_ext.engines import progress as progress_module
+from helm_ext.engines.progress import Counts, Measured, Progress, describe
+from helm_ext.engines.state import WorkerState, describe_workers, format_rate, format_time
 from helm_ext.errors import RunEntryError
-from helm_ext.evalset import progress as progress_module
-from helm_ext.evalset.progress import Counts, Measured, Progress, describe
-from helm_ext.evalset.worker_state import WorkerState, describe_workers, format_rate, format_time
 
 
 @pytest.fixture(autouse=True)
@@ -132,8 +132,8 @@ def on_a_terminal(program: str, **env: str) -> str:
 
 BESIDE_THE_LOG = """
     from helm.common.hierarchical_logger import hlog, setup_default_logging
-    from helm_ext.evalset import progress
-    from helm_ext.evalset.progress import Progress
+    from helm_ext.engines import progress
+    from helm_ext.engines.progress import Progress
     progress.DELAY_SECONDS = 0
     setup_default_logging()
     with Progress(40) as progress:
@@ -159,8 +159,8 @@ def test_a_terminal_shows_a_bar_and_the_log_above_it():
 
 LONG = """
     import threading, time
-    from helm_ext.evalset import progress
-    from helm_ext.evalset.worker_state import WorkerState
+    from helm_ext.engines import progress
+    from helm_ext.engines.state import WorkerState
     progress.DELAY_SECONDS = 0
     class Task(str):
         number = 20
@@ -275,7 +275,7 @@ def test_lines_may_be_asked_for_on_a_terminal():
 
 
 def test_importing_it_imports_no_bar():
-    program = "import sys, helm_ext.evalset.progress; sys.exit('tqdm' in sys.modules)"
+    program = "import sys, helm_ext.engines.progress; sys.exit('tqdm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

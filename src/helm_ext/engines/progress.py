@@ -28,8 +28,8 @@ from typing import Any, NamedTuple, TextIO
 
 from typing_extensions import Self
 
+from helm_ext.engines.state import WorkerState, describe_workers, format_rate, format_time
 from helm_ext.errors import RunEntryError, did_you_mean, show
-from helm_ext.evalset.worker_state import WorkerState, describe_workers, format_rate, format_time
 
 __all__ = ["PROGRESS_ENV", "Counts", "Measured", "Progress", "describe", "read_mode"]
 

@@ -1,0 +1,389 @@
+"""Where the batches of a run are done: in this process, in processes of this machine, or on a Ray cluster.
+
+A batch is a pure function of what it is given: it may be done twice, anywhere, and in any order. So one rule holds for
+whatever ends a worker, and `Workers` has it; `processes` and `ray` know how a worker is started, asked and ended.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.engines.state import WorkerState, take_state
+from helm_ext.errors import HelmExtError, count, show
+
+__all__ = [
+    "FAILED_STARTS",
+    "LONE_TRIES",
+    "BatchLostError",
+    "Engine",
+    "LostError",
+    "ThisProcess",
+    "Workers",
+    "read_number",
+]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+LONE_TRIES = 3
+"""A task that takes down the worker that does nothing else, and cannot be split, is given up after so many times."""
+
+FAILED_STARTS = 3
+"""Workers that may be lost in a row before they are ready, times the number of workers."""
+
+
+class Engine(Protocol):
+    """Does tasks, somewhere."""
+
+    states: list[WorkerState]
+    """What its workers do, for whoever looks (`progress`). One list, whatever becomes of them."""
+
+    def map(
+        self,
+        make_worker: Callable[[], Callable[[Task], Result]],
+        tasks: Iterable[Task],
+        *,
+        split: Callable[[Task], Sequence[Task]] = lambda _: (),
+    ) -> Generator[Result, None, None]:
+        """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
+
+        `make_worker` is called once in each worker; what it returns does the tasks. Close what is returned, or go to
+        its end: busy workers write into what may be removed next. Raises what a task raises, BatchLostError for a task
+        that ends each worker that does it, and HelmExtError where no worker can be started.
+        """
+        ...
+
+
+class BatchLostError(HelmExtError):
+    """A task ends the worker that does it, each time."""
+
+
+class LostError(Exception):
+    """A worker is lost, and whatever it was doing; the text says why, where that is known."""
+
+
+class ThisProcess:
+    """Does tasks one after the other, here."""
+
+    def __init__(self) -> None:
+        self.states: list[WorkerState] = []
+
+    def map(
+        self,
+        make_worker: Callable[[], Callable[[Task], Result]],
+        tasks: Iterable[Task],
+        *,
+        split: Callable[[Task], Sequence[Task]] = lambda _: (),  # noqa: ARG002 - one interface
+    ) -> Generator[Result, None, None]:
+        """Yield the results. See `Engine.map`; nobody survives what ends this process."""
+        yield from map(make_worker(), tasks)
+
+
+@dataclass(eq=False)
+class _Job:
+    """A task on its way."""
+
+    task: Any
+    is_waiting: bool = True
+    is_lone: bool = False
+    """Whether its worker may do nothing else meanwhile: it, or a neighbour, has taken a worker down."""
+    lone_losses: int = 0
+    """Workers that were lost while they did nothing else."""
+    is_done: bool = False
+    result: Any = None
+
+    def finish(self, result: Any) -> None:
+        """Keep what came of it, and the task no longer: it may hold many rows."""
+        self.is_done, self.result, self.task = True, result, None
+
+
+class _Jobs:
+    """The tasks of which nothing was yielded yet, in their order: those that were begun, and a few that were read."""
+
+    def __init__(self, tasks: Iterable[Any], split: Callable[[Any], Sequence[Any]], most: int) -> None:
+        """`most`: tasks that are here at a time. Where the first one takes long, what comes of the others waits."""
+        self._source = iter(tasks)
+        self._split = split
+        self._most = most
+        self._open: list[_Job] = []
+
+    def count_waiting(self, number: int) -> int:
+        """Return how many jobs can be taken, counting up to `number` or further."""
+        waiting = sum(job.is_waiting for job in self._open)
+        more = max(0, min(number - waiting, self._most - len(self._open)))
+        self._open += [_Job(task) for task in itertools.islice(self._source, more)]
+        return sum(job.is_waiting for job in self._open)
+
+    def take(self, *, may_be_lone: bool) -> _Job | None:
+        """Return the next job, None where there is none. `may_be_lone`: the worker does nothing else."""
+        self.count_waiting(1 + sum(job.is_waiting and job.is_lone for job in self._open))
+        for job in self._open:
+            if job.is_waiting and (may_be_lone or not job.is_lone):
+                job.is_waiting = False
+                return job
+        return None
+
+    def lose(self, job: _Job) -> bool:
+        """Take back a job whose worker is lost. Returns False if it is given up."""
+        if job.is_lone:
+            if len(parts := self._split(job.task)) > 1:
+                place = self._open.index(job)
+                self._open[place : place + 1] = [_Job(part, is_lone=True) for part in parts]
+                return True
+            job.lone_losses += 1
+        job.is_lone = True
+        job.is_waiting = job.lone_losses < LONE_TRIES
+        return job.is_waiting
+
+    def take_done(self, *, in_order: bool) -> Iterator[Any]:
+        """Yield results, and forget their jobs."""
+        if not in_order:
+            done = [job for job in self._open if job.is_done]
+            self._open = [job for job in self._open if not job.is_done]
+            yield from (job.result for job in done)
+        while in_order and self._open and self._open[0].is_done:
+            yield self._open.pop(0).result
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker, and what it has to do."""
+
+    handle: Any
+    """The process or the actor."""
+    starting: Any
+    """The call that makes what does the tasks; None when that is there. A worker gets tasks from then on, so that one
+    that is lost while it starts says nothing of any task."""
+    state: WorkerState
+    jobs: dict[Any, _Job] = field(default_factory=dict)
+    """By the calls that do them."""
+    lost: str | None = None
+    """Why it can do nothing any more; may be empty."""
+
+    def note(self) -> None:
+        """Say what it does now: it starts, or the first of its jobs."""
+        first = next((job.task for job in self.jobs.values()), None)
+        self.state.begin("starting" if self.starting is not None else first)
+
+
+class Workers(ABC):
+    """Does tasks in workers, which may be lost at any time: killed, out of memory, or with their machine.
+
+    A lost worker says little: it may have had several tasks, and none may be to blame. So each of them is done again,
+    by a worker that does nothing else. A task that such a worker is lost with is split where that is possible, so that
+    what is harmless gets done, and what cannot be split is given up after LONE_TRIES.
+    """
+
+    noun = "worker"
+    process = "worker process"
+    """What is lost, in messages."""
+    start_hint = ""
+    keeps_workers = False
+    """Whether workers stay for the next call with the same `make_worker`; else they end with the call."""
+
+    def __init__(self, concurrency: int = 1) -> None:
+        """`concurrency`: tasks that a worker does at once."""
+        self.concurrency = concurrency
+        self.states: list[WorkerState] = []
+        self._workers: list[_Worker] = []
+        self._packed = b""
+        """How to make what does the tasks."""
+        self._failed_starts = 0
+        """In a row."""
+        self._start_problem = ""
+        """Of the last of them."""
+
+    def map(
+        self,
+        make_worker: Callable[[], Callable[[Task], Result]],
+        tasks: Iterable[Task],
+        *,
+        split: Callable[[Task], Sequence[Task]] = lambda _: (),
+        in_order: bool = True,
+        give_up: Callable[[Task, str], Result] | None = None,
+    ) -> Generator[Result, None, None]:
+        """Yield the results. See `Engine.map`; `make_worker` can be pickled.
+
+        `in_order`: else results come as they are there. `give_up`: returns what is the result of a task that ends each
+        worker, and gets the reason; default: BatchLostError. When a task raises, no other is begun; what is being done
+        comes first, and the exception last.
+        """
+        packed = pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL)
+        if packed != self._packed:
+            self.close()
+            self._packed = packed
+        if not self.keeps_workers:
+            self.states.clear()
+        failure: Exception | None = None
+        try:
+            jobs = _Jobs(tasks, split, 4 * (self.concurrency + 1) * self.count_workers())
+            while True:
+                if failure is None:
+                    self._start_workers(jobs)
+                    self._give_out(jobs)
+                calls = {call: worker for worker in self._workers for call in worker.jobs}
+                if not calls and (failure is not None or not jobs.count_waiting(1)):
+                    break
+                if failure is None:
+                    calls |= {worker.starting: worker for worker in self._workers if worker.starting is not None}
+                ready = self._wait(list(calls)) if calls else ()
+                for call in ready:
+                    failure = self._collect(calls[call], call) or failure
+                self._replace_lost(jobs, give_up, has_happened=bool(ready))
+                yield from jobs.take_done(in_order=in_order)
+        except BaseException:
+            self.close()
+            raise
+        if not self.keeps_workers:
+            self.close()
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        """Return when all workers have ended: what they write into may be removed next."""
+        for worker in self._workers:
+            self._end(worker.handle)
+        self._workers.clear()
+
+    @abstractmethod
+    def count_workers(self) -> int:
+        """Return how many workers there are, given enough to do."""
+
+    @abstractmethod
+    def _start(self, packed: bytes) -> tuple[Any, Any]:
+        """Start a worker; return it, and the call that makes what does its tasks. Raises LostError."""
+
+    @abstractmethod
+    def _submit(self, handle: Any, task: Any) -> Any:
+        """Let a worker do a task; return the call. Raises LostError."""
+
+    @abstractmethod
+    def _wait(self, calls: list[Any]) -> Collection[Any]:
+        """Return the calls that are done, once there is one; none after a while, where workers must be looked at."""
+
+    @abstractmethod
+    def _take(self, call: Any) -> Any:
+        """Return what came of a call that is done. Raises LostError, and what the task has raised."""
+
+    @abstractmethod
+    def _end(self, handle: Any) -> None:
+        """End a worker, which may be busy, or lost."""
+
+    def _are_all_lost(self) -> bool:
+        """Whether all workers are lost at once, though nobody says so. Asked when one is, or nothing has happened."""
+        return False
+
+    def _start_workers(self, jobs: _Jobs) -> None:
+        """Start workers for what there is to do. Those that are there go on where no other can be started.
+
+        Raises HelmExtError where there is none, and none can be started, several times.
+        """
+        most = self.count_workers()
+        while len(self._workers) < most and self._failed_starts < FAILED_STARTS * most:
+            idle = sum(not worker.jobs for worker in self._workers)
+            if jobs.count_waiting(idle + 1) <= idle:
+                return
+            state = take_state(self.states, [worker.state for worker in self._workers], self.noun)
+            try:
+                self._workers.append(_Worker(*self._start(self._packed), state))
+            except LostError as error:
+                self._note_failed_start(error)
+        if not self._workers and jobs.count_waiting(1):
+            why = f": {self._start_problem}" if self._start_problem else ""
+            raise HelmExtError(
+                f"workers cannot start: {count(self._failed_starts, 'process', 'processes')}, one after another, ended "
+                f"before they could do anything{why}\n  hint: {self.start_hint}"
+            )
+
+    def _note_failed_start(self, error: LostError) -> None:
+        self._failed_starts += 1
+        self._start_problem = str(error)
+
+    def _give_out(self, jobs: _Jobs) -> None:
+        """Give workers that are ready their next tasks, first those that have none.
+
+        Each has one more than it does at once, so that it need not wait.
+        """
+        for depth in range(self.concurrency + 1):
+            for worker in self._workers:
+                is_ready = worker.starting is None and worker.lost is None
+                if not is_ready or len(worker.jobs) > depth or any(job.is_lone for job in worker.jobs.values()):
+                    continue
+                job = jobs.take(may_be_lone=not worker.jobs)
+                if job is None:
+                    continue
+                try:
+                    worker.jobs[self._submit(worker.handle, job.task)] = job
+                except LostError as error:  # it died while it waited for work, or since
+                    job.is_waiting = True
+                    worker.lost = str(error)
+        for worker in self._workers:
+            worker.note()
+
+    def _collect(self, worker: _Worker, call: Any) -> Exception | None:
+        """Take what came of a call; return what its task has raised. Raises what making a worker raised."""
+        try:
+            result = self._take(call)
+        except LostError as error:
+            worker.lost = str(error)
+            if call is worker.starting:
+                self._note_failed_start(error)
+            return None
+        except Exception as error:
+            if call is worker.starting:
+                raise
+            del worker.jobs[call]
+            return error
+        if call is worker.starting:
+            worker.starting, self._failed_starts = None, 0
+        else:
+            job = worker.jobs.pop(call)
+            worker.state.finish(job.task)
+            job.finish(result)
+            worker.note()
+        return None
+
+    def _replace_lost(self, jobs: _Jobs, give_up: Callable[[Any, str], Any] | None, *, has_happened: bool) -> None:
+        """Let lost workers go, and take back what they had. Raises BatchLostError."""
+        lost = [worker for worker in self._workers if worker.lost is not None]
+        if (lost or not has_happened) and self._are_all_lost():
+            lost = list(self._workers)
+        for worker in lost:
+            self._workers.remove(worker)
+            worker.state.restart()
+            self._end(worker.handle)
+            why = f": {worker.lost}" if worker.lost else ""
+            if worker.starting is not None:
+                hwarn(f"a {self.process} was lost while it started; no row had been given to it{why}")
+                continue
+            again = ", ".join(str(job.task) for job in worker.jobs.values())
+            hwarn(f"a {self.process} was lost{why}{again and f'; done again: {again}'}")
+            for job in worker.jobs.values():
+                if jobs.lose(job):
+                    continue
+                if give_up is None:
+                    raise BatchLostError(f"{job.task}: this batch ends each process that does it{why}")
+                job.finish(give_up(job.task, worker.lost or "no more is known"))
+
+
+def read_number(name: str, default: float, *, least: float, whole: bool = True) -> float:
+    """Return the number that an environment variable holds. Raises HelmExtError for what is no such number."""
+    given = os.environ.get(name, "").strip()
+    if not given:
+        return default
+    try:
+        number = int(given) if whole else float(given)
+    except ValueError:
+        number = least - 1
+    if not least <= number < 1_000_000:
+        kind = "a whole number" if whole else "a number"
+        raise HelmExtError(f"{name}={show(given)}: expected {kind} from {least:g}\n  hint: unset it for the default")
+    return number

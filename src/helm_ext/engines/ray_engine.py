@@ -1,0 +1,109 @@
+"""Batches on Ray: actors that each make a worker once, and are replaced when they are lost.
+
+Ray restarts actors and repeats calls itself, but charges a lost actor to every call that waits for it, and never says
+which one was running. Here a lost actor is replaced by a new one, and `Workers` decides what is tried again.
+
+What is sent to the actors holds credentials: it goes from process to process, and neither into Ray's object store,
+which may spill to disk, nor into Ray's table of actors.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from contextlib import suppress
+from typing import Any
+
+from helm_ext.engines.engine import LostError, Workers
+from helm_ext.engines.ray_actor import RayActor, versions
+from helm_ext.engines.ray_start import RayConnection, RaySettings
+
+__all__ = ["RayEngine"]
+
+LOOK_SECONDS = 5
+"""When nothing has happened for so long, this process looks whether its Ray is there: an actor that is asked for while
+Ray's own process is gone never starts, and never fails.
+
+Seconds."""
+
+INLINE_BYTES = 50_000
+"""Ray sends arguments below 100 kB with the call; larger ones go through the object store."""
+
+SHOWN_CAUSE = 300
+"""Characters of what Ray says of a lost actor."""
+
+
+class RayEngine(Workers):
+    """Does tasks in actors. They, and what they hold, are kept for the next call with the same worker.
+
+    `concurrency`: tasks that an actor does at once, in threads.
+    """
+
+    noun = "actor"
+    process = "Ray actor"
+    start_hint = "is there memory for them? Ray's logs are in /tmp/ray"
+    keeps_workers = True
+
+    def __init__(self, settings: RaySettings | None = None, *, concurrency: int = 1) -> None:
+        super().__init__(concurrency)
+        self.settings = settings or RaySettings.from_environ()
+        self._connection = RayConnection(self.settings)
+        self._room = 0
+
+    def count_workers(self) -> int:
+        """Return the number of actors that there are, given enough to do. Joins the cluster."""
+        self._ray = self._connection.require()
+        if not self.settings.actors and not self._room:
+            self._room = self._connection.count_room()
+        return self.settings.actors or self._room
+
+    def disconnect(self) -> None:
+        """Let the actors go, and Ray if it was started here."""
+        self.close()
+        self._connection.close()
+
+    def _start(self, packed: bytes) -> tuple[Any, Any]:
+        actor_class = self._ray.remote(
+            num_cpus=self.settings.cpus,
+            num_gpus=self.settings.gpus,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=self.concurrency,
+        )(RayActor)
+        actor = actor_class.remote()
+        data = zlib.compress(packed)
+        parts = [data[start : start + INLINE_BYTES] for start in range(0, len(data), INLINE_BYTES)]
+        return actor, actor.start.remote(versions(), *parts)
+
+    def _submit(self, handle: Any, task: Any) -> Any:
+        return handle.work.remote(task)
+
+    def _wait(self, calls: list[Any]) -> list[Any]:
+        self._ray.wait(calls, num_returns=1, timeout=LOOK_SECONDS)
+        ready: list[Any] = self._ray.wait(calls, num_returns=len(calls), timeout=0)[0]
+        return ready
+
+    def _take(self, call: Any) -> Any:
+        try:
+            result, raised = self._ray.get(call)
+        except self._ray.exceptions.RayTaskError:  # arguments or results that cannot be sent
+            raise
+        except self._ray.exceptions.RayError as error:
+            raise LostError(_say(error)) from error
+        if raised is not None:
+            raise raised.to_error()
+        return result
+
+    def _end(self, handle: Any) -> None:
+        with suppress(Exception):  # it may be alive behind a broken connection; if not, all the better
+            self._ray.kill(handle)
+
+    def _are_all_lost(self) -> bool:
+        return self._connection.restart_if_dead()
+
+
+def _say(error: Exception) -> str:
+    """Return what Ray says of a lost actor: the cause, without names and advice."""
+    text = " ".join(str(error).split())
+    found = re.search(r"Worker exit detail: (.*?)(?: Some common causes| Memory on the node|$)", text)
+    return (found[1] if found else text)[:SHOWN_CAUSE]
