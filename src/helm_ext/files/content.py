@@ -7,17 +7,17 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import Self
 
 from helm_ext.errors import DatasetError, DatasetSyntaxError
-from helm_ext.files.json_text import decode
+from helm_ext.files.json_text import decode, parse_json
 from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, format_size
 from helm_ext.files.lines import split_lines, too_long
 from helm_ext.files.opening import Reader
 
-__all__ = ["BOM", "LineSource", "Source", "read_source", "too_large"]
+__all__ = ["BOM", "LineSource", "Source", "read_json", "read_source", "too_large"]
 
 BOM = b"\xef\xbb\xbf"
 """UTF-8's byte order mark. Whether it is allowed is each format's own decision."""
@@ -49,6 +49,12 @@ def read_source(path: str | Path, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_ra
         return Source(reader.path, b"".join(chunks), reader.finish(), reader.compression)
     finally:
         reader.close()
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a file that is one JSON value. Raises DatasetError."""
+    source = read_source(path)
+    return parse_json(source.data, source.path)
 
 
 def too_large(path: str, max_bytes: int) -> DatasetError:

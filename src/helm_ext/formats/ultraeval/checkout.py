@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import sys
 import threading
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -19,7 +20,7 @@ from typing import Any
 
 from helm_ext.errors import TransformError, show
 
-__all__ = ["ALIASES", "Checkout", "find_checkout", "open_checkout", "open_root"]
+__all__ = ["ALIASES", "POSTPROCESS_FILE", "Checkout", "find_checkout", "open_checkout", "open_root"]
 
 ALIASES = ("UltraEval", "seereval")
 """Names under which scripts import their checkout: today's, and the project's earlier one."""
@@ -61,21 +62,30 @@ class Checkout:
             sys.modules.update(self._hidden)
         _lock.release()
 
-    def load_module(self, name: str) -> Any:
-        """Return a module of the checkout by its name there (`tasks.postprocess`). Raises what the module raises."""
-        with self, contextlib.redirect_stdout(sys.stderr):
-            return importlib.import_module(f"{ALIASES[0]}.{name}")
+    @contextlib.contextmanager
+    def running(
+        self, file: Path, failed: str, hint: str = "", *, code: str, about: str | None = None
+    ) -> Iterator[None]:
+        """Run code of the checkout: its imports are found, and what it prints goes to standard error.
 
-    def load_postprocess(self) -> Any:
-        """Return the module `tasks/postprocess.py`. Raises TransformError if it cannot be loaded."""
+        Raises TransformError for whatever it raises: `failed` says what did not work, in `file` of the checkout, and
+        `about` is the text that it did not work with.
+        """
         try:
-            return self.load_module("tasks.postprocess")
+            with self, contextlib.redirect_stdout(sys.stderr):
+                yield
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            path = self.root / POSTPROCESS_FILE
-            message = f"the checkout's postprocess module could not be loaded: {describe(error)}"
-            raise TransformError.at(path, message, code="postprocess-raised") from error
+            shown = "" if about is None else f" {show(about)}"
+            message = f"{failed}{shown}: {describe(error)}"
+            raise TransformError.at(self.root / file, message, hint, code=code) from error
+
+    def load_postprocess(self) -> Any:
+        """Return the module `tasks/postprocess.py`. Raises TransformError if it cannot be loaded."""
+        failed = "the checkout's postprocess module could not be loaded"
+        with self.running(POSTPROCESS_FILE, failed, code="postprocess-raised"):
+            return importlib.import_module(f"{ALIASES[0]}.tasks.postprocess")
 
     def digest(self) -> str:
         """Return the SHA-256 of the postprocess module's bytes."""

@@ -6,16 +6,15 @@ then for each row with the row, its accepted answers and the postprocessed compl
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+import importlib
 import numbers
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import Location, RunEntryError, TransformError, did_you_mean, show
-from helm_ext.formats.ultraeval.checkout import Checkout, describe
+from helm_ext.errors import RunEntryError, TransformError, did_you_mean, show
+from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout
 from helm_ext.formats.ultraeval.metric_names import known_metrics
 
 __all__ = ["CheckoutMetric", "digest_metrics", "load_metric", "require_metrics"]
@@ -42,14 +41,19 @@ def load_metric(definition: Mapping[str, Any], checkout: Checkout) -> CheckoutMe
     """
     name = str(definition["type"])
     arguments = {key: value for key, value in definition.items() if key != "type"}
-    registry = getattr(_run(checkout, "could not be loaded", lambda: _load_module(checkout)), "METRICS_REGISTRY", {})
+    hint = "upstream's metrics import openai, rouge_chinese and sacrebleu"
+    with checkout.running(METRICS, "the checkout's metrics could not be loaded", hint, code="metric-raised"):
+        module = importlib.import_module(f"{ALIASES[0]}.metrics")
+    registry = getattr(module, "METRICS_REGISTRY", {})
     if name not in registry:
         raise _unknown(name, checkout, registry)
-    metric = _run(checkout, f"could not make {name}", lambda: registry[name](**arguments))
+    with checkout.running(METRICS, f"the checkout's metrics could not make {name}", code="metric-raised"):
+        metric = registry[name](**arguments)
 
     def score(row: Mapping[str, Any], golds: str | list[str], results: Sequence[str]) -> float:
-        said = f"could not score the answer {show(results[0])} with {name}"
-        value = _run(checkout, said, lambda: metric(dict(row), golds, list(results)))
+        failed = f"{name} of the checkout's metrics could not score the answer"
+        with checkout.running(METRICS, failed, code="metric-raised", about=results[0]):
+            value = metric(dict(row), golds, list(results))
         return _to_number(value, checkout, name)
 
     return score
@@ -63,24 +67,6 @@ def digest_metrics(checkout: Checkout) -> str:
     return digest.hexdigest()
 
 
-def _load_module(checkout: Checkout) -> Any:
-    return checkout.load_module("metrics")
-
-
-def _run(checkout: Checkout, what: str, call: Callable[[], Any]) -> Any:
-    """Call the checkout's code. Raises TransformError for whatever it raises."""
-    try:
-        with checkout, contextlib.redirect_stdout(sys.stderr):
-            return call()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        message = f"the checkout's metrics {what}: {describe(error)}"
-        hint = "upstream's metrics import openai, rouge_chinese and sacrebleu" if isinstance(error, ImportError) else ""
-        place = Location(str(checkout.root / METRICS))
-        raise TransformError.at(place, message, hint, code="metric-raised") from error
-
-
 def _to_number(value: Any, checkout: Checkout, name: str) -> float:
     """Return a metric's value as upstream averages it: several values (one for each completion) are averaged first."""
     if hasattr(value, "tolist"):
@@ -90,8 +76,7 @@ def _to_number(value: Any, checkout: Checkout, name: str) -> float:
     if isinstance(value, numbers.Real):
         return float(value)
     message = f"metric {name} of the checkout returned {show(value)}, expected a number"
-    place = Location(str(checkout.root / METRICS))
-    raise TransformError.at(place, message, code="metric-returned")
+    raise TransformError.at(checkout.root / METRICS, message, code="metric-returned")
 
 
 def _unknown(name: str, checkout: Checkout | None, registered: Iterable[str]) -> RunEntryError:

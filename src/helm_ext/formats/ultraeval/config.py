@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from helm_ext.errors import (
-    DatasetSchemaError,
-    Location,
-    Problem,
-    did_you_mean,
-    raise_for,
-    show,
-)
-from helm_ext.files import parse_json, read_source
+from helm_ext.errors import DatasetSchemaError, Location, Problem, did_you_mean, raise_for, show
+from helm_ext.files import read_json
+from helm_ext.formats.ultraeval.values import Natural, expecting, to_problems
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Metric", "TaskConfig", "read_config", "read_json", "schema"]
-
+__all__ = ["Metric", "TaskConfig", "read_config", "schema"]
 
 OrNull = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 """A string; `null` is an empty one."""
@@ -61,7 +54,7 @@ class Generate(BaseModel):
 
     model_config = ConfigDict(extra="allow", strict=True)
 
-    method: Literal["generate", "loglikelihood"]
+    method: Annotated[Literal["generate", "loglikelihood"], expecting('"generate" or "loglikelihood"')]
     params: OrNull = ""
     """A file of sampling parameters, relative to the checkout's root; "" for none."""
 
@@ -78,74 +71,57 @@ class TaskConfig(BaseModel):
     """Stands before everything else in the prompt, followed by a blank line."""
     transform: str = Field(validation_alias=AliasChoices("transform", "transforms"), min_length=1)
     """The transform script."""
-    fewshot: int = Field(default=0, ge=0)
+    fewshot: Natural = 0
     generate: Generate
     postprocess: OrNull = ""
     metric: dict[str, Metric] = Field(validation_alias=AliasChoices("metric", "metrics"), min_length=1)
 
+    @property
+    def kind(self) -> Literal["gen", "ppl"]:
+        """The method in the words of run entries."""
+        return "gen" if self.generate.method == "generate" else "ppl"
 
-_KNOWN = (
-    "task_name", "dataset_name", "path", "description", "transform", "transforms", "fewshot", "generate", "postprocess",
-    "metric", "metrics",
-)  # fmt: skip
 
-_RUN_LOG_KEYS = {"few-shot", "log_dir", "task_postprocess"}
-_RESULT_KEYS = {"overall_result", "instance_result"}
+_KNOWN = (*TaskConfig.model_fields, "dataset_name", "transforms", "metrics")
+_OF_RUNS = {"few-shot", "log_dir", "task_postprocess", "overall_result", "instance_result"}
+"""Keys of the other JSON files that UltraEval writes: logs and results."""
 
 
 def read_config(path: Path) -> tuple[list[TaskConfig], list[Problem]]:
     """Read a config file: its tasks, and warnings. Raises DatasetError with every problem of every task."""
     content = read_json(path)
-    items = content if isinstance(content, list) else [content]
-    place = str(path)
-    problems = [Problem("the config holds no tasks", Location(place), code="no-tasks", kind=DatasetSchemaError)] * (
-        not items
-    )
+    problems: list[Problem] = []
     configs: list[TaskConfig] = []
-    for index, item in enumerate(items):
+    for index, item in enumerate(content if isinstance(content, list) else [content]):
         prefix = f"[{index}]" if isinstance(content, list) else ""
-        wrong_shape = _other_shape(item, Location(place, field=prefix))
-        if wrong_shape is not None:
-            problems.append(wrong_shape)
-            continue
-        try:
-            configs.append(TaskConfig.model_validate(item))
-        except ValidationError as error:
-            problems.extend(_translate(error, place, prefix))
-            continue
-        for key in item:
-            if key not in _KNOWN:
+        place = Location(str(path), field=prefix)
+        if not isinstance(item, dict):
+            message = f"expected an object or a list of objects, got {show(item)}"
+            hint = "an UltraEval task config has task_name, path, transform, generate and metric"
+            problems.append(DatasetSchemaError.problem_at(place, message, hint, code="other-shape"))
+        elif item.keys() & _OF_RUNS:
+            message = "this is the log or the result of a finished run, not a task config"
+            hint = "give the config that it was started with"
+            problems.append(DatasetSchemaError.problem_at(place, message, hint, code="other-shape"))
+        else:
+            try:
+                configs.append(TaskConfig.model_validate(item))
+            except ValidationError as error:
+                problems += to_problems(error, path, prefix, code="config")
+            for key in (key for key in item if key not in _KNOWN):
+                place = Location(str(path), field=f"{prefix}.{key}".removeprefix("."))
                 hint = did_you_mean(key, _KNOWN)
-                field = f"{prefix}.{key}".removeprefix(".")
-                problems.append(
-                    Problem("unknown key, not used", Location(place, field=field), hint, "warning", "unknown-key")
-                )
-    names = [config.task_name for config in configs]
-    problems.extend(
-        Problem(
-            f"two tasks are called {name!r}",
-            Location(place),
-            "upstream keeps only the last of them; give each a name",
-            code="duplicate-task",
-            kind=DatasetSchemaError,
+                problems.append(Problem("unknown key, not used", place, hint, "warning", "unknown-key"))
+    if content == []:
+        problems.append(DatasetSchemaError.problem_at(path, "the config holds no tasks", code="no-tasks"))
+    known = [(config.task_name, config.kind) for config in configs]  # a GEN and a PPL task may have one name
+    for name in sorted({name for name, kind in known if known.count((name, kind)) > 1}):
+        hint = "upstream keeps only the last of them; give each a name"
+        problems.append(
+            DatasetSchemaError.problem_at(path, f"two tasks are called {name!r}", hint, code="duplicate-task")
         )
-        for name in sorted({name for name in names if names.count(name) > 1})
-        if not _differ_in_method(configs, name)
-    )
     raise_for(problems)
     return configs, problems
-
-
-def _differ_in_method(configs: list[TaskConfig], name: str) -> bool:
-    """Whether the tasks of one name are its GEN and its PPL task."""
-    methods = [config.generate.method for config in configs if config.task_name == name]
-    return len(set(methods)) == len(methods)
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file. Raises DatasetError."""
-    source = read_source(path)
-    return parse_json(source.data, source.path)
 
 
 def schema() -> dict[str, Any]:
@@ -158,48 +134,3 @@ def schema() -> dict[str, Any]:
         "anyOf": [{"$ref": "#/$defs/TaskConfig"}, {"type": "array", "items": {"$ref": "#/$defs/TaskConfig"}}],
         "$defs": {**definitions, "TaskConfig": task},
     }
-
-
-def _other_shape(item: Any, place: Location) -> Problem | None:
-    """Recognise the other JSON files that UltraEval writes."""
-    needed = "an UltraEval task config has task_name, path, transform, generate and metric"
-    if not isinstance(item, dict):
-        message, hint = f"expected an object or a list of objects, got {show(item)}", needed
-    elif item.keys() >= _RESULT_KEYS:
-        message, hint = "this is the result of a finished run, not a task config", needed
-    elif item.keys() & _RUN_LOG_KEYS:
-        message, hint = (
-            "this is the log of a finished run, not a task config",
-            "give the config that it was started with",
-        )
-    elif item and not item.keys() & set(_KNOWN) and all(isinstance(value, dict) for value in item.values()):
-        message, hint = "this looks like a table of results, not a task config", needed
-    else:
-        return None
-    return Problem(message, place, hint, code="other-shape", kind=DatasetSchemaError)
-
-
-_EXPECTED = {
-    "string_type": "expected a string",
-    "int_type": "expected a whole number",
-    "greater_than_equal": "expected a number that is not negative",
-    "literal_error": 'expected "generate" or "loglikelihood"',
-    "dict_type": "expected an object",
-    "model_type": "expected an object",
-    "model_attributes_type": "expected an object",
-    "string_too_short": "must not be empty",
-    "too_short": "must not be empty",
-}
-
-
-def _translate(error: ValidationError, path: str, prefix: str) -> list[Problem]:
-    problems = []
-    for detail in error.errors(include_url=False):
-        field = ".".join([prefix, *(str(part) for part in detail["loc"])]).removeprefix(".")
-        if detail["type"] == "missing":
-            message = "missing"
-        else:
-            expected = _EXPECTED.get(detail["type"], "not valid")
-            message = expected if expected.startswith("must") else f"{expected}, got {show(detail['input'])}"
-        problems.append(Problem(message, Location(path, field=field), code="config", kind=DatasetSchemaError))
-    return problems

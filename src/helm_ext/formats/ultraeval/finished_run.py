@@ -10,29 +10,19 @@ from helm_ext.evalset import EvalSet, Places
 from helm_ext.files import LineSource
 from helm_ext.formats.ultraeval import run_log
 from helm_ext.formats.ultraeval.checkout import open_checkout
-from helm_ext.formats.ultraeval.checkout_metrics import digest_metrics, require_metrics
-from helm_ext.formats.ultraeval.evalset_parts import (
-    FORMAT,
-    make_digest,
-    make_scoring,
-    needs_row,
-    require_allowed,
-)
-from helm_ext.formats.ultraeval.facts import TaskFacts
+from helm_ext.formats.ultraeval.facts import TaskFacts, make_digest, require_allowed, require_scores
 from helm_ext.formats.ultraeval.log_rows import find_method, read_log_rows
 from helm_ext.formats.ultraeval.lowering import to_adapter_spec
 from helm_ext.formats.ultraeval.metric_names import parse_metric_argument, read_metrics
 from helm_ext.formats.ultraeval.options import Options
-from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.rows import iter_objects, read_rows
 from helm_ext.formats.ultraeval.sampling import Sampling
 
 __all__ = ["check_log", "find_log", "load_log"]
 
 
-def find_log(data: str | Path) -> Path | None:
+def find_log(path: Path) -> Path | None:
     """Return the path of a file if it holds the outputs of a finished UltraEval run."""
-    path = Path(str(data))
     if not path.is_file():
         return None
     problems: list[Problem] = []
@@ -70,46 +60,40 @@ def load_log(path: Path, options: Options, *, execute: bool = True) -> EvalSet:
     if options.method not in (None, kind):
         raise RunEntryError(f"method={options.method}: {path} holds the outputs of a {kind} run")
     said = run_log.read_run_log_config(path)
-    post = str(options.postprocess) if options.postprocess is not None else said.postprocess(kind)
+    post = options.postprocess if options.postprocess is not None else said.postprocess(kind)
     metrics = (
         parse_metric_argument(options.metric, kind, post)
         if options.metric is not None
         else read_metrics(said.require_metrics(), kind, post, str(said.path))
     )
-    require_allowed(metrics.names, allow_code=options.allow_code)
-    checkout = open_checkout(Path(options.root) if options.root else None, path)
-    own_metrics = metrics.from_checkout
-    require_metrics(own_metrics.values(), checkout, execute=execute)
-    if kind == "gen" and execute:
-        get_postprocess(post, str(checkout.root) if checkout else None)
-    from_checkout = kind == "gen" and execute and comes_from_checkout(post, checkout)
-    used = [("postprocess", checkout.digest())] if checkout and from_checkout else []
-    used += [("metrics", digest_metrics(checkout))] if checkout and own_metrics else []
-    rows = read_log_rows(path, kind, needs_row=needs_row(metrics), limit=options.limit)
-    title = str(options.dataset_name) if options.dataset_name is not None else run_log.name_of(path, kind, said)
+    require_allowed(metrics, allow_code=options.allow_code)
+    checkout = open_checkout(options.root, path)
+    used = require_scores(kind, metrics, post, checkout, execute=execute)
+    rows = read_log_rows(path, kind, needs_row=metrics.need_row, limit=options.limit)
+    title = options.dataset_name if options.dataset_name is not None else run_log.name_of(path, kind, said)
+    facts = TaskFacts(
+        method=kind,
+        dataset=title.split("_")[0],
+        script=path.stem,
+        script_sha="none",
+        data_sha=rows.sha256,
+        metrics=metrics,
+        postprocess=post if kind == "gen" else "",
+        root=str(checkout.root) if checkout and used else None,
+    )
+    asked = [("questions", rows.question_sha256), ("scored", f"{metrics.names} {post}")]
     return EvalSet(
         name=options.name or title,
-        format=FORMAT,
-        digest=make_digest([("log", rows.sha256), *used]),
-        question_digest=make_digest(
-            [("questions", rows.question_sha256), ("scored", f"{metrics.names} {post}"), *used]
-        ),
+        format="ultraeval",
+        digest=make_digest([("log", rows.sha256), *used.items()]),
+        question_digest=make_digest([*asked, *used.items()]),
         instances=rows.instances,
         adapter_spec=to_adapter_spec(kind, Sampling()),
-        scoring=make_scoring(kind, metrics.names, options.thinking),
+        scoring=facts.to_scoring(options.thinking),
         display_name=title,
         description=f"Outputs of a finished UltraEval run of {title}.",
-        tags=(kind, title.split("_")[0]),
-        details=TaskFacts(
-            method=kind,
-            dataset=title.split("_")[0],
-            script=path.stem,
-            script_sha="none",
-            data_sha=rows.sha256,
-            metrics=metrics,
-            postprocess=post if kind == "gen" else "",
-            root=str(checkout.root) if checkout and (from_checkout or own_metrics) else None,
-        ),
+        tags=(kind, facts.dataset),
+        details=facts,
         counts={
             "rows": len(rows.lines),
             "train": 0,

@@ -18,7 +18,8 @@ from helm_ext.evalset.unread import UnreadRows
 from helm_ext.files import LineSource, canonical_json, iter_rows, parse_json
 from helm_ext.files.finding import changed, iterate
 from helm_ext.formats.ultraeval.rows import iter_objects, no_rows
-from helm_ext.formats.ultraeval.run_log import KEYS, Method, to_recorded_instance
+from helm_ext.formats.ultraeval.run_log import KEYS, to_recorded_instance
+from helm_ext.formats.ultraeval.task_files import Method
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from helm_ext.formats.ultraeval.prompt import Question
     from helm_ext.formats.ultraeval.sampling import Sampling
+    from helm_ext.formats.ultraeval.task import Task
 
-__all__ = ["check_options", "to_adapter_spec", "to_gen_instance", "to_ppl_instance"]
+__all__ = ["check_options", "to_adapter_spec", "to_gen_instance", "to_instance", "to_ppl_instance"]
 
 
 def to_gen_instance(
@@ -50,14 +51,13 @@ def to_ppl_instance(index: int, parts: Sequence[str], options: Mapping[str, floa
     return _instance(index, parts, references, RowExtra(prompt=list(parts), score=worths))
 
 
-def question_to_instance(
-    question: Question, row: Mapping[str, Any], method: Literal["gen", "ppl"], *, sampling: Sampling, needs_row: bool
-) -> Instance:
+def to_instance(question: Question, row: Mapping[str, Any], task: Task) -> Instance:
     """Return a transformed row as HELM's Instance."""
-    if method == "ppl":
+    if task.method == "ppl":
         return to_ppl_instance(question.index, question.parts, row["target_scores"])
     gold = question.transformed.processed_output
-    return to_gen_instance(question.index, question.parts, gold, sampling=sampling, row=row if needs_row else None)
+    needed = row if task.metrics.need_row else None
+    return to_gen_instance(question.index, question.parts, gold, sampling=task.sampling, row=needed)
 
 
 def _instance(index: int, parts: Sequence[str], references: list[Reference], extra: RowExtra) -> Instance:
@@ -91,13 +91,10 @@ def check_options(row: Mapping[str, Any], path: str, line: int) -> list[Problem]
     if not isinstance(options, dict) or not options:
         said = "missing" if "target_scores" not in row else f"expected options with numbers, got {show(options)}"
         hint = "PPL compares the options of a row; free-form answers are scored with method=gen"
-        return [Problem(said, place, hint, code="no-options", kind=DatasetIntegrityError)]
+        return [DatasetIntegrityError.problem_at(place, said, hint, code="no-options")]
     return [
-        Problem(
-            f"{show(option)}: expected a finite number, got {show(worth)}",
-            place,
-            code="not-a-number",
-            kind=DatasetIntegrityError,
+        DatasetIntegrityError.problem_at(
+            place, f"{show(option)}: expected a finite number, got {show(worth)}", code="not-a-number"
         )
         for option, worth in options.items()
         if not _is_finite(worth)

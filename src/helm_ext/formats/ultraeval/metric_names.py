@@ -54,6 +54,12 @@ class MetricChoice:
         """The definitions of metrics that only the user's checkout can make."""
         return {stat: made for stat, made in self.definitions.items() if made["type"] != "rouge"}
 
+    @property
+    def need_row(self) -> bool:
+        """Whether a metric reads the row itself."""
+        scores = get_scores()
+        return bool(self.definitions) or any(name in scores and scores[name].kind == "row" for name in self.names)
+
 
 def parse_metric_argument(value: Any, method: Literal["gen", "ppl"], postprocess: str) -> MetricChoice:
     """Return the metrics of `metric=a+b` (or a sequence of names); the first is the main one. Raises RunEntryError."""

@@ -7,14 +7,12 @@ ours.
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import Location, RunEntryError, TransformError, did_you_mean, show
-from helm_ext.formats.ultraeval.checkout import POSTPROCESS_FILE, Checkout, describe, open_checkout
+from helm_ext.errors import RunEntryError, did_you_mean
+from helm_ext.formats.ultraeval.checkout import POSTPROCESS_FILE, Checkout, open_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,18 +66,12 @@ def _from_checkout(
     """Call upstream's object as upstream does, with lists of one: (raw, processed) to (raw, processed)."""
 
     def postprocess(text: str) -> str:
-        try:
-            with checkout, contextlib.redirect_stdout(sys.stderr):
-                _, processed = factory()([text], [text])
+        failed = f"postprocess={name} of the checkout failed on the completion"
+        hint = "it is called as UltraEval does: NAME()([text], [text]) returns a pair of lists"
+        with checkout.running(POSTPROCESS_FILE, failed, hint, code="postprocess-raised", about=text):
+            _, processed = factory()([text], [text])
             answer = processed if isinstance(processed, str) else processed[0]
             return "" if answer is None else str(answer)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            message = f"postprocess={name} of the checkout failed on the completion {show(text)}: {describe(error)}"
-            hint = "it is called as UltraEval does: NAME()([text], [text]) returns a pair of lists"
-            place = Location(str(checkout.root / POSTPROCESS_FILE))
-            raise TransformError.at(place, message, hint, code="postprocess-raised") from error
 
     return postprocess
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, show
-from helm_ext.evalset import EXTRA_KEY, Recorded, RecordedState
-from helm_ext.files import is_finite
-from helm_ext.formats.ultraeval.config import Metric, read_json
+from helm_ext.errors import DatasetSchemaError, Location, Problem, show
+from helm_ext.evalset import Recorded, RecordedState, row_extra
+from helm_ext.files import is_finite, read_json
+from helm_ext.formats.ultraeval.config import Metric
 from helm_ext.formats.ultraeval.lowering import check_options, to_gen_instance, to_ppl_instance
 from helm_ext.formats.ultraeval.sampling import Sampling
 from helm_ext.formats.ultraeval.task import FULL_NAME
+from helm_ext.formats.ultraeval.task_files import Method
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KEYS", "RunLog", "is_run_log", "name_of", "read_run_log_config", "to_recorded_instance"]
 
-Method = Literal["gen", "ppl"]
 KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
 
 
@@ -46,7 +46,7 @@ class RunLog:
     model_postprocess: str = ""
     """Upstream's `--postprocess`, of which PPL has two: the sum or the mean."""
 
-    def postprocess(self, method: Literal["gen", "ppl"]) -> str:
+    def postprocess(self, method: Method) -> str:
         """Return what made answers of the outputs. For PPL the task's, if any, replaces the model's, as upstream."""
         return self.task_postprocess or (self.model_postprocess if method == "ppl" else "")
 
@@ -95,12 +95,12 @@ def to_recorded_instance(
     index: int, row: Mapping[str, Any], place: Location, method: Method, *, needs_row: bool
 ) -> Instance | list[Problem]:
     """Return a row with its recording, or what is wrong with it."""
-    found = _check_row(row, place) or (
-        check_options(row["data"], place.path, place.line or 0) if method == "ppl" else []
-    )
+    found = _check_row(row, place)
+    if method == "ppl" and not found:
+        found = check_options(row["data"], place.path, place.line or 0)
     if found:
         return found
-    made = (_gen if method == "gen" else _ppl)(index, row, place, needs_row=needs_row)
+    made = _gen(index, row, place, needs_row=needs_row) if method == "gen" else _ppl(index, row, place)
     return [made] if isinstance(made, Problem) else made
 
 
@@ -113,35 +113,29 @@ def _check_row(row: Mapping[str, Any], place: Location) -> list[Problem]:
     }
     if checks["data"] and not is_finite(row["data"]):  # HELM's page, which is shown the row, reads strict JSON
         message, hint = "NaN or Infinity, which are not JSON", "write a number or null; `raw_outputs` may hold them"
-        return [Problem(message, Location(place.path, place.line, "data"), hint, code="not-json")]
+        at = Location(place.path, place.line, "data")
+        return [DatasetSchemaError.problem_at(at, message, hint, code="not-json")]
     return [
-        Problem(
-            f"not a line of instance.jsonl: {show(row.get(key))}",
-            Location(place.path, place.line, key),
-            code="run-log",
-            kind=DatasetSchemaError,
-        )
+        _problem(key, f"not a line of instance.jsonl: {show(row.get(key))}", place)
         for key, good in checks.items()
         if not good
     ]
 
 
 def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance | Problem:
-    truth = row["ground_truth"]
+    truth, texts, prompts = row["ground_truth"], row["raw_outputs"], row["prompt_inputs"]
     golds = [truth] if isinstance(truth, str) else truth
     if not isinstance(golds, list) or not golds or not all(isinstance(text, str) for text in golds):
         return _problem("ground_truth", f"expected a string or a list of strings, got {show(truth)}", place)
-    texts = row["raw_outputs"]
     if not all(isinstance(text, str) for text in texts):
         return _problem("raw_outputs", f"expected texts, got {show(texts)}", place)
-    prompts = row["prompt_inputs"]
     prompt = prompts[0] if prompts else ""
     instance = to_gen_instance(index, ("", prompt), truth, sampling=Sampling(), row=row["data"] if needs_row else None)
     completions = [{"text": text} for text in texts]
     return _with_recording(instance, [_state({"prompt": prompt}, completions)] if texts else [])
 
 
-def _ppl(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance | Problem:  # noqa: ARG001
+def _ppl(index: int, row: Mapping[str, Any], place: Location) -> Instance | Problem:
     options: dict[str, float] = row["data"]["target_scores"]
     prompt = row["prompt_inputs"][0] if row["prompt_inputs"] else ""
     instance = to_ppl_instance(index, ("", prompt), options)
@@ -159,9 +153,7 @@ def _ppl(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool
         tokens = [{"text": "", "logprob": value} for value in [0.0, *values]]
         whole = prompt + option
         state = _state({"prompt": whole, "max_tokens": 0, "echo_prompt": True}, [{"text": whole, "tokens": tokens}])
-        state["reference_index"] = position
-        state["request_mode"] = "original"
-        states.append(state)
+        states.append(RecordedState(**state, reference_index=position, request_mode="original"))
     return _with_recording(instance, states)
 
 
@@ -176,10 +168,9 @@ def _state(request: dict[str, Any], completions: list[dict[str, Any]]) -> Record
 
 
 def _with_recording(instance: Instance, states: list[RecordedState]) -> Instance:
-    extra = (instance.extra_data or {})[EXTRA_KEY]
-    extra["recorded"] = Recorded(status="ok" if states else "not_run", states=states)
+    row_extra(instance)["recorded"] = Recorded(status="ok" if states else "not_run", states=states)
     return instance
 
 
 def _problem(key: str, message: str, place: Location) -> Problem:
-    return Problem(message, Location(place.path, place.line, key), code="run-log", kind=DatasetIntegrityError)
+    return DatasetSchemaError.problem_at(Location(place.path, place.line, key), message, code="run-log")

@@ -23,15 +23,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import Location, Problem, TransformError, show
+import msgspec
+import numpy as np
+
+from helm_ext.errors import Problem, TransformError, show
 from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout, describe, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = ["Script", "TransformProblem", "Transformed", "check_source", "load_script"]
 
 KEYS = ("input", "output", "processed_output")
+_SIGNATURE = "def transform(data, num_sample, r, dataset_name):"
 _module_numbers = itertools.count()
 
 
@@ -49,7 +53,7 @@ class Transformed:
 class TransformProblem(Exception):  # noqa: N818 - carries a Problem, is never shown itself
     """One row that the script could not transform."""
 
-    def __init__(self, message: str, line: int | None, code: str) -> None:
+    def __init__(self, message: str, line: int | None, code: str = "transform-shape") -> None:
         super().__init__(message)
         self.message = message
         self.line = line
@@ -64,8 +68,6 @@ class Script:
     sha256: str
     function: Callable[..., Any]
     checkout: Checkout | None
-    names_numpy: bool = False
-    """Whether its source speaks of numpy: then numpy's global generator is seeded too."""
 
     @property
     def uses_checkout(self) -> bool:
@@ -86,17 +88,20 @@ class Script:
         `seed` is the row's own: a script that uses `random` itself, not the generator that it is given, makes the same
         of a row in every run.
         """
-        _seed_global_generators(seed, numpy=self.names_numpy)
+        _seed_global_generators(seed)
         try:
             # By position: the names of the parameters differ between upstream's scripts.
-            returned = self.function(copy_json(row), fewshot, rng, dataset_name)
+            returned = self.function(msgspec.to_builtins(row), fewshot, rng, dataset_name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise TransformProblem(
-                f"transform raised {describe(error)}", _script_line(error, self.path), "transform-raised"
-            ) from error
-        return _check_returned(returned, self.function)
+            line = _script_line(error, self.path)
+            raise TransformProblem(f"transform raised {describe(error)}", line, "transform-raised") from error
+        try:
+            return _check_returned(returned)
+        except TransformProblem as problem:
+            problem.line = getattr(getattr(self.function, "__code__", None), "co_firstlineno", None)
+            raise
 
 
 @contextlib.contextmanager
@@ -104,34 +109,19 @@ def _user_code(checkout: Checkout | None) -> Iterator[None]:
     """Run a script's code: imports reach its checkout, what it prints goes to standard error (standard output is the
     report's), and the global random generators and the working directory are afterwards as they were.
     """
-    state = random.getstate()
-    folder = Path.cwd()
-    numpy = sys.modules.get("numpy")
-    numpy_state = numpy.random.get_state() if numpy is not None else None
+    state, numpy_state, folder = random.getstate(), np.random.get_state(), Path.cwd()  # noqa: NPY002 - the global one
     try:
         with contextlib.redirect_stdout(sys.stderr), nullcontext() if checkout is None else checkout:
             yield
     finally:
         os.chdir(folder)  # else the next task's files are not found, and the run is written to another folder
         random.setstate(state)
-        if numpy is not None:
-            numpy.random.set_state(numpy_state)
+        np.random.set_state(numpy_state)  # noqa: NPY002
 
 
-def _seed_global_generators(seed: int, *, numpy: bool) -> None:
+def _seed_global_generators(seed: int) -> None:
     random.seed(seed)
-    module = sys.modules.get("numpy") if numpy else None
-    if module is not None:
-        module.random.seed(seed % 2**32)
-
-
-def copy_json(value: Any) -> Any:
-    """Return a deep copy of a value that was read from JSON; three times as fast as `copy.deepcopy`."""
-    if type(value) is dict:
-        return {key: copy_json(item) for key, item in value.items()}
-    if type(value) is list:
-        return [copy_json(item) for item in value]
-    return value
+    np.random.seed(seed % 2**32)  # noqa: NPY002
 
 
 def load_script(path: Path, checkout: Checkout | None) -> Script:
@@ -149,21 +139,26 @@ def load_script(path: Path, checkout: Checkout | None) -> Script:
     try:
         code = compile(source, str(path), "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True)
         with _user_code(checkout):
-            _seed_global_generators(0, numpy=True)
+            _seed_global_generators(0)
             exec(code, module.__dict__)  # noqa: S102 - the user's script, on purpose
+        return Script(path, digest, _find_transform(path, module), checkout)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, TransformError):
+            raise
         raise TransformError([_load_problem(path, error, checkout)]) from error
+
+
+def _find_transform(path: Path, module: ModuleType) -> Callable[..., Any]:
     function = module.__dict__.get("transform")
     if not callable(function):
-        del sys.modules[name]
-        raise TransformError([_no_transform(path, [n for n in module.__dict__ if not n.startswith("_")])])
+        raise TransformError([_no_transform(path, (name for name in vars(module) if not name.startswith("_")))])
     if inspect.iscoroutinefunction(function):
-        del sys.modules[name]
-        raise TransformError([_is_async(path, function.__code__.co_firstlineno)])
-    return Script(path, digest, function, checkout, names_numpy=b"numpy" in source)
+        message = "transform is an async function, and is called as a plain one"
+        raise TransformError.at(path, message, _SIGNATURE, function.__code__.co_firstlineno, code="transform-async")
+    return function
 
 
 def _package_of(path: Path, checkout: Checkout | None) -> str | None:
@@ -192,7 +187,7 @@ def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
         if name.split(".")[0] in ALIASES and not has_checkout
     ]
     if not any(map(_names_transform, ast.walk(tree))):
-        names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        names = (node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
         problems.append(_no_transform(path, names))
     return problems
 
@@ -200,20 +195,21 @@ def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
 def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-        return [node.module]
-    return []
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module else []
 
 
 def _names_transform(node: ast.AST) -> bool:
     """Whether a script that runs may have a `transform` by this: it is defined, assigned, imported, or so named."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return node.name == "transform"
-    if isinstance(node, ast.alias):
-        return (node.asname or node.name) in ("transform", "*")
-    if isinstance(node, ast.Constant):
-        return bool(node.value == "transform")
-    return isinstance(node, ast.Name) and node.id == "transform" and isinstance(node.ctx, ast.Store)
+    match node:
+        case ast.alias(name=name, asname=asname):
+            return (asname or name) in ("transform", "*")
+        case ast.FunctionDef(name="transform") | ast.AsyncFunctionDef(name="transform"):
+            return True
+        case ast.ClassDef(name="transform") | ast.Name(id="transform", ctx=ast.Store()):
+            return True
+        case ast.Constant(value="transform"):
+            return True
+    return False
 
 
 def _read(path: Path) -> bytes:
@@ -224,50 +220,30 @@ def _read(path: Path) -> bytes:
         raise TransformError.at(path, f"transform script: {reason}", code="no-script") from None
 
 
-def _no_transform(path: Path, names: list[str]) -> Problem:
-    found = f"it defines {', '.join(names[:5])}" if names else "it defines nothing"
-    return Problem(
-        f"the script has no function `transform`; {found}",
-        Location(str(path)),
-        "def transform(data, num_sample, r, dataset_name):",
-        code="no-transform",
-        kind=TransformError,
-    )
-
-
-def _is_async(path: Path, line: int) -> Problem:
-    return Problem(
-        "transform is an async function, and is called as a plain one",
-        Location(str(path), line),
-        "def transform(data, num_sample, r, dataset_name):",
-        code="transform-async",
-        kind=TransformError,
-    )
+def _no_transform(path: Path, names: Iterable[str]) -> Problem:
+    found = f"it defines {', '.join(itertools.islice(names, 5)) or 'nothing'}"
+    message = f"the script has no function `transform`; {found}"
+    return TransformError.problem_at(path, message, _SIGNATURE, code="no-transform")
 
 
 def _no_checkout(path: Path, line: int | None, imported: str) -> Problem:
-    return Problem(
-        f"the script imports `{imported}`, which belongs to an UltraEval checkout, and none was found above it",
-        Location(str(path), line),
-        "root=FOLDER names the checkout: the folder that holds tasks/postprocess.py",
-        code="no-checkout",
-        kind=TransformError,
-    )
+    message = f"the script imports `{imported}`, which belongs to an UltraEval checkout, and none was found above it"
+    hint = "root=FOLDER names the checkout: the folder that holds tasks/postprocess.py"
+    return TransformError.problem_at(path, message, hint, line, code="no-checkout")
 
 
 def _load_problem(path: Path, error: BaseException, checkout: Checkout | None) -> Problem:
-    line = error.lineno if isinstance(error, SyntaxError) else _script_line(error, path)
+    if isinstance(error, SyntaxError):
+        message = f"the script does not parse: {error.msg}"
+        return TransformError.problem_at(path, message, line=error.lineno, code="script-syntax")
+    line = _script_line(error, path)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in ALIASES and checkout is None:
         return _no_checkout(path, line, error.name or "")
+    hint = ""
     if isinstance(error, ImportError) and "relative import" in text_of(error):
-        message = f"the script raised {describe(error)} while it was loaded"
         hint = "a relative import works in a script that lies in an UltraEval checkout; root=FOLDER names it"
-        return Problem(message, Location(str(path), line), hint, code="script-raised", kind=TransformError)
-    if isinstance(error, SyntaxError):
-        message, code = f"the script does not parse: {error.msg}", "script-syntax"
-    else:
-        message, code = f"the script raised {describe(error)} while it was loaded", "script-raised"
-    return Problem(message, Location(str(path), line), code=code, kind=TransformError)
+    message = f"the script raised {describe(error)} while it was loaded"
+    return TransformError.problem_at(path, message, hint, line, code="script-raised")
 
 
 def _script_line(error: BaseException, path: Path) -> int | None:
@@ -276,52 +252,35 @@ def _script_line(error: BaseException, path: Path) -> int | None:
     return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
 
 
-def _check_returned(returned: Any, function: Callable[..., Any]) -> Transformed:
+def _check_returned(returned: Any) -> Transformed:
     """Return what `transform` returned, typed. Raises TransformProblem unless it has exactly upstream's three keys."""
-    line = getattr(getattr(function, "__code__", None), "co_firstlineno", None)
     if not isinstance(returned, dict):
-        raise TransformProblem(
-            f"transform returned {_kind(returned)}, expected a dict with {', '.join(KEYS)}", line, "transform-shape"
-        )
+        raise TransformProblem(f"transform returned {_kind(returned)}, expected a dict with {', '.join(KEYS)}", None)
     missing = [key for key in KEYS if key not in returned]
     extra = [key if isinstance(key, str) else _kind(key) for key in returned if key not in KEYS]
     if missing or extra:
         said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(extra)} besides"] * bool(extra)
-        raise TransformProblem(
-            f"transform returned a dict that {' and '.join(said)}; expected exactly {', '.join(KEYS)}",
-            line,
-            "transform-shape",
-        )
+        message = f"transform returned a dict that {' and '.join(said)}; expected exactly {', '.join(KEYS)}"
+        raise TransformProblem(message, None)
     if not isinstance(returned["input"], str):
-        raise TransformProblem(f"input: expected a string, got {_kind(returned['input'])}", line, "transform-shape")
-    for key in KEYS:
-        _require_unicode(key, returned[key], line)
-    shown = _texts("output", returned["output"], line)
-    return Transformed(
-        returned["input"],
-        shown if isinstance(shown, str) else shown[0],
-        _texts("processed_output", returned["processed_output"], line),
-    )
+        raise TransformProblem(f"input: expected a string, got {_kind(returned['input'])}", None)
+    asked, shown, accepted = (_require_texts(key, returned[key]) for key in KEYS)
+    return Transformed(asked[0], shown[0], accepted if isinstance(returned["processed_output"], list) else accepted[0])
 
 
-def _texts(key: str, value: Any, line: int | None) -> str | list[str]:
-    if isinstance(value, str) or (isinstance(value, list) and value and all(isinstance(item, str) for item in value)):
-        return value
-    raise TransformProblem(
-        f"{key}: expected a string or a list of strings, got {_kind(value)}", line, "transform-shape"
-    )
-
-
-def _require_unicode(key: str, value: Any, line: int | None) -> None:
-    """Raise TransformProblem for half of a surrogate pair: no tokenizer and no file takes it."""
-    for text in value if isinstance(value, list) else [value]:
-        if isinstance(text, str) and not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                found = f"U+{ord(text[error.start]):04X}"
-                message = f"{key}: a lone surrogate ({found}), which is no character, in {show(text)}"
-                raise TransformProblem(message, line, "transform-surrogate") from None
+def _require_texts(key: str, value: Any) -> list[str]:
+    """Return a text, or a list of texts, as a list. Half of a surrogate pair is no text: no tokenizer takes it."""
+    texts = value if isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise TransformProblem(f"{key}: expected a string or a list of strings, got {_kind(value)}", None)
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            found = f"U+{ord(text[error.start]):04X}"
+            message = f"{key}: a lone surrogate ({found}), which is no character, in {show(text)}"
+            raise TransformProblem(message, None, "transform-surrogate") from None
+    return texts
 
 
 def _kind(value: Any) -> str:

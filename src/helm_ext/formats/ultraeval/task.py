@@ -15,7 +15,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.ultraeval.checkout import find_checkout
@@ -24,7 +24,6 @@ from helm_ext.formats.ultraeval.metric_names import MetricChoice, parse_metric_a
 from helm_ext.formats.ultraeval.options import Options
 from helm_ext.formats.ultraeval.sampling import Sampling, read_sampling
 from helm_ext.formats.ultraeval.task_files import (
-    METHODS,
     Method,
     choose_script,
     find_data_file,
@@ -34,12 +33,12 @@ from helm_ext.formats.ultraeval.task_files import (
     require_file,
     script_of_version,
     script_version,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Task", "resolve", "task_names", "tasks_of"]
+__all__ = ["FULL_NAME", "Task", "resolve", "task_names", "tasks_of"]
 
 FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
 
@@ -71,91 +70,75 @@ class Task:
         return script_version(self.script)
 
 
+@dataclass
+class _Found:
+    """The files that the arguments name, and the config that describes them."""
+
+    data: Path
+    script: Path
+    root: Path | None
+    config: TaskConfig | None = None
+    config_path: Path | None = None
+    warnings: list[Problem] = field(default_factory=list)
+
+
 def resolve(options: Options) -> Task:
     """Return the task that the arguments name.
 
     Raises RunEntryError for arguments, DatasetError (DatasetNotFoundError among them) for files.
     """
-    config, data, transform, version = options.config, options.data, options.transform, options.version
-    _require_one_source(config=config, dataset=options.dataset, data=data)
-    # HELM makes numbers of values that look like some.
-    task, dataset, method = _text(options.task), _text(options.dataset), _text(options.method)
-    postprocess, dataset_name = _text(options.postprocess), _text(options.dataset_name)
-    if method is not None and method not in METHODS:
-        raise RunEntryError(f"method={method}: expected gen or ppl\n  hint: {did_you_mean(method, METHODS)}".rstrip())
-    top = _folder(options.root)
-    found: TaskConfig | None = None
-    files: list[Path] = []
-    warnings: list[Problem] = []
-    if config is not None:
-        found, top, config_warnings = _from_config(Path(str(config)), task, method, top)
-        files.append(Path(str(config)))
-        warnings += config_warnings
-        data_path, script = top / found.path, top / found.transform
-    elif dataset is not None:
-        folder = find_dataset_folder(dataset, top)
-        top = folder.parent.parent
-        found, config_path = _folder_config(folder, task, method)
-        if config_path is not None:
-            files.append(config_path)
-        data_path = top / found.path if found else find_data_file(folder, task)
-        wanted = method or (_method_of(found) if found else None)
-        script = choose_script(folder, wanted, version, found, root=top, warnings=warnings)
-    else:
-        data_path = Path(str(data))
-        if transform is None:
-            raise RunEntryError(
-                "data=...: transform=SCRIPT is needed too\n  hint: ultraeval:data=FILE,transform=SCRIPT"
-            )
-        script = Path(str(transform))
-    if transform is not None and data is None:
-        script = Path(str(transform))
-    elif version is not None and dataset is None:
-        script = script_of_version(script.parent, method or _method_of(found) or method_in(script), version)
-    chosen = _choose_method(method, found, script)
+    found = _find(options)
+    config, script = found.config, found.script
+    if options.transform is not None and options.data is None:
+        script = options.transform
+    elif options.version is not None and options.dataset is None:
+        method = options.method or (config.kind if config else method_in(script))
+        script = script_of_version(script.parent, method, options.version)
+    if config is not None and options.method not in (None, config.kind):
+        raise RunEntryError(f"method={options.method}: the config's task is for {config.kind}")
+    chosen: Method = options.method or (config.kind if config else method_in(script)) or "gen"
     if method_in(script) not in (None, chosen):
         message = f"method={chosen}, and by its name the script is for {method_in(script)}"
-        warnings.append(Problem(message, Location(str(script)), "", "warning", "other-method"))
-    top = top or find_checkout(script) or find_checkout(data_path)
+        found.warnings.append(Problem(message, Location(str(script)), "", "warning", "other-method"))
+    root = found.root or find_checkout(script) or find_checkout(found.data)
+    files = [found.config_path] if found.config_path else []
     sampling = Sampling()
     if chosen == "gen":
-        sampling, sampling_files, sampling_warnings = read_sampling(
-            _parameter_file(found, options.params, top), max_tokens=options.max_tokens, temperature=options.temperature
-        )
-        files += sampling_files
-        warnings += sampling_warnings
-    post = postprocess if postprocess is not None else (found.postprocess if found else "")
+        path = _parameter_file(config, options.params, root or Path())
+        sampling, read, warnings = read_sampling(path, max_tokens=options.max_tokens, temperature=options.temperature)
+        files += read
+        found.warnings += warnings
+    post = options.postprocess if options.postprocess is not None else (config.postprocess if config else "")
     metrics = (
         parse_metric_argument(options.metric, chosen, post)
         if options.metric is not None
-        else read_metrics(found.metric if found else None, chosen, post, str(config or data_path))
+        else read_metrics(config.metric if config else None, chosen, post, str(options.config or found.data))
     )
-    folder_name, task_name = _names(data_path, found, task)
-    if dataset_name is None and found is not None and FULL_NAME.fullmatch(found.task_name):
-        dataset_name = found.task_name  # already full: scripts get it as it stands
+    dataset, task = _names(found.data, config, options.task)
+    full = options.dataset_name
+    if full is None and config is not None and FULL_NAME.fullmatch(config.task_name):
+        full = config.task_name  # scripts get it as it stands
     return Task(
-        name=_full_name(dataset_name, folder_name, task_name, chosen),
-        dataset=folder_name,
+        name=_full_name(full, dataset, task, chosen),
+        dataset=dataset,
         method=chosen,
-        data=require_file(data_path, "data"),
+        data=require_file(found.data, "data"),
         script=require_file(script, "transform"),
-        root=top,
-        description=found.description if found else "",
-        fewshot=options.fewshot if options.fewshot is not None else (found.fewshot if found else 0),
+        root=root,
+        description=config.description if config else "",
+        fewshot=options.fewshot if options.fewshot is not None else (config.fewshot if config else 0),
         postprocess=post,
         metrics=metrics,
         sampling=sampling,
-        demos=require_file(Path(str(options.demos)), "demos") if options.demos is not None else None,
+        demos=require_file(options.demos, "demos") if options.demos is not None else None,
         files=tuple(files),
-        warnings=tuple(warnings),
+        warnings=tuple(found.warnings),
     )
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _require_one_source(**sources: Any) -> None:
+def _find(options: Options) -> _Found:
+    """Return the files of a task, whichever way it is named."""
+    sources = {"config": options.config, "dataset": options.dataset, "data": options.data}
     given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
         said = "none of them is given" if not given else f"{' and '.join(given)} are given"
@@ -164,34 +147,43 @@ def _require_one_source(**sources: Any) -> None:
             "  hint: ultraeval:config=FILE,model=... or ultraeval:dataset=NAME,method=gen,model=... "
             "or ultraeval:data=FILE,transform=SCRIPT,model=..."
         )
+    root = options.root.expanduser() if options.root is not None else None
+    if root is not None and not root.is_dir():
+        raise RunEntryError(
+            f"root={options.root}: no such folder\n  hint: the UltraEval checkout, the parent of datasets/"
+        )
+    if options.config is not None:
+        config, root, warnings = _from_config(options.config, options.task, options.method, root)
+        return _Found(root / config.path, root / config.transform, root, config, options.config, warnings)
+    if options.dataset is not None:
+        folder = find_dataset_folder(options.dataset, root)
+        root = folder.parent.parent
+        of_folder, path = _folder_config(folder, options.task, options.method)
+        data = root / of_folder.path if of_folder else find_data_file(folder, options.task)
+        method = options.method or (of_folder.kind if of_folder else None)
+        warnings = []
+        script = choose_script(folder, method, options.version, of_folder, root=root, warnings=warnings)
+        return _Found(data, script, root, of_folder, path, warnings)
+    assert options.data is not None
+    if options.transform is None:
+        raise RunEntryError("data=...: transform=SCRIPT is needed too\n  hint: ultraeval:data=FILE,transform=SCRIPT")
+    return _Found(options.data, options.transform, root)
 
 
-def _folder(root: str | Path | None) -> Path | None:
-    if root is None:
-        return None
-    folder = Path(str(root)).expanduser()
-    if not folder.is_dir():
-        raise RunEntryError(f"root={root}: no such folder\n  hint: the UltraEval checkout, the parent of datasets/")
-    return folder
-
-
-def _parameter_file(config: TaskConfig | None, params: str | Path | None, root: Path | None) -> Path | None:
+def _parameter_file(config: TaskConfig | None, params: Path | None, root: Path) -> Path | None:
     """Return the file of sampling parameters: the config's own, else that of `params=`, as upstream's `--params`."""
-    top = root or Path()
     if config is not None and config.generate.params:
-        return top / config.generate.params
-    if params is None:
-        return None
-    return path if (path := Path(str(params))).is_file() else top / path
+        return root / config.generate.params
+    return params if params is None or params.is_file() else root / params
 
 
 def _from_config(
-    path: Path, task: str | None, method: str | None, root: Path | None
+    path: Path, task: str | None, method: Method | None, root: Path | None
 ) -> tuple[TaskConfig, Path, list[Problem]]:
     configs, warnings = read_config(path)
     chosen = [c for c in configs if task is None or any(is_called(task, name) for name in task_names(c))]
     if method is not None and len(chosen) > 1:
-        chosen = [c for c in chosen if _method_of(c) == method]
+        chosen = [config for config in chosen if config.kind == method]
     if len(chosen) != 1:
         known = list(_by_name(configs))
         if not chosen:
@@ -206,46 +198,27 @@ def _from_config(
         for folder in path.resolve().parents:
             if (folder / wanted).is_file():
                 return config, folder, warnings
-    hint = "paths in a config are relative to the checkout's root, the parent of datasets/; root=FOLDER names it"
-    place = Location(config.path)
     message = f"data: no such file in any folder above {path}"
-    raise DatasetNotFoundError.at(place, message, hint, code="no-file")
+    hint = "paths in a config are relative to the checkout's root, the parent of datasets/; root=FOLDER names it"
+    raise DatasetNotFoundError.at(config.path, message, hint, code="no-file")
 
 
-def task_names(config: TaskConfig) -> tuple[str, str]:
-    """Return the names by which `task=` finds a task of a config: its own, and the full one with dataset and method."""
-    folder, name = _names(Path(config.path), config, None)
-    if FULL_NAME.fullmatch(config.task_name):
-        return config.task_name, config.task_name
-    return config.task_name, _full_name(None, folder, name, _method_of(config) or "gen")
-
-
-def _folder_config(folder: Path, task: str | None, method: str | None) -> tuple[TaskConfig | None, Path | None]:
+def _folder_config(folder: Path, task: str | None, method: Method | None) -> tuple[TaskConfig | None, Path | None]:
     """Return the config of a dataset's folder that fits, if there is exactly one."""
-    found: list[tuple[TaskConfig, Path]] = []
-    for path in sorted((folder / "config").glob("*.json")):
-        found += [(config, path) for config in read_config(path)[0]]
-    found = [(c, p) for c, p in found if method is None or _method_of(c) == method]
+    paths = sorted((folder / "config").glob("*.json"))
+    found = [(config, path) for path in paths for config in read_config(path)[0] if method in (None, config.kind)]
     asked = (task or folder.name).lower()
-    wanted = [(c, p) for c, p in found if any(is_called(asked, name.lower()) for name in task_names(c))]
+    wanted = [each for each in found if any(is_called(asked, name.lower()) for name in task_names(each[0]))]
     if task is None and len(found) == 1:
         wanted = found
     return wanted[0] if len(wanted) == 1 else (None, None)
 
 
-def _method_of(config: TaskConfig | None) -> Method | None:
-    if config is None:
-        return None
-    return "gen" if config.generate.method == "generate" else "ppl"
-
-
-def _choose_method(method: str | None, config: TaskConfig | None, script: Path) -> Method:
-    """Return the method: the argument's, the config's, the script name's, else gen. They must not contradict."""
-    known = _method_of(config) or method_in(script)
-    chosen: Method = next((m for m in METHODS if m == (method or known)), METHODS[0])
-    if config is not None and method is not None and method != _method_of(config):
-        raise RunEntryError(f"method={method}: the config's task is for {_method_of(config)}")
-    return chosen
+def task_names(config: TaskConfig) -> tuple[str, str]:
+    """Return the names by which `task=` finds a task of a config: its own, and the full one with dataset and method."""
+    if FULL_NAME.fullmatch(config.task_name):
+        return config.task_name, config.task_name
+    return config.task_name, _full_name(None, *_names(Path(config.path), config, None), config.kind)
 
 
 def _names(data: Path, config: TaskConfig | None, task: str | None) -> tuple[str, str]:
@@ -253,24 +226,24 @@ def _names(data: Path, config: TaskConfig | None, task: str | None) -> tuple[str
     data = Path(os.path.abspath(data))  # noqa: PTH100 - resolve() would follow links, to other names
     in_layout = data.parent.name == "data" and data.parent.parent.parent.name == "datasets"
     folder = data.parent.parent.name if in_layout else data.stem
-    if config is not None and not FULL_NAME.fullmatch(config.task_name):
+    if config is None:
+        return folder, data.stem if task is None else task
+    if not FULL_NAME.fullmatch(config.task_name):
         return folder, config.task_name
-    if config is not None:
-        first, rest = config.task_name.rsplit("_", 1)[0].split("_", 1)
-        return (folder if in_layout else first), rest
-    return folder, data.stem if task is None else task
+    first, rest = config.task_name.rsplit("_", 1)[0].split("_", 1)
+    return (folder if in_layout else first), rest
 
 
 def _full_name(given: str | None, dataset: str, task: str, method: str) -> str:
     """Return `<dataset>_<task>_<method>` as upstream's `make_config.py` writes it: `_` in the task becomes `-`."""
-    if given is not None:
-        if not FULL_NAME.fullmatch(given):
-            raise RunEntryError(
-                f"dataset_name={given}: expected <dataset>_<task>_<gen|ppl>\n"
-                "  hint: scripts split the name at its underscores, some crash on anything else"
-            )
-        return given
-    return f"{dataset.lower()}_{re.sub('[-_]+', '-', task)}_{method}"
+    if given is None:
+        return f"{dataset.lower()}_{re.sub('[-_]+', '-', task)}_{method}"
+    if not FULL_NAME.fullmatch(given):
+        raise RunEntryError(
+            f"dataset_name={given}: expected <dataset>_<task>_<gen|ppl>\n"
+            "  hint: scripts split the name at its underscores, some crash on anything else"
+        )
+    return given
 
 
 def tasks_of(path: Path) -> Mapping[str, TaskConfig]:

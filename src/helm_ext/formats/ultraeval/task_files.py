@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from helm_ext.formats.ultraeval.config import TaskConfig
 
 __all__ = [
-    "METHODS", "Method", "choose_script", "find_data_file", "find_dataset_folder", "is_called", "method_in",
-    "require_file", "script_of_version", "script_version",
+    "Method", "choose_script", "find_data_file", "find_dataset_folder", "is_called", "method_in", "require_file",
+    "script_of_version", "script_version",
 ]  # fmt: skip
 
 Method = Literal["gen", "ppl"]
-METHODS: tuple[Method, ...] = ("gen", "ppl")
 
 _SCRIPT_NAME = re.compile(r"transform_(gen|ppl)_(.+)\.py")
 
@@ -102,7 +101,7 @@ def find_data_file(folder: Path, task: str | None) -> Path:
 
 
 def choose_script(
-    folder: Path, method: str | None, version: int | str | None, config: TaskConfig | None, *, root: Path,
+    folder: Path, method: str | None, version: str | None, config: TaskConfig | None, *, root: Path,
     warnings: list[Problem],
 ) -> Path:  # fmt: skip
     """Return the script to use: the version that is asked for, the config's, or the highest."""
@@ -132,22 +131,21 @@ def choose_script(
     return folder / f"transform_{method}_{highest}.py"
 
 
-def script_of_version(folder: Path, method: str | None, version: int | str) -> Path:
+def script_of_version(folder: Path, method: str | None, version: str) -> Path:
     """Return the script of a version, `0`, `v0` or `cot`. Raises RunEntryError."""
-    names = [str(version)] if not str(version).isdigit() else [f"v{int(version)}"]
-    names += [name[1:] for name in names if re.fullmatch(r"v\D.*", name)]
-    for name in names:
-        for kind in [method] if method else METHODS:
-            path = folder / f"transform_{kind}_{name}.py"
-            if path.is_file():
-                return path
+    name = f"v{int(version)}" if version.isdigit() else version
+    for kind in [method] if method else ["gen", "ppl"]:
+        path = folder / f"transform_{kind}_{name}.py"
+        if path.is_file():
+            return path
     known = sorted(name for kind, name in _scripts(folder) if method in (None, kind))
     raise RunEntryError(
-        f"version={version}: {folder} has no script transform_{method or 'gen'}_{names[0]}.py\n"
+        f"version={version}: {folder} has no script transform_{method or 'gen'}_{name}.py\n"
         f"  hint: {'versions: ' + ', '.join(known) if known else 'it has none of this method'}"
     )
 
 
 def _scripts(folder: Path) -> list[tuple[str, str]]:
+    """Return method and version of each script of a folder."""
     matches = (_SCRIPT_NAME.fullmatch(path.name) for path in sorted(folder.glob("transform_*.py")))
     return [(match.group(1), match.group(2)) for match in matches if match]

@@ -21,7 +21,7 @@ from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.labels import default_labels
 from helm_ext.formats.request_states.models import STATE
 from helm_ext.formats.request_states.reading import read_known
-from helm_ext.formats.ultraeval.evalset_parts import make_digest
+from helm_ext.formats.ultraeval.facts import make_digest
 
 
 def said(path, code):

