@@ -216,12 +216,11 @@ def diff(
     for key, (before, after) in found.attributes.items():
         echo(f"meta.json: {_one_line(key)}: {show(before)} -> {show(after)}")
     for split, part in found.splits.items():
-        counts = ", ".join(f"{len(getattr(part, what))} {what}" for what in ("added", "removed", "changed", "moved"))
-        echo(f"{split}: {counts}")
+        counts = ", ".join(f"{len(getattr(part, what))} {what}" for what in ("added", "removed", "changed"))
+        echo(f"{split}: {counts}" + "; reordered" * part.reordered)
         _print_ids("+", part.added)
         _print_ids("-", part.removed)
         _print_ids("~", [f"{change.id}: {', '.join(change.fields)}" for change in part.changed])
-        _print_ids(">", part.moved)
 
 
 def _print_ids(sign: str, ids: Any) -> None:

@@ -154,9 +154,7 @@ def _with_lint(problems: Sequence[Problem], linted: Sequence[Problem]) -> list[P
     """Return all problems; where lint lists the rows that leak, without the one that counts them."""
     if not linted:
         return list(problems)
-    from helm_ext.analysis.lint import LintCode
-
-    leaks = any(problem.code == LintCode.LEAK for problem in linted)
+    leaks = any(problem.code == "leak" for problem in linted)
     return [problem for problem in problems if not (leaks and problem.code == "overlap")] + list(linted)
 
 

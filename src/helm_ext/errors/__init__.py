@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from helm_ext.errors.collector import KEPT_PROBLEMS, Problems
 from helm_ext.errors.model import (
-    Code,
     DatasetChangedError,
     DatasetError,
     DatasetIntegrityError,
@@ -58,7 +57,6 @@ from helm_ext.errors.wording import (
 __all__ = [
     "KEPT_PROBLEMS",
     "SHOWN_VALUE_LENGTH",
-    "Code",
     "DatasetChangedError",
     "DatasetError",
     "DatasetIntegrityError",

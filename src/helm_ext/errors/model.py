@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
-    "Code",
     "DatasetChangedError",
     "DatasetError",
     "DatasetIntegrityError",
@@ -40,13 +38,6 @@ SHOWN_PROBLEMS = 20
 Severity = Literal["error", "warning"]
 
 
-class Code(str, Enum):
-    """Base of the codes that a room gives its problems: each member is a `str`, the text that tools see."""
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
 @dataclass(frozen=True, slots=True)
 class Location:
     """A place in a file. `line` counts from 1; `field` is a path such as `request_states[3].instance.id`."""
@@ -66,8 +57,8 @@ class Location:
 class Problem:
     """One thing that is wrong (or odd, for a warning) at one place.
 
-    `code` is a short stable name (`unknown-key`, `no-correct-reference`) for tools and tests, a text or a member of a
-    `Code`; `kind` says which exception an error of this sort becomes.
+    `code` is a short stable name (`unknown-key`, `no-correct-reference`) for tools and tests; `kind` says
+    which exception an error of this sort becomes.
     """
 
     message: str

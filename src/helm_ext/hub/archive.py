@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, count, show
-from helm_ext.hub.codes import BundleCode
 
 __all__ = ["ZSTANDARD", "Limits", "open_archive"]
 
@@ -79,26 +78,26 @@ def open_archive(
     `names` are the members that there must be, and no others. None: any, also compressed by Zstandard, in an archive
     that was added to: of several members of one name the last is returned, and the first need not be listed any more.
     """
-
-    def refuse(message: str, code: BundleCode, hint: str = "") -> None:
-        problems.add(Location(path), message, code=code, hint=hint, kind=DatasetSyntaxError)
-
     grows = names is None
-    if not _check_end(file, refuse, _MAX_LONG_DIRECTORY_BYTES if grows else _MAX_DIRECTORY_BYTES):
+
+    def refuse(message: str, code: str, hint: str = "") -> None:
+        problems.add(Location(path), message, hint, code=code, kind=DatasetSyntaxError)
+
+    wrong = _check_end(file, _MAX_LONG_DIRECTORY_BYTES if grows else _MAX_DIRECTORY_BYTES)
+    if wrong is not None:
+        refuse(*wrong)
         return None
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
-        refuse(f"not a ZIP archive, or damaged: {error}", BundleCode.NOT_A_ZIP)
+        refuse(f"not a ZIP archive, or damaged: {error}", "not-a-zip")
         return None
     before = problems.errors
     members = archive.infolist()
     file.seek(0)
     begins_with_member = grows and file.read(4) == b"PK\x03\x04"
     if members and min(member.header_offset for member in members) > 0 and not begins_with_member:
-        refuse(
-            "data before the first member", BundleCode.LEADING_DATA, "make the archive anew, from the three files only"
-        )
+        refuse("data before the first member", "leading-data", _MAKE_ANEW)
     methods = (*_ACCEPTED, ZSTANDARD) if grows else _ACCEPTED
     for member in members:
         _check_member(member, path, limits, problems, methods)
@@ -106,16 +105,22 @@ def open_archive(
         _check_names(members, path, names, problems)
     total = sum(member.file_size for member in members)
     if total > limits.max_bytes:
-        refuse(f"too large: {total} bytes when decompressed, the limit is {limits.max_bytes}", BundleCode.TOO_LARGE,
-               "HELM_EXT_MAX_BUNDLE_BYTES changes the limit")  # fmt: skip
+        message = f"too large: {total} bytes when decompressed, the limit is {limits.max_bytes}"
+        refuse(message, "too-large", "HELM_EXT_MAX_BUNDLE_BYTES changes the limit")
     if problems.errors > before:
         return None
     return archive, {member.filename: member for member in members if names is None or member.filename in names}
 
 
-def _check_end(file: BinaryIO, refuse: object, max_directory: int) -> bool:
-    """Check the record that ends an archive: it is the last thing in the file, and the directory is small."""
-    assert callable(refuse)
+_MAKE_ANEW = "make the archive anew, from the three files only"
+_COPY_AGAIN = "copy or download the file again"
+
+
+def _check_end(file: BinaryIO, max_directory: int) -> tuple[str, str, str] | None:
+    """Check the record that ends an archive: it is the last thing in the file, and the directory is small.
+
+    Returns message, code and hint where it is not.
+    """
     size = file.seek(0, os.SEEK_END)
     tail_size = min(size, _END_RECORD.size + 0xFFFF)
     file.seek(size - tail_size)
@@ -124,34 +129,21 @@ def _check_end(file: BinaryIO, refuse: object, max_directory: int) -> bool:
     if at < 0 or len(tail) - at < _END_RECORD.size:
         file.seek(0)
         if file.read(4) == b"PK\x03\x04":
-            refuse(
-                "truncated: the end of the ZIP archive is missing",
-                BundleCode.TRUNCATED,
-                "copy or download the file again",
-            )
-        else:
-            refuse("not a ZIP archive", BundleCode.NOT_A_ZIP)
-        return False
+            return "truncated: the end of the ZIP archive is missing", "truncated", _COPY_AGAIN
+        return "not a ZIP archive", "not-a-zip", ""
     record = _END_RECORD.unpack_from(tail, at)
     directory_size, comment_size = record[5], record[7]
     extra = len(tail) - at - _END_RECORD.size - comment_size
     if extra > 0:
-        refuse(f"{count(extra, 'byte')} of trailing data after the archive", BundleCode.TRAILING_DATA,
-               "make the archive anew, from the three files only")  # fmt: skip
-        return False
+        return f"{count(extra, 'byte')} of trailing data after the archive", "trailing-data", _MAKE_ANEW
     if extra < 0:
-        refuse(
-            "truncated: the comment of the ZIP archive is cut off",
-            BundleCode.TRUNCATED,
-            "copy or download the file again",
-        )
-        return False
+        return "truncated: the comment of the ZIP archive is cut off", "truncated", _COPY_AGAIN
     if directory_size == _UNKNOWN_32:
         directory_size = _directory_size_64(file, size - tail_size + at)
     if directory_size > max_directory:
-        refuse(f"the archive's directory has {directory_size} bytes: far too many members", BundleCode.TOO_MANY_MEMBERS)
-        return False
-    return True
+        message = f"the archive's directory has {directory_size} bytes: far too many members"
+        return message, "too-many-members", ""
+    return None
 
 
 def _directory_size_64(file: BinaryIO, end: int) -> int:
@@ -173,49 +165,47 @@ def _check_member(
 ) -> None:
     name = member.orig_filename
 
-    def refuse(message: str, code: BundleCode, hint: str = "") -> None:
-        problems.add(Location(path), f"member {show(name)}: {message}", code=code, hint=hint,
-                     kind=DatasetIntegrityError)  # fmt: skip
+    def refuse(message: str, code: str, hint: str = "") -> None:
+        message = f"member {show(name)}: {message}"
+        problems.add(Location(path), message, hint, code=code, kind=DatasetIntegrityError)
 
-    parts = name.replace("\\", "/").split("/")
     if name.startswith(("/", "\\")) or name[1:2] == ":":
-        refuse("absolute name", BundleCode.ABSOLUTE_NAME)
-    elif ".." in parts:
-        refuse("path traversal", BundleCode.PATH_TRAVERSAL)
+        refuse("absolute name", "absolute-name")
+    elif ".." in name.replace("\\", "/").split("/"):
+        refuse("path traversal", "path-traversal")
     elif "\0" in name:
-        refuse("NUL in the name", BundleCode.NUL_IN_NAME)
+        refuse("NUL in the name", "nul-in-name")
     if stat.S_ISLNK(member.external_attr >> 16):
-        refuse("symbolic link", BundleCode.SYMLINK)
+        refuse("symbolic link", "symlink")
     if member.flag_bits & 0x1 or member.flag_bits & 0x40:
-        refuse("encrypted", BundleCode.ENCRYPTED, "make the archive without a password")
+        refuse("encrypted", "encrypted", "make the archive without a password")
     elif member.compress_type not in methods:
         method = _METHODS.get(member.compress_type, "unknown")
-        refuse(f"compression method {member.compress_type} ({method})", BundleCode.COMPRESSION,
-               "use deflate, the default of every tool, or no compression")  # fmt: skip
-    packed = max(member.compress_size, 1)
-    if member.file_size > (1 << 20) and member.file_size / packed > limits.max_ratio:
-        refuse(f"decompresses to {member.file_size / packed:.0f} times its size, the limit is {limits.max_ratio:g}",
-               BundleCode.RATIO, "HELM_EXT_MAX_BUNDLE_RATIO changes the limit")  # fmt: skip
+        hint = "use deflate, the default of every tool, or no compression"
+        refuse(f"compression method {member.compress_type} ({method})", "compression", hint)
+    ratio = member.file_size / max(member.compress_size, 1)
+    if member.file_size > (1 << 20) and ratio > limits.max_ratio:
+        message = f"decompresses to {ratio:.0f} times its size, the limit is {limits.max_ratio:g}"
+        refuse(message, "ratio", "HELM_EXT_MAX_BUNDLE_RATIO changes the limit")
 
 
 def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ...], problems: Problems) -> None:
-    def refuse(message: str, code: BundleCode, hint: str = "") -> None:
-        problems.add(Location(path), message, code=code, hint=hint, kind=DatasetIntegrityError)
-
     counts = Counter(member.filename for member in members if not _is_ignored(member.filename))
-    wanted = ", ".join(names)
+    exactly = f"a bundle has exactly {', '.join(names)}"
+
+    def refuse(name: str, message: str, code: str, hint: str = "") -> None:
+        problems.add(Location(path), f"member {show(name)}: {message}", hint, code=code, kind=DatasetIntegrityError)
+
     for name, times in counts.items():
         if times > 1:
-            refuse(f"member {show(name)}: occurs {times} times", BundleCode.DUPLICATE_MEMBER)
+            refuse(name, f"occurs {times} times", "duplicate-member")
         if name not in names:
-            inner = name.rpartition("/")[2]
-            hint = f"a bundle has exactly {wanted}"
-            if inner in names or name.endswith("/"):
-                hint = "put the files at the top of the archive, in no folder"
-            refuse(f"member {show(name)}: unexpected", BundleCode.UNEXPECTED_MEMBER, hint)
+            in_folder = name.rpartition("/")[2] in names or name.endswith("/")
+            hint = "put the files at the top of the archive, in no folder" if in_folder else exactly
+            refuse(name, "unexpected", "unexpected-member", hint)
     for name in names:
         if name not in counts:
-            refuse(f"member {show(name)}: missing", BundleCode.MISSING_MEMBER, f"a bundle has exactly {wanted}")
+            refuse(name, "missing", "missing-member", exactly)
 
 
 def _is_ignored(name: str) -> bool:

@@ -33,7 +33,6 @@ from helm_ext.files.finding import Identity, LineFile, LineIndex
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.opening import near_files
 from helm_ext.hub.archive import Limits, open_archive
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
 from helm_ext.hub.records import Record, parse_record, read_rows
 
@@ -45,6 +44,7 @@ __all__ = [
     "check_records",
     "check_split",
     "iter_checked",
+    "note_empty_test",
     "open_bundle",
     "read_archive",
     "sha256_of",
@@ -103,7 +103,7 @@ class Bundle:
         """
         problems = Problems()
         counted = SplitCheck(index=index)
-        yield from self.stream(split, problems, counted, _first(limit))
+        yield from self.stream(split, problems, counted, None if limit is None else range(limit))
         compare_with_meta(self, split, counted, problems)
         raise_for(problems.finish())
 
@@ -127,15 +127,9 @@ class Bundle:
         try:
             with self.open_split(split) as file:
                 yield from check_split(cast("BinaryIO", file), path, problems, counted, wanted)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        except _DAMAGED as error:
             counted.unreadable = True
-            problems.add(
-                Location(path),
-                f"cannot be decompressed: {error or 'cut off'}",
-                code=BundleCode.DAMAGED_MEMBER,
-                kind=DatasetSyntaxError,
-                hint="copy or download the file again",
-            )
+            _note_damage(path, error, problems)
 
 
 @dataclass
@@ -147,11 +141,6 @@ class SplitCheck:
     unreadable: bool = False
     index: LineIndex | None = field(default=None, compare=False)
     """Where to note the lines, if they may be wanted again."""
-
-
-def _first(limit: int | None) -> Iterable[int] | None:
-    """Return the places of the first records; None for all."""
-    return None if limit is None else range(limit)
 
 
 def check_split(
@@ -185,31 +174,34 @@ def compare_with_meta(bundle: Bundle, split: Split, counted: SplitCheck, problem
     """Note where a split's size or digest is not what `meta.json` states, and an empty test split."""
     if counted.unreadable:
         return
-    path = f"{bundle.path}/{META_NAME}"
-    stated, found = bundle.meta.sizes[split], counted.lines
-    if stated != found:
-        problems.add(
-            Location(path, None, f"{split}_size"),
-            f"{stated}, but {MEMBERS[split]} has {found} records",
-            code=BundleCode.SIZE_MISMATCH,
-            kind=DatasetIntegrityError,
-        )
-    if bundle.meta.digests[split] != counted.digest:
-        problems.add(
-            Location(path, None, f"{split}_digest"),
-            f"{bundle.meta.digests[split]}, but {MEMBERS[split]} has SHA-256 {counted.digest}",
-            code=BundleCode.DIGEST_MISMATCH,
-            kind=DatasetIntegrityError,
-            hint="pack the bundle again after every change: helm-ext hub pack",
-        )
+    meta, member = bundle.meta, MEMBERS[split]
+
+    def add(field: str, message: str, code: str, hint: str = "") -> None:
+        place = Location(f"{bundle.path}/{META_NAME}", None, field)
+        problems.add(place, message, hint, code=code, kind=DatasetIntegrityError)
+
+    if meta.sizes[split] != counted.lines:
+        add(f"{split}_size", f"{meta.sizes[split]}, but {member} has {counted.lines} records", "size-mismatch")
+    if meta.digests[split] != counted.digest:
+        message = f"{meta.digests[split]}, but {member} has SHA-256 {counted.digest}"
+        hint = "pack the bundle again after every change: helm-ext hub pack"
+        add(f"{split}_digest", message, "digest-mismatch", hint)
     if split == "test" and not counted.lines:
-        problems.add(
-            Location(f"{bundle.path}/{MEMBERS['test']}"),
-            "the test split is empty",
-            code=BundleCode.EMPTY_TEST,
-            kind=DatasetIntegrityError,
-            hint="at least one record is needed to evaluate",
-        )
+        note_empty_test(f"{bundle.path}/{member}", problems)
+
+
+def note_empty_test(path: str, problems: Problems) -> None:
+    """Note that there is nothing to evaluate."""
+    hint = "at least one record is needed to evaluate"
+    problems.add(Location(path), "the test split is empty", hint, code="empty-test", kind=DatasetIntegrityError)
+
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
+
+
+def _note_damage(path: str, error: Exception, problems: Problems) -> None:
+    message, hint = f"cannot be decompressed: {error or 'cut off'}", "copy or download the file again"
+    problems.add(Location(path), message, hint, code="damaged-member", kind=DatasetSyntaxError)
 
 
 @contextmanager
@@ -271,23 +263,13 @@ def read_archive(
     archive, members = opened
     where = f"{path}/{META_NAME}"
     if members[META_NAME].file_size > _MAX_META_BYTES:
-        problems.add(
-            Location(where),
-            f"longer than {_MAX_META_BYTES} bytes",
-            code=BundleCode.META_TOO_LARGE,
-            kind=DatasetIntegrityError,
-        )
+        message = f"longer than {_MAX_META_BYTES} bytes"
+        problems.add(Location(where), message, code="meta-too-large", kind=DatasetIntegrityError)
         return None
     try:
         data = archive.read(META_NAME)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
-        problems.add(
-            Location(where),
-            f"cannot be decompressed: {error or 'cut off'}",
-            code=BundleCode.DAMAGED_MEMBER,
-            kind=DatasetSyntaxError,
-            hint="copy or download the file again",
-        )
+    except _DAMAGED as error:
+        _note_damage(where, error, problems)
         return None
     meta = parse_meta(data, where, problems)
     return None if meta is None else (archive, members, meta)
@@ -295,29 +277,16 @@ def read_archive(
 
 def _check_name(meta: Meta, path: str, stem: str, expected: str | None, problems: Problems) -> None:
     """Compare the dataset's name with the file's. Without an expected name a different file name is a warning only."""
-    location = Location(f"{path}/{META_NAME}", None, "name")
-    if expected is not None and meta.name != expected:
-        hint = (
-            f"rename the file to {meta.name}.zip, or pack it again as {expected}"
-            if is_valid_name(expected)
-            else (f"rename the file to {meta.name}.zip")
-        )
-        problems.add(
-            location,
-            f"{show(meta.name)}, but the file is named {show(expected + '.zip')}",
-            code=BundleCode.NAME_MISMATCH,
-            kind=DatasetIntegrityError,
-            hint=hint,
-        )
-    elif expected is None and meta.name != stem:
-        problems.add(
-            location,
-            f"{show(meta.name)}, but the file is named {show(stem + '.zip')}",
-            code=BundleCode.NAME_MISMATCH,
-            severity="warning",
-            kind=DatasetIntegrityError,
-            hint=f"the hub takes it only as {meta.name}.zip",
-        )
+    if meta.name == (stem if expected is None else expected):
+        return
+    place = Location(f"{path}/{META_NAME}", None, "name")
+    message = f"{show(meta.name)}, but the file is named {show(f'{stem if expected is None else expected}.zip')}"
+    if expected is None:
+        problems.warn(place, message, f"the hub takes it only as {meta.name}.zip", code="name-mismatch")
+        return
+    hint = f"rename the file to {meta.name}.zip"
+    hint += f", or pack it again as {expected}" if is_valid_name(expected) else ""
+    problems.add(place, message, hint, code="name-mismatch", kind=DatasetIntegrityError)
 
 
 def check_records(
@@ -346,8 +315,8 @@ def iter_checked(
     ids = array("q")
     for split in MEMBERS:
         counted = SplitCheck(index=index if split == keep else None)
-        of_split = limit if limit is None or split == keep else 0
-        for record in bundle.stream(split, problems, counted, _first(of_split)):
+        wanted = None if limit is None else range(limit if split == keep else 0)
+        for record in bundle.stream(split, problems, counted, wanted):
             ids.append(hash(record.id))
             if split == keep:
                 yield record
@@ -386,10 +355,7 @@ def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]
         name = first.path.rpartition("/")[2]
         if first.path != path and path.rpartition("/")[2] == name:
             name = first.path
-        problems.add(
-            Location(path, record.line, "id"),
-            f"{show(record.id)} occurs already in {name}:{first.line}",
-            code=BundleCode.DUPLICATE_ID,
-            kind=DatasetIntegrityError,
-            hint="ids must be unique across both splits",
-        )
+        message = f"{show(record.id)} occurs already in {name}:{first.line}"
+        hint = "ids must be unique across both splits"
+        place = Location(path, record.line, "id")
+        problems.add(place, message, hint, code="duplicate-id", kind=DatasetIntegrityError)

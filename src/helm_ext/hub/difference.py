@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +33,11 @@ class SplitDifference:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     changed: tuple[Change, ...]
-    moved: tuple[str, ...] = ()
-    """Records that stand elsewhere among those that both versions have: as few as explain the new order."""
+    reordered: bool = False
+    """Whether the records that both versions have stand in another order."""
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.changed or self.moved)
+        return bool(self.added or self.removed or self.changed or self.reordered)
 
 
 @dataclass(frozen=True)
@@ -65,38 +63,18 @@ def compare(old: Bundle, new: Bundle) -> Difference:
 def _compare_split(old: Bundle, new: Bundle, split: Split) -> SplitDifference:
     before = {record.id: (place, _fingerprint(record)) for place, record in enumerate(old.records(split))}
     added: list[str] = []
-    changed_ids: set[str] = set()
-    kept: list[str] = []
-    places: list[int] = []
+    changed: set[str] = set()
+    places: list[int] = []  # of those that both have, in the old version
     for record in new.records(split):
-        place, fingerprint = before.pop(record.id, (-1, b""))
-        if place < 0:
+        place, fingerprint = before.pop(record.id, (None, b""))
+        if place is None:
             added.append(record.id)
             continue
-        kept.append(record.id)
         places.append(place)
         if fingerprint != _fingerprint(record):
-            changed_ids.add(record.id)
-    moved = tuple(kept[index] for index in _find_moved(places))
-    return SplitDifference(tuple(added), tuple(before), _explain(old, new, split, changed_ids), moved)
-
-
-def _find_moved(places: Sequence[int]) -> list[int]:
-    """Return the indexes of the fewest items without which `places` only rises: all but a longest rising sequence."""
-    ends: list[int] = []  # of rising sequences of each length, the smallest last place
-    indexes: list[int] = []  # of those
-    previous: list[int] = []
-    for index, place in enumerate(places):
-        length = bisect_left(ends, place)
-        previous.append(indexes[length - 1] if length else -1)
-        ends[length : length + 1] = [place]
-        indexes[length : length + 1] = [index]
-    staying = set()
-    at = indexes[-1] if indexes else -1
-    while at >= 0:
-        staying.add(at)
-        at = previous[at]
-    return [index for index in range(len(places)) if index not in staying]
+            changed.add(record.id)
+    explained = _explain(old, new, split, changed)
+    return SplitDifference(tuple(added), tuple(before), explained, reordered=places != sorted(places))
 
 
 def _explain(old: Bundle, new: Bundle, split: Split, ids: set[str]) -> tuple[Change, ...]:

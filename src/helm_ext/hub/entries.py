@@ -15,7 +15,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
 
 from helm_ext.errors import HubError, did_you_mean, show
 from helm_ext.evalset import DIGEST_LENGTH
@@ -42,8 +44,10 @@ FORMAT = 1
 
 DATASETS = "datasets"
 _ENTRY_NAME = re.compile(r"([0-9]{8})\.json")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NUMBER = 99_999_999
+
+
+Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,14 @@ class Version:
 
     name: str
     number: int
-    digest: str
+    digest: Digest
     """SHA-256 of the ZIP."""
     size: int
     """Bytes of the ZIP."""
     test_size: int
     train_size: int
-    test_digest: str
-    train_digest: str
+    test_digest: Digest
+    train_digest: Digest
     uploaded: str
     """UTC, ISO 8601."""
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -127,25 +131,15 @@ def read_entry(storage: Storage, name: str, number: int) -> Version:
         value = parse_json(data, path)
         if value["format"] > FORMAT:
             raise HubError(f"{storage.root}/{path}: format {value['format']} is of a newer helm-ext\n  hint: update it")
-        version = _from_json(value)
-    except (ValueError, KeyError, TypeError) as error:
+        stated = Version(**{key: item for key, item in value.items() if key != "format"})
+        version = msgspec.convert(asdict(stated), Version)  # with its types checked
+    except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
         raise HubError(
             f"{storage.root}/{path}: damaged entry; restore it from a backup\n"
             "  hint: helm-ext hub verify lists all that is damaged"
         ) from error
     if version.name != name or version.number != number:
         raise HubError(f"{storage.root}/{path}: states version {version.number} of {show(version.name)}: damaged entry")
-    return version
-
-
-def _from_json(value: Mapping[str, Any]) -> Version:
-    version = Version(**{key: item for key, item in value.items() if key != "format"})
-    numbers = (version.number, version.size, version.test_size, version.train_size)
-    digests = (version.digest, version.test_digest, version.train_digest)
-    if not all(type(number) is int for number in numbers) or not isinstance(version.attributes, dict):
-        raise TypeError
-    if not all(_DIGEST.fullmatch(digest) for digest in digests):
-        raise ValueError
     return version
 
 

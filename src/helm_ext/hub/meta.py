@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from helm_ext.errors import Location, Problems, show
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import parse_object, suggest_rename
 
 __all__ = ["META_NAME", "NAME_RULE", "SPLITS", "Meta", "Split", "is_valid_name", "parse_meta"]
@@ -51,23 +50,23 @@ def parse_meta(data: bytes, path: str, problems: Problems) -> Meta | None:
         return None
     errors = problems.errors
 
-    def add(field: str, message: str, code: BundleCode, hint: str = "") -> None:
+    def add(field: str, message: str, code: str, hint: str = "") -> None:
         problems.add(Location(path, None, field), message, code=code, hint=hint)
 
     for key in REQUIRED_KEYS:
         if key not in value:
-            add(key, "missing", BundleCode.MISSING_KEY, suggest_rename(key, value, REQUIRED_KEYS))
+            add(key, "missing", "missing-key", suggest_rename(key, value, REQUIRED_KEYS))
     name = value.get("name")
     if "name" in value and not (isinstance(name, str) and is_valid_name(name)):
-        add("name", f"not a dataset name: {show(name)}", BundleCode.NAME, NAME_RULE)
+        add("name", f"not a dataset name: {show(name)}", "name", NAME_RULE)
     for key in ("test_size", "train_size"):
         size = value.get(key)
         if key in value and (type(size) is not int or size < 0):
-            add(key, f"expected a number of records, got {show(size)}", BundleCode.SIZE_TYPE)
+            add(key, f"expected a number of records, got {show(size)}", "size-type")
     for key in ("test_digest", "train_digest"):
         digest = value.get(key)
         if key in value and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-            add(key, f"expected a SHA-256 of 64 hex digits, got {show(digest)}", BundleCode.DIGEST_TYPE)
+            add(key, f"expected a SHA-256 of 64 hex digits, got {show(digest)}", "digest-type")
     if problems.errors > errors:
         return None
     return Meta(

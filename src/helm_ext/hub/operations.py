@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import os
 import re
@@ -26,7 +25,6 @@ from helm_ext.errors import (
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.files.writing import replace_file
 from helm_ext.hub.bundle import Bundle, check_records, open_bundle, sha256_of
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.entries import (
     Version,
     blob_path,
@@ -136,9 +134,7 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
     known, restored = _refuse_duplicate(storage, meta.name, digest, path)
     if restored is not None:
         message = f"the stored ZIP of version {restored.number} was damaged or missing; it was restored"
-        return Uploaded(
-            restored, (Problem(message, Location(str(path)), severity="warning", code=BundleCode.RESTORED),)
-        )
+        return Uploaded(restored, (_warning(path, message, "restored"),))
     storage.put(blob_path(digest), path, digest)
     fields: dict[str, Any] = {
         "size": path.stat().st_size,
@@ -165,19 +161,20 @@ def _compare_with_earlier(version: Version, before: Sequence[Version], path: Pat
     def find(*splits: Split) -> Version | None:
         return next((old for old in reversed(before) if old.has_content_of(version, splits)), None)
 
-    def warn(message: str, code: BundleCode) -> Problem:
-        return Problem(message, Location(str(path)), severity="warning", code=code)
-
     twin = find(*SPLITS)
     if twin is not None:
         message = f"the records are those of version {twin.number}; only the ZIP or the attributes differ"
-        yield warn(message, BundleCode.SAME_CONTENT)
+        yield _warning(path, message, "same-content")
     for split in SPLITS:
         old = twin or (find(split) if getattr(version, f"{split}_size") else None)
         if old is not None and not newest.has_content_of(version, [split]):
             message = f"the {split} split is that of version {old.number}, not that of the newest, {newest.number}"
             hint = f"download version {newest.number}, and repeat there what was changed here"
-            yield dataclasses.replace(warn(message, BundleCode.OLDER_CONTENT), hint=hint)
+            yield _warning(path, message, "older-content", hint)
+
+
+def _warning(path: Path, message: str, code: str, hint: str = "") -> Problem:
+    return Problem(message, Location(str(path)), hint, "warning", code)
 
 
 def _refuse_duplicate(storage: Storage, name: str, digest: str, path: Path) -> tuple[list[Version], Version | None]:
@@ -231,14 +228,14 @@ def resolve(name: str, version: int | str | None = None, hub: str | Path | None 
 def _resolve(storage: Storage, name: str, version: int | str | None) -> Resolved:
     numbers = require_dataset(storage, name)
     newest = numbers[-1]
-    number = _as_number(version)
-    if version is None:
-        number = newest
-    if number is not None:
+    # HELM turns digits in run entries into integers.
+    text = "" if isinstance(version, bool) else str(newest if version is None else version)
+    if match := _NUMBER.fullmatch(text):
+        number = int(match.group(1))
         if number not in numbers:
             raise HubError(f"{name}: no version {number}\n  hint: versions 1 to {newest} exist")
         return Resolved(name, number, read_entry(storage, name, number).digest, newest)
-    match = _PREFIX.fullmatch(str(version)) if isinstance(version, (str, int)) else None
+    match = _PREFIX.fullmatch(text)
     if match is None:
         raise HubError(
             f"{name}: not a version: {show(version)}\n"
@@ -251,12 +248,6 @@ def _resolve(storage: Storage, name: str, version: int | str | None) -> Resolved
     return Resolved(name, found[0].number, found[0].digest, newest)
 
 
-def _as_number(version: int | str | None) -> int | None:
-    """Return the number that is meant, None for a digest. HELM turns digits in run entries into integers."""
-    match = _NUMBER.fullmatch(str(version)) if not isinstance(version, bool) else None
-    return int(match.group(1)) if match else None
-
-
 @contextmanager
 def open_version(resolved: Resolved, hub: str | Path | None = None, *, cached: bool = True) -> Iterator[Bundle]:
     """Open the bundle of a version; its digest is compared first. Raises HubError for a damaged or missing blob.
@@ -266,22 +257,20 @@ def open_version(resolved: Resolved, hub: str | Path | None = None, *, cached: b
     storage = open_hub(hub)
     label = f"{resolved.name}@{resolved.version}"
     path = blob_path(resolved.digest)
+    what = f"{label}: the bundle {storage.root}/{path}"
     try:
         local = storage.fetch(path, resolved.digest, cached=cached)
     except FileNotFoundError as error:
-        raise HubError(f"{label}: the bundle {storage.root}/{path} is missing\n  hint: {_RESTORE}") from error
+        raise HubError(f"{what} is missing\n  hint: {_RESTORE}") from error
     with ExitStack() as stack:
         opening = open_bundle(local, digest=resolved.digest, expected_name=resolved.name, shown_path=label)
         try:
             bundle = stack.enter_context(opening)
         except DatasetNotFoundError as error:
-            raise HubError(f"{label}: the bundle {storage.root}/{path} cannot be read: {error}") from error
+            raise HubError(f"{what} cannot be read: {error}") from error
         except DatasetChangedError as error:
-            raise HubError(
-                f"{label}: the bundle {storage.root}/{path} is damaged: its SHA-256 is not "
-                f"{resolved.digest[:DIGEST_LENGTH]}…\n"
-                f"  hint: {_RESTORE}"
-            ) from error
+            damage = f"is damaged: its SHA-256 is not {resolved.digest[:DIGEST_LENGTH]}…"
+            raise HubError(f"{what} {damage}\n  hint: {_RESTORE}") from error
         yield bundle
 
 

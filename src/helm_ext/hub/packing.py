@@ -22,7 +22,6 @@ from helm_ext.errors import (
     DatasetNotFoundError,
     DatasetSchemaError,
     HelmExtError,
-    Location,
     Problems,
     raise_for,
     show,
@@ -30,8 +29,7 @@ from helm_ext.errors import (
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.writing import replace_file
 from helm_ext.hub.archive import Limits
-from helm_ext.hub.bundle import MEMBERS, SplitCheck, check_ids, check_split, read_archive, sha256_of
-from helm_ext.hub.codes import BundleCode
+from helm_ext.hub.bundle import MEMBERS, SplitCheck, check_ids, check_split, note_empty_test, read_archive, sha256_of
 from helm_ext.hub.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
 from helm_ext.hub.records import Record
 
@@ -141,8 +139,7 @@ def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitChe
         for _, record in _read(source, problems, counted[split]):
             ids.append(hash(record.id))
     if not counted["test"].lines:
-        problems.add(Location(str(sources["test"])), "the test split is empty", code=BundleCode.EMPTY_TEST,
-                     kind=DatasetIntegrityError, hint="at least one record is needed to evaluate")  # fmt: skip
+        note_empty_test(str(sources["test"]), problems)
 
     def reread() -> Iterator[tuple[str, Record]]:
         for source in sources.values():
@@ -167,16 +164,13 @@ def _read(source: Path, problems: Problems, counted: SplitCheck) -> Iterator[tup
     except DatasetNotFoundError:
         raise
     except OSError as error:
-        raise DatasetNotFoundError.at(
-            source, f"cannot be read: {error.strerror}", code=BundleCode.UNREADABLE
-        ) from error
+        raise DatasetNotFoundError.at(source, f"cannot be read: {error.strerror}", code="unreadable") from error
 
 
 def _require_seekable(file: BinaryIO, source: Path) -> None:
     if not file.seekable():
-        raise DatasetNotFoundError(
-            f"{source}: no regular file\n  hint: records are read more than once: save them as a file first"
-        )
+        hint = "records are read more than once: save them as a file first"
+        raise DatasetNotFoundError(f"{source}: no regular file\n  hint: {hint}")
 
 
 def _require_unchanged(sources: Mapping[Split, Path | None], counted: Mapping[Split, SplitCheck]) -> None:

@@ -13,11 +13,10 @@ from helm_ext.errors import DatasetError, Location, Problems, did_you_mean, near
 from helm_ext.files import iter_rows, parse_json, split_lines
 from helm_ext.files.limits import READ_BYTES
 from helm_ext.files.lines import Line
-from helm_ext.hub.codes import BundleCode
 
 __all__ = ["ROLES", "Message", "Record", "parse_object", "parse_record", "read_rows", "suggest_rename"]
 
-REQUIRED_KEYS = ("id", "messages", "expected")
+REQUIRED_KEYS = ("id", "expected", "messages")
 ROLES = ("system", "user", "assistant")
 
 
@@ -62,7 +61,7 @@ def parse_object(data: bytes, location: Location, problems: Problems) -> dict[st
         problems.extend(error.problems)
         return None
     if not isinstance(value, dict):
-        problems.add(location, f"expected a JSON object, got {show(value)}", code=BundleCode.NOT_AN_OBJECT)
+        problems.add(location, f"expected a JSON object, got {show(value)}", code="not-an-object")
         return None
     return value
 
@@ -74,30 +73,23 @@ def parse_record(data: bytes, location: Location, problems: Problems) -> Record 
         return None
     before = problems.errors
 
-    def add(field: str, message: str, code: BundleCode, hint: str = "") -> None:
+    def add(field: str, message: str, code: str, hint: str = "") -> None:
         problems.add(Location(location.path, location.line, field), message, hint, code=code)
 
-    record_id = value.get("id")
-    if "id" not in value:
-        add("id", "missing", BundleCode.MISSING_KEY, suggest_rename("id", value))
-    elif not isinstance(record_id, str):
+    record_id, expected = value.get("id"), value.get("expected")
+    no_reply = 'write "" if no reply is expected'
+    for key in REQUIRED_KEYS:
+        if key not in value:
+            add(key, "missing", "missing-key", suggest_rename(key, value) or (no_reply if key == "expected" else ""))
+    if "id" in value and not isinstance(record_id, str):
         hint = f'write "{record_id}" in quotes' if type(record_id) in {int, float} else ""
-        add("id", f"expected a string, got {show(record_id)}", BundleCode.ID_TYPE, hint)
-    elif not record_id:
-        add("id", "must not be empty", BundleCode.ID_EMPTY)
-    if "expected" not in value:
-        add(
-            "expected",
-            "missing",
-            BundleCode.MISSING_KEY,
-            suggest_rename("expected", value) or 'write "" if no reply is expected',
-        )
-    elif not isinstance(value["expected"], str):
-        hint = 'write "" if no reply is expected' if value["expected"] is None else ""
-        add("expected", f"expected a string, got {show(value['expected'])}", BundleCode.EXPECTED_TYPE, hint)
-    if "messages" not in value:
-        add("messages", "missing", BundleCode.MISSING_KEY, suggest_rename("messages", value))
-    elif not _is_sound(value["messages"]):
+        add("id", f"expected a string, got {show(record_id)}", "id-type", hint)
+    elif record_id == "":
+        add("id", "must not be empty", "id-empty")
+    if "expected" in value and not isinstance(expected, str):
+        hint = no_reply if expected is None else ""
+        add("expected", f"expected a string, got {show(expected)}", "expected-type", hint)
+    if "messages" in value and not _is_sound(value["messages"]):
         _check_conversation(value["messages"], add)
     if problems.errors > before:
         return None
@@ -131,59 +123,53 @@ _Add = Callable[..., None]
 def _check_conversation(messages: Any, add: _Add) -> None:
     """Check the seed's rules: system first only, user and assistant alternate, user first and last."""
     if not isinstance(messages, list):
-        add("messages", f"expected a list, got {show(messages)}", BundleCode.MESSAGES_TYPE)
+        add("messages", f"expected a list, got {show(messages)}", "messages-type")
         return
     if not messages:
-        add("messages", "must not be empty", BundleCode.MESSAGES_EMPTY)
+        add("messages", "must not be empty", "messages-empty")
         return
-    well_formed = True
-    for index, message in enumerate(messages):
-        well_formed &= _check_message(message, f"messages[{index}]", add)
-    if not well_formed:
+    sound = [_check_message(message, f"messages[{index}]", add) for index, message in enumerate(messages)]
+    if not all(sound):
         return  # the order of roles means nothing while a role is unknown
     wanted, has_begun = "user", False
     for index, message in enumerate(messages):
         role, field = message["role"], f"messages[{index}].role"
         if role == "system":
             if index:
-                add(field, "system can only be the first message", BundleCode.SYSTEM_NOT_FIRST)
+                add(field, "system can only be the first message", "system-not-first")
             continue
-        if role != wanted:
-            if not has_begun:
-                add(field, "the conversation must start with user, got assistant", BundleCode.ROLE_ORDER)
-            else:
-                add(field, f"user and assistant must alternate: expected {wanted}, got {role}", BundleCode.ROLE_ORDER)
+        if role != wanted and has_begun:
+            add(field, f"user and assistant must alternate: expected {wanted}, got {role}", "role-order")
+        elif role != wanted:
+            add(field, "the conversation must start with user, got assistant", "role-order")
         wanted, has_begun = "user" if role == "assistant" else "assistant", True
+    last = messages[-1]["role"]
     if not any(message["role"] == "user" for message in messages):
-        add("messages", "at least one message must be from user", BundleCode.NO_USER)
-    elif messages[-1]["role"] != "user":
-        field = f"messages[{len(messages) - 1}].role"
-        add(field, f"the conversation must end with user, got {messages[-1]['role']}", BundleCode.ROLE_ORDER,
-            "the reply belongs in `expected`")  # fmt: skip
+        add("messages", "at least one message must be from user", "no-user")
+    elif last != "user":
+        message = f"the conversation must end with user, got {last}"
+        add(f"messages[{len(messages) - 1}].role", message, "role-order", "the reply belongs in `expected`")
 
 
 def _check_message(message: Any, field: str, add: _Add) -> bool:
+    """Note what is wrong with a message, and return whether nothing is."""
     if not isinstance(message, dict):
-        add(field, f"expected an object with role and content, got {show(message)}", BundleCode.MESSAGE_TYPE)
+        add(field, f"expected an object with role and content, got {show(message)}", "message-type")
         return False
-    fine = True
+    problems: list[tuple[str, str, str, str]] = []
     for key in message:
         if key not in ("role", "content"):
             hint = did_you_mean(key, ("role", "content")) or "a message has exactly role and content"
-            add(f"{field}.{key}", "unknown key", BundleCode.MESSAGE_KEY, hint)
-            fine = False
-    role = message.get("role")
-    if "role" not in message:
-        add(f"{field}.role", "missing", BundleCode.MISSING_KEY)
-        fine = False
-    elif not isinstance(role, str) or role not in ROLES:
-        hint = did_you_mean(role, ROLES) if isinstance(role, str) else ""
-        add(f"{field}.role", f"expected system, user or assistant, got {show(role)}", BundleCode.ROLE, hint)
-        fine = False
-    if "content" not in message:
-        add(f"{field}.content", "missing", BundleCode.MISSING_KEY)
-        fine = False
-    elif not isinstance(message["content"], str):
-        add(f"{field}.content", f"expected a string, got {show(message['content'])}", BundleCode.CONTENT_TYPE)
-        fine = False
-    return fine
+            problems.append((f"{field}.{key}", "unknown key", "message-key", hint))
+    for key in ("role", "content"):
+        value, place = message.get(key), f"{field}.{key}"
+        if key not in message:
+            problems.append((place, "missing", "missing-key", ""))
+        elif key == "role" and value not in ROLES:
+            hint = did_you_mean(value, ROLES) if isinstance(value, str) else ""
+            problems.append((place, f"expected system, user or assistant, got {show(value)}", "role", hint))
+        elif not isinstance(value, str):
+            problems.append((place, f"expected a string, got {show(value)}", "content-type", ""))
+    for problem in problems:
+        add(*problem)
+    return not problems

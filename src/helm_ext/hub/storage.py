@@ -104,19 +104,16 @@ class LocalStorage:
         self.path = root
 
     def exists(self) -> bool:
-        """See Storage."""
         with _explained(f"{self.path}: cannot be read", ""):
             if self.path.exists() and not self.path.is_dir():
                 raise HubError(f"{self.path}: this is no folder, so no hub")
             return self.path.exists()
 
     def read(self, path: str) -> bytes:
-        """See Storage."""
         with _explained(f"{self.path / path}: cannot be read", ""):
             return (self.path / path).read_bytes()
 
     def list_names(self, folder: str) -> list[str]:
-        """See Storage."""
         try:
             with _explained(f"{self.path / folder}: cannot be listed", ""):
                 return sorted(entry.name for entry in (self.path / folder).iterdir() if entry.suffix != PART)
@@ -124,7 +121,6 @@ class LocalStorage:
             return []
 
     def create(self, path: str, data: bytes) -> None:
-        """See Storage."""
         target = self.path / path
         with _explained(f"{target}: cannot be written"), self._part(target) as part:
             part.file.write(data)
@@ -139,7 +135,6 @@ class LocalStorage:
                 raise
 
     def put(self, path: str, source: Path, digest: str) -> bool:
-        """See Storage."""
         target = self.path / path
         with _explained(f"{target}: cannot be written"):
             if _has_digest(target, digest):
@@ -153,7 +148,6 @@ class LocalStorage:
         return True
 
     def fetch(self, path: str, digest: str, *, cached: bool) -> Path:  # noqa: ARG002 - nothing is cached
-        """See Storage."""
         found = self.path / path
         with _explained(f"{found}: cannot be read", ""):
             if not found.exists():
@@ -214,13 +208,11 @@ class RemoteStorage:
         self.protocols = {protocols} if isinstance(protocols, str) else set(protocols)
 
     def exists(self) -> bool:
-        """See Storage."""
         self.file_system.invalidate_cache()
         with self._explained("", "cannot be read", writes=False):
             return bool(self.file_system.exists(self.path))
 
     def read(self, path: str) -> bytes:
-        """See Storage."""
         with self._explained(path, "cannot be read", writes=False):
             return bytes(self.file_system.cat_file(f"{self.path}/{path}"))
 
@@ -251,7 +243,6 @@ class RemoteStorage:
                 self.file_system.pipe_file(f"{self.path}/{path}", data, mode="create")
 
     def put(self, path: str, source: Path, digest: str) -> bool:
-        """See Storage."""
         target = f"{self.path}/{path}"
         with self._explained(path, "cannot be written"):
             if self._holds(target, digest):

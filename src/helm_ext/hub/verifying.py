@@ -6,7 +6,6 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetError, HubError, Location, Problem, Problems
 from helm_ext.hub.bundle import check_records
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.entries import entry_path, list_datasets, list_numbers, read_entry, require_dataset
 from helm_ext.hub.operations import Resolved, open_hub, open_version, require_storage
 from helm_ext.hub.storage import Storage
@@ -29,7 +28,7 @@ def verify(name: str | None = None, hub: str | Path | None = None) -> list[Probl
         try:
             numbers = list_numbers(storage, dataset)
         except HubError as error:
-            problems.append(Problem(str(error), Location(dataset), code=BundleCode.DAMAGED_ENTRY))
+            problems.append(Problem(str(error), Location(dataset), code="damaged-entry"))
             continue
         for number in range(1, max(numbers, default=0) + 1):
             problems.extend(_verify_version(storage, dataset, number, hub))
@@ -41,7 +40,7 @@ def _verify_version(storage: Storage, name: str, number: int, hub: str | Path | 
     try:
         entry = read_entry(storage, name, number)
     except HubError as error:
-        return [Problem(str(error), location, code=BundleCode.DAMAGED_ENTRY)]
+        return [Problem(str(error), location, code="damaged-entry")]
     found = Problems()
     try:
         with open_version(Resolved(name, number, entry.digest, number), hub, cached=False) as bundle:
@@ -49,10 +48,10 @@ def _verify_version(storage: Storage, name: str, number: int, hub: str | Path | 
             meta = bundle.meta
             if stated != (*meta.digests.values(), *meta.sizes.values(), meta.attributes):
                 return [Problem(f"{entry_path(name, number)} and the bundle's meta.json differ", location,
-                                code=BundleCode.DAMAGED_ENTRY)]  # fmt: skip
+                                code="damaged-entry")]  # fmt: skip
             check_records(bundle, found, {})
     except HubError as error:
-        return [Problem(str(error).removeprefix(f"{location.path}: "), location, code=BundleCode.DAMAGED_BUNDLE)]
+        return [Problem(str(error).removeprefix(f"{location.path}: "), location, code="damaged-bundle")]
     except DatasetError as error:
-        return list(error.problems) or [Problem(error.message, location, code=BundleCode.DAMAGED_BUNDLE)]
+        return list(error.problems) or [Problem(error.message, location, code="damaged-bundle")]
     return found.finish()

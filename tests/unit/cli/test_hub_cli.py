@@ -63,8 +63,8 @@ def test_the_way_of_a_dataset(run, tmp_path):
     assert run("verify", "sums").stdout == "1 dataset verified, 0 problems\n"
     assert run("diff", "sums", 1, 2).stdout == (
         "meta.json: level: 2 -> null\n"
-        "test: 1 added, 0 removed, 1 changed, 0 moved\n  + 2\n  ~ 1: expected\n"
-        "train: 0 added, 0 removed, 0 changed, 0 moved\n"
+        "test: 1 added, 0 removed, 1 changed\n  + 2\n  ~ 1: expected\n"
+        "train: 0 added, 0 removed, 0 changed\n"
     )
     (tmp_path / "out").mkdir()
     frozen = run("download", "sums", "--version", 1, "--out", "out")

@@ -189,10 +189,9 @@ def test_what_a_bundle_cannot_hold(tmp_path, run, states, spec, loss):
 
 def test_train_rows_become_the_train_split(tmp_path):
     path = write_file(tmp_path, [state("a"), state("b", split="train")])
-    to_bundle(request_states.load(path), tmp_path / "sums.zip", attributes={"severity": "low"})
+    to_bundle(request_states.load(path), tmp_path / "sums.zip")
     with innodata.open_bundle(tmp_path / "sums.zip") as bundle:
         assert bundle.meta.sizes == {"test": 1, "train": 1}
-        assert bundle.meta.attributes["severity"] == "low"
 
 
 def test_a_conversation_that_breaks_the_rules(tmp_path):

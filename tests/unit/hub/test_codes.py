@@ -34,7 +34,6 @@ from helm_ext.hub.bundle import (
     open_bundle,
     read_archive,
 )
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import NAME_RULE, Meta, is_valid_name, parse_meta
 from helm_ext.hub.packing import pack
 from helm_ext.hub.records import parse_object, parse_record, read_rows, suggest_rename
@@ -432,14 +431,14 @@ def test_names_of_the_file_and_of_the_dataset(tmp_path):
     with open_bundle(path) as bundle:
         assert bundle.warnings == (
             Problem('"demo", but the file is named "other.zip"', place, "the hub takes it only as demo.zip", "warning",
-                    BundleCode.NAME_MISMATCH),
+                    "name-mismatch"),
         )  # fmt: skip
         assert (bundle.path, type(bundle)) == (str(path), Bundle)
     with pytest.raises(DatasetIntegrityError) as error, open_bundle(path, expected_name="other", shown_path="x"):
         pass
     assert error.value.problems == (
         Problem('"demo", but the file is named "other.zip"', Location("x/meta.json", None, "name"),
-                "rename the file to demo.zip, or pack it again as other", "error", BundleCode.NAME_MISMATCH),
+                "rename the file to demo.zip, or pack it again as other", "error", "name-mismatch"),
     )  # fmt: skip
 
 
@@ -531,13 +530,13 @@ def test_sources_that_cannot_be_packed(tmp_path):
         pack(name="demo", test=tmp_path / "empty.jsonl", target=tmp_path)
     assert error.value.problems == (
         Problem("the test split is empty", Location(str(tmp_path / "empty.jsonl")),
-                "at least one record is needed to evaluate", "error", BundleCode.EMPTY_TEST),
+                "at least one record is needed to evaluate", "error", "empty-test"),
     )  # fmt: skip
     with pytest.raises(DatasetNotFoundError) as error:
         pack(name="demo", test=tmp_path / "none.jsonl", target=tmp_path)
     assert error.value.problems == (
         Problem("cannot be read: No such file or directory", Location(str(tmp_path / "none.jsonl")), "", "error",
-                BundleCode.UNREADABLE),
+                "unreadable"),
     )  # fmt: skip
     with pytest.raises(DatasetIntegrityError) as error:
         pack(name="demo", test=tmp_path / "t.jsonl", train=tmp_path / "t.jsonl", target=tmp_path)

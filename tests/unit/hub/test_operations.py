@@ -13,7 +13,6 @@ from fsspec.implementations.memory import MemoryFileSystem
 from helm_ext import hub
 from helm_ext.errors import DatasetSchemaError, HubError, Location, Problem
 from helm_ext.formats.innodata import pack
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.entries import blob_path, entry_path
 from helm_ext.hub.operations import Resolved, get_root, open_version, require_hub
 from helm_ext.hub.storage import LocalStorage, RemoteStorage, open_storage
@@ -119,7 +118,7 @@ def test_a_damaged_blob_is_restored(make, root):
     made = hub.upload(path, root)
     message = "the stored ZIP of version 1 was damaged or missing; it was restored"
     assert made.version == version
-    assert made.warnings == (Problem(message, Location(str(path)), severity="warning", code=BundleCode.RESTORED),)
+    assert made.warnings == (Problem(message, Location(str(path)), severity="warning", code="restored"),)
     assert (root / blob_path(version.digest)).read_bytes() == path.read_bytes()
     assert refused(hub.upload, path, root) == (
         f"demo: this ZIP is version 1 already (SHA-256 {version.digest[:12]}, uploaded {version.uploaded}); "

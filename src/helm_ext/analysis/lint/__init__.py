@@ -19,7 +19,6 @@ from pathlib import Path as FilePath
 
 from helm_ext import files
 from helm_ext.analysis.lint.answers import AnswersInPrompts
-from helm_ext.analysis.lint.codes import LintCode
 from helm_ext.analysis.lint.equal import EqualRows
 from helm_ext.analysis.lint.marred import MarredRows
 from helm_ext.analysis.lint.near import NearRows
@@ -29,7 +28,7 @@ from helm_ext.engines.progress import Measured, Progress
 from helm_ext.errors import Path, Problem, Problems
 from helm_ext.evalset import EvalSet
 
-__all__ = ["LintCode", "lint"]
+__all__ = ["lint", "str"]
 
 TURNS = 2
 """So often all rows are gone through; once more for each rule that has found rows to name, in a large file."""

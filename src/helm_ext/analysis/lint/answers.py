@@ -14,7 +14,6 @@ import re
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 
-from helm_ext.analysis.lint.codes import LintCode
 from helm_ext.analysis.lint.hashes import find_frequent
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.analysis.lint.texts import fold, make_key, split_sentences, split_words
@@ -86,9 +85,9 @@ class AnswersInPrompts:
                 row.place,
                 f"id {show(row.id)}: the prompt holds the answer, {show(row.golds[0])}",
                 "take it out of the prompt; a model that repeats what it reads is right",
-                code=LintCode.ANSWER_IN_PROMPT,
+                code="answer-in-prompt",
             )
-        problems.count_more(LintCode.ANSWER_IN_PROMPT, len(numbers) - KEPT_PROBLEMS)
+        problems.count_more("answer-in-prompt", len(numbers) - KEPT_PROBLEMS)
 
 
 def _find(row: Row, *, is_class: bool) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from helm_ext.analysis.lint.codes import LintCode
 from helm_ext.analysis.lint.hashes import Seen, find_frequent, order_by
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.errors import KEPT_PROBLEMS, Problems, show
@@ -85,9 +84,9 @@ class EqualRows:
         That is for contradicting it, else as a leak, else as a duplicate. Of each of these the first are read again
         and listed, as many as `problems` keeps, and the others counted.
         """
-        found: Counter[LintCode] = Counter()
+        found: Counter[str] = Counter()
         pairs: list[tuple[int, int]] = []
-        codes: list[LintCode] = []
+        codes: list[str] = []
         for place, is_first in enumerate(self._starts_group):
             if is_first:
                 for one, other, code in self._judge(self._places_beside(place)):
@@ -96,7 +95,7 @@ class EqualRows:
                         pairs.append((self._numbers[one], self._numbers[other]))
                         codes.append(code)
         for code, (row, first) in zip(codes, rows.take_pairs(pairs), strict=True):
-            if code == LintCode.DIFFERENT_GOLDS:
+            if code == "different-golds":
                 _say_different(row, first, problems)
             else:
                 say_duplicate(row, first, problems)
@@ -116,7 +115,7 @@ class EqualRows:
         key = self._group_keys[place]
         return self._order[bisect_left(self._ordered_keys, key) : bisect_right(self._ordered_keys, key)]
 
-    def _judge(self, group: Sequence[int]) -> Iterator[tuple[int, int, LintCode]]:
+    def _judge(self, group: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """Yield which rows of a group are reported: the row's place, that of the row beside it, and for what."""
         train = next((place for place in group if self._is_train[place]), None)
         evaluated = next((place for place in group if not self._is_train[place]), None)
@@ -125,11 +124,11 @@ class EqualRows:
             is_train = bool(self._is_train[place])
             first = train if is_train else evaluated
             if with_gold is not None and self._contradict(place, with_gold):
-                yield place, with_gold, LintCode.DIFFERENT_GOLDS
+                yield place, with_gold, "different-golds"
             elif not is_train and train is not None:
-                yield place, train, LintCode.LEAK
+                yield place, train, "leak"
             elif first is not None and place != first:
-                yield place, first, LintCode.DUPLICATE
+                yield place, first, "duplicate"
 
     def _golds_of(self, place: int) -> frozenset[int]:
         return frozenset(self._golds[self._gold_ends[place] : self._gold_ends[place + 1]])
@@ -148,7 +147,7 @@ def _say_different(row: Row, other: Row, problems: Problems) -> None:
         f"id {show(row.id)}: the question of {other.title(row)} with another gold: {_show_golds(row)}, "
         f"and there {_show_golds(other)}",
         "one of them is wrong, or the question lacks what tells them apart",
-        code=LintCode.DIFFERENT_GOLDS,
+        code="different-golds",
         also=other.path,
     )
 
@@ -158,12 +157,12 @@ def say_duplicate(row: Row, first: Row, problems: Problems, *, nearly: bool = Fa
     what = "nearly the question" if nearly else "the question"
     if row.is_train != first.is_train:
         message = f"id {show(row.id)}: {what} of {first.title(row)}, a row of the {first.split} split"
-        problems.warn(row.place, message, LEAK_HINT, code=LintCode.LEAK, also=first.path)
+        problems.warn(row.place, message, LEAK_HINT, code="leak", also=first.path)
         return
     of = f", a row of the {first.split} split" if row.split != first.split else ""
     message = f"id {show(row.id)}: {what} of {first.title(row)}{of}, with the same gold"
     hint = "it counts twice in every score" if not row.is_train else "it is drawn twice as often as others"
-    code = LintCode.NEAR_DUPLICATE if nearly else LintCode.DUPLICATE
+    code = "near-duplicate" if nearly else "duplicate"
     problems.warn(row.place, message, hint, code=code, also=first.path)
 
 

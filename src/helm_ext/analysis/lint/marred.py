@@ -10,7 +10,6 @@ import re
 from array import array
 from collections.abc import Iterable
 
-from helm_ext.analysis.lint.codes import LintCode
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.errors import KEPT_PROBLEMS, Problems, show
 
@@ -44,17 +43,17 @@ _ENDS = ".?!:;)]}\"'”’»>_=…*`。？！：；）」』|؟।"
 _DANGLING = re.compile(r"(?:(?<!\.)\.\.\.|…|[,\-–—(/&])\s*\Z")
 
 _HINTS = {
-    LintCode.MOJIBAKE: "UTF-8 was read as windows-1252: read the source again as UTF-8",
-    LintCode.TRUNCATED: "give the whole text; the end of a question is what it asks",
-    LintCode.PADDED_GOLD: "take the white space off, or have all golds with it",
-    LintCode.PLACEHOLDER: "write what belongs there, or take the row out",
-    LintCode.MARKUP: "give the text without tags and entities, or all rows with them",
+    "mojibake": "UTF-8 was read as windows-1252: read the source again as UTF-8",
+    "truncated": "give the whole text; the end of a question is what it asks",
+    "padded-gold": "take the white space off, or have all golds with it",
+    "placeholder": "write what belongs there, or take the row out",
+    "markup": "give the text without tags and entities, or all rows with them",
 }
 
 _WHAT = {
-    LintCode.MOJIBAKE: "was decoded wrongly",
-    LintCode.PLACEHOLDER: "holds a placeholder",
-    LintCode.MARKUP: "holds HTML",
+    "mojibake": "was decoded wrongly",
+    "placeholder": "holds a placeholder",
+    "markup": "holds HTML",
 }
 
 
@@ -67,16 +66,16 @@ class MarredRows:
         """Questions of some length."""
         self._open = array("q")
         """Of these, the ones that end without a mark."""
-        self._found = {code: array("q") for code in (LintCode.EMPTY_QUESTION, LintCode.EMPTY_OPTION, *_HINTS)}
+        self._found = {code: array("q") for code in ("empty-question", "empty-option", *_HINTS)}
 
     def see(self, row: Row) -> None:
         """Look at a row."""
         self._rows += 1
         if row.is_empty:
-            self._found[LintCode.EMPTY_QUESTION].append(row.number)
+            self._found["empty-question"].append(row.number)
             return
         if any(not option.strip() for option in row.options):
-            self._found[LintCode.EMPTY_OPTION].append(row.number)
+            self._found["empty-option"].append(row.number)
         for code in _HINTS:
             if _find(code, row):
                 self._found[code].append(row.number)
@@ -89,7 +88,7 @@ class MarredRows:
     def report(self, rows: Rows, problems: Problems) -> None:
         """Report the rows: what is empty, and what few rows have."""
         if len(self._open) <= MOST_OPEN * self._asking:
-            truncated = self._found[LintCode.TRUNCATED]
+            truncated = self._found["truncated"]
             truncated.extend(set(self._open) - set(truncated))
         for code, numbers in self._found.items():
             is_error = code not in _HINTS
@@ -100,23 +99,23 @@ class MarredRows:
                     problems.count_more(code, len(numbers) - KEPT_PROBLEMS)
 
 
-def _report(code: LintCode, row: Row, problems: Problems) -> None:
+def _report(code: str, row: Row, problems: Problems) -> None:
     named = f"id {show(row.id)}: "
-    if code == LintCode.EMPTY_QUESTION:
+    if code == "empty-question":
         hint = "write the question; without one, the answer is a guess"
         problems.add(row.place, f"{named}the question is empty", hint, code=code)
-    elif code == LintCode.EMPTY_OPTION:
+    elif code == "empty-option":
         at = next(at for at, option in enumerate(row.options) if not option.strip())
         problems.add(row.place, f"{named}option {at + 1} is empty", "write it, or take it out", code=code)
     else:
         problems.warn(row.place, f"{named}{_find(code, row) or _end(row)}", _HINTS[code], code=code)
 
 
-def _find(code: LintCode, row: Row) -> str:
+def _find(code: str, row: Row) -> str:
     """Return in words where a row has a fault; "" where it has it not."""
-    if code == LintCode.TRUNCATED:
+    if code == "truncated":
         return _end(row) if _DANGLING.search(row.texts[-1]) else ""
-    if code == LintCode.PADDED_GOLD:
+    if code == "padded-gold":
         padded = next((gold for gold in row.golds if gold != gold.strip()), None)
         return "" if padded is None else f"the gold begins or ends with white space, {show(padded)}"
     for name, texts in (("question", row.texts), ("option", row.options), ("gold", () if row.options else row.golds)):
@@ -126,11 +125,11 @@ def _find(code: LintCode, row: Row) -> str:
     return ""
 
 
-def _search(code: LintCode, texts: Iterable[str], *, whole: bool) -> str:
+def _search(code: str, texts: Iterable[str], *, whole: bool) -> str:
     for text in texts:
-        if code == LintCode.MOJIBAKE:
+        if code == "mojibake":
             found = "" if text.isascii() else find_mojibake(text)
-        elif code == LintCode.PLACEHOLDER:
+        elif code == "placeholder":
             match = _PLACEHOLDER.search(text) or (_WHOLE_PLACEHOLDER.fullmatch(text.strip()) if whole else None)
             found = match[0] if match else ""
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from helm_ext.analysis.lint.codes import LintCode
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.errors import Location, Problems, count
 
@@ -67,7 +66,7 @@ class Positions:
             f"the right option of {count(total, 'row')} stands at {shares}: {first}{best}; "
             f"guessing scores {guessing:.1%}",
             "shuffle the options, or compare models with the score of the most frequent position",
-            code=LintCode.GOLD_POSITION,
+            code="gold-position",
         )
 
     def _count(self) -> Counter[tuple[int, int]]:

@@ -26,7 +26,6 @@ from helm_ext.formats.innodata.record_ids import RecordIds
 from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.hub import open_bundle, open_version, resolve
 from helm_ext.hub.bundle import Bundle, iter_checked
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.meta import Meta, Split
 from helm_ext.hub.records import Record
 
@@ -123,19 +122,14 @@ class _Refusals:
         self.there_are = self.there_are or gold_refuses(record.extra, record.expected)
 
     def warn(self, place: str) -> Iterator[Problem]:
-        from helm_ext.scoring.scores.refusal import GOLD_KEY
-
-        where = Location(place)
         if self.unusable:
-            message = (
-                f"{self.unusable} of {self.records} records have a key {GOLD_KEY!r} that is neither true nor false"
-            )
+            message = f"{self.unusable} of {self.records} records have a key 'refusal' that is neither true nor false"
             hint = "it is not used; what `expected` says counts"
-            yield Problem(message, where, hint, "warning", BundleCode.REFUSAL_KEY)
+            yield Problem(message, Location(place), hint, "warning", "refusal-key")
         if not self.there_are:
             message = f"refusal_match: none of the {self.records} expected texts is recognised as a refusal"
-            hint = f'say it in the records: "{GOLD_KEY}": true, or give phrases of your own (HELM_EXT_REFUSALS=FILE)'
-            yield Problem(message, where, hint, "warning", BundleCode.NO_REFUSALS)
+            hint = 'say it in the records: "refusal": true, or give phrases of your own (HELM_EXT_REFUSALS=FILE)'
+            yield Problem(message, Location(place), hint, "warning", "no-refusals")
 
 
 def _read(options: Options) -> tuple[Content, RecordIds]:
@@ -153,7 +147,7 @@ def _read(options: Options) -> tuple[Content, RecordIds]:
         reopen = partial(open_version, resolved, options.hub)
         if resolved.notice:
             where = Location(f"{options.dataset}@{resolved.version}")
-            warnings.append(Problem(resolved.notice, where, severity="warning", code=BundleCode.NEWER_VERSION))
+            warnings.append(Problem(resolved.notice, where, severity="warning", code="newer-version"))
     else:
         assert options.path is not None  # `require_sense`
         reopen = partial(open_bundle, options.path)
@@ -216,11 +210,11 @@ def check(
                 ids.add(record.id)
     except DatasetError as error:
         message = error.message.removeprefix(f"{path}: ")
-        found += error.problems or [Problem(message, Location(str(path)), code=BundleCode.UNREADABLE, kind=type(error))]
+        found += error.problems or [Problem(message, Location(str(path)), code="unreadable", kind=type(error))]
     else:
         if split == "train" and not counts["train"]:
-            problems.add(Location(str(path)), "the train split is empty", code=BundleCode.EMPTY_TRAIN,
-                         kind=DatasetIntegrityError, hint="split=test is evaluated by default")  # fmt: skip
+            hint = "split=test is evaluated by default"
+            problems.add(Location(str(path)), "the train split is empty", hint, code="empty-train")
         found += problems.finish()
     if replies is not None:
         damaged = not len(ids) or problems.errors > 0
@@ -232,7 +226,7 @@ def check(
             if 0 < recorded < count:
                 message = f"{count - recorded} of {count} records of {of} have no reply; a run refuses the file"
                 hint = "missing=skip scores the rest and reports how many were left out"
-                found.append(Problem(message, Location(str(replies)), hint, "warning", BundleCode.NOT_RUN))
+                found.append(Problem(message, Location(str(replies)), hint, "warning", "not-run"))
     return found, counts
 
 
@@ -240,7 +234,7 @@ def _argument_problems(path: str | Path, check_them: Callable[[], object]) -> li
     try:
         check_them()
     except HelmExtError as error:
-        return [to_problem(error, str(path), code=BundleCode.ARGUMENT)]
+        return [to_problem(error, str(path), code="argument")]
     return []
 
 

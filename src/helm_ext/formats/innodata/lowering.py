@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from helm_ext.errors import Location, Problem
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Places, Recorded, RowExtra
 from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, AttributeValues, short_attributes
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import Message, Record
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
     if len(attributes) > MAX_ATTRIBUTES:
         message = f"{len(attributes)} attributes: reports are grouped by the first {MAX_ATTRIBUTES} of their names"
         where = Location(str(options.dataset or options.path))
-        warnings.append(Problem(message, where, severity="warning", code=BundleCode.MANY_ATTRIBUTES))
+        warnings.append(Problem(message, where, severity="warning", code="many-attributes"))
         attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
         own_attributes = {key: own_attributes[key] for key in attributes if key in own_attributes}
 

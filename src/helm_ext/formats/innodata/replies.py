@@ -13,7 +13,6 @@ from helm_ext.errors import (
     DatasetError,
     DatasetIntegrityError,
     DatasetNotFoundError,
-    DatasetSchemaError,
     Location,
     Problem,
     Problems,
@@ -23,7 +22,6 @@ from helm_ext.errors import (
 from helm_ext.evalset import Recorded
 from helm_ext.files.finding import Identity, LineFile, LineIndex
 from helm_ext.formats.innodata.record_ids import RecordIds, hash_id
-from helm_ext.hub.codes import BundleCode
 from helm_ext.hub.records import parse_object, read_rows
 
 __all__ = ["Replies", "check_replies", "read_replies", "to_recorded"]
@@ -74,7 +72,7 @@ def check_replies(path: Path, ids: RecordIds | None, count: int, split: str) -> 
         replies = _collect(path, ids, count, split, problems, keeps=False)
     except DatasetError as error:
         message = error.message.removeprefix(f"{path}: ")
-        return [Problem(message, Location(str(path)), code=BundleCode.UNREADABLE, kind=type(error))], 0
+        return [Problem(message, Location(str(path)), code="unreadable", kind=type(error))], 0
     return problems.finish(), replies.recorded
 
 
@@ -90,13 +88,10 @@ def _collect(path: Path, ids: RecordIds | None, count: int, split: str, problems
         hashed = hash_id(record_id)
         place = known.find(hashed)
         before = others.get(hashed) if place is None else seen[place]
+        at = Location(location.path, number, "id")
         if before:
-            problems.add(
-                Location(location.path, number, "id"),
-                f"{show(record_id)} occurs already in line {before}",
-                code=BundleCode.DUPLICATE_ID,
-                kind=DatasetIntegrityError,
-            )
+            message = f"{show(record_id)} occurs already in line {before}"
+            problems.add(at, message, code="duplicate-id", kind=DatasetIntegrityError)
         elif place is not None:
             seen[place] = number
             if place < count and value["reply"] is not None:
@@ -109,22 +104,16 @@ def _collect(path: Path, ids: RecordIds | None, count: int, split: str, problems
         else:
             others[hashed] = number
             if ids is not None:
-                problems.add(
-                    Location(location.path, number, "id"),
+                message, hint = (
                     f"{show(record_id)} is no record of {split}",
-                    code=BundleCode.UNKNOWN_ID,
-                    kind=DatasetIntegrityError,
-                    hint="replies belong to one split of one dataset",
+                    "replies belong to one split of one dataset",
                 )
+                problems.add(at, message, hint, code="unknown-id", kind=DatasetIntegrityError)
     if ids is not None and not replies.recorded and not problems.errors:
         nulls = sum(map(bool, seen[:count]))
-        problems.add(
-            Location(str(path)),
-            f"holds no reply to any of the {count} records of {split}" + (f", {nulls} are null" * (nulls > 0)),
-            code=BundleCode.NO_REPLIES,
-            kind=DatasetIntegrityError,
-            hint='one {"id": ..., "reply": ...} a line; null says that a record was not run',
-        )
+        message = f"holds no reply to any of the {count} records of {split}" + (f", {nulls} are null" * (nulls > 0))
+        hint = 'one {"id": ..., "reply": ...} a line; null says that a record was not run'
+        problems.add(Location(str(path)), message, hint, code="no-replies", kind=DatasetIntegrityError)
     return replies
 
 
@@ -134,18 +123,17 @@ def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[
             replies.file = LineFile(str(path), Identity.of(file.fileno()))
             for number, line in read_rows(file, str(path), problems, replies.index):
                 location = Location(str(path), number)
-                if number == 1 and line is not None and line.lstrip().startswith(b"["):
+                if line is None:
+                    continue
+                if number == 1 and line.lstrip().startswith(b"["):
                     # Else every line of a long array would be a problem of its own.
+                    message = "a JSON array, expected one object a line"
                     problems.add(
-                        location,
-                        "a JSON array, expected one object a line",
-                        code=BundleCode.JSON_ARRAY,
-                        kind=DatasetSchemaError,
-                        hint="JSON Lines: jq -c '.[]' FILE writes an array so",
+                        location, message, "JSON Lines: jq -c '.[]' FILE writes an array so", code="json-array"
                     )
                     return
-                value = None if line is None else parse_object(line, location, problems)
-                if line is not None and value is not None:
+                value = parse_object(line, location, problems)
+                if value is not None:
                     yield location, line, value
     except OSError as error:
         raise DatasetNotFoundError(f"{path}: replies cannot be read: {error.strerror}") from error
@@ -157,26 +145,24 @@ _REPLY_KEYS = ("id", "reply", "request_time", "request_datetime")
 def _check_reply(value: Mapping[str, Any], location: Location, problems: Problems) -> str | None:
     before = problems.errors
 
-    def add(field: str, message: str, code: BundleCode, hint: str = "") -> None:
-        problems.add(
-            Location(location.path, location.line, field), message, code=code, hint=hint, kind=DatasetSchemaError
-        )
+    def add(field: str, message: str, code: str, hint: str = "") -> None:
+        problems.add(Location(location.path, location.line, field), message, hint, code=code)
 
     for key in value:
         if key not in _REPLY_KEYS:
-            add(key, "unknown key", BundleCode.UNKNOWN_KEY, f"known: {', '.join(_REPLY_KEYS)}")
+            add(key, "unknown key", "unknown-key", f"known: {', '.join(_REPLY_KEYS)}")
     if not isinstance(value.get("id"), str):
-        add("id", f"expected a string, got {show(value.get('id'))}" if "id" in value else "missing", BundleCode.ID_TYPE)
+        add("id", f"expected a string, got {show(value.get('id'))}" if "id" in value else "missing", "id-type")
     if "reply" not in value:
-        add("reply", "missing", BundleCode.MISSING_KEY, "write null for a record that was not run")
+        add("reply", "missing", "missing-key", "write null for a record that was not run")
     elif not isinstance(value["reply"], str) and value["reply"] is not None:
-        add("reply", f"expected a string or null, got {show(value['reply'])}", BundleCode.REPLY_TYPE)
+        add("reply", f"expected a string or null, got {show(value['reply'])}", "reply-type")
     for key in ("request_time", "request_datetime"):
         number = value.get(key)
         if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
-            add(key, f"expected a number, got {show(number)}", BundleCode.TIME_TYPE)
+            add(key, f"expected a number, got {show(number)}", "time-type")
         elif number is not None and number < 0:
-            add(key, f"must not be negative, got {show(number)}", BundleCode.TIME_NEGATIVE)
+            add(key, f"must not be negative, got {show(number)}", "time-negative")
     return value["id"] if problems.errors == before else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +24,7 @@ _CORRECT = "correct"
 
 
 def to_bundle(
-    evalset: EvalSet,
-    target: Path,
-    *,
-    attributes: Mapping[str, Any] | None = None,
-    replies: Path | None = None,
-    losses: Sequence[str] = (),
-    lossy: bool = False,
+    evalset: EvalSet, target: Path, *, replies: Path | None = None, losses: Sequence[str] = (), lossy: bool = False
 ) -> Converted:
     """Write an EvalSet as the bundle `target` (NAME.zip), and recorded completions as JSON Lines to `replies`.
 
@@ -54,22 +48,16 @@ def to_bundle(
             said.append(reply)
     if not lossy:
         findings.require_none(evalset.name)
-    known = dict(attributes or {})
-    for key in ("display_name", "description"):
-        value = getattr(evalset, key)
-        if value and value != evalset.name:
-            known.setdefault(key, value)
+    titles = {"display_name": evalset.display_name, "description": evalset.description}
+    attributes = {key: value for key, value in titles.items() if value and value != evalset.name}
     with tempfile.TemporaryDirectory() as folder:
         sources = {split: Path(folder) / f"{split}.jsonl" for split in rows}
         for split, path in sources.items():
             path.write_text("".join(to_line(row) for row in rows[split]), encoding="utf-8")
+        # Whether a file may be overwritten, `convert` has decided.
+        test, train = sources["test"], sources["train"]
         packed = pack(
-            name=target.stem,
-            test=sources["test"],
-            train=sources["train"],
-            attributes=known,
-            target=target.parent,
-            replace=True,  # whether a file may be overwritten, `convert` has decided
+            name=target.stem, test=test, train=train, attributes=attributes, target=target.parent, replace=True
         )
     if replies is not None:
         write_lines(replies, said)
