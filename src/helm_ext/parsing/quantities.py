@@ -7,26 +7,36 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["spell_as_options"]
+__all__ = ["OTHER_NAMES", "PREFIXES", "UNIT_NAMES", "spell_as_options"]
 
 Quantity: TypeAlias = "tuple[Fraction, tuple[tuple[str, int], ...]]"
 """A value in base units, and those with their powers: 36 km/h is (10, (("m", 1), ("s", -1)))."""
 
-_PREFIXES = {"": 0, "T": 12, "G": 9, "M": 6, "k": 3, "c": -2, "d": -1, "m": -3, "u": -6, "μ": -6, "n": -9, "p": -12}
-_PREFIX_NAMES = {"": "", "tera": "T", "giga": "G", "mega": "M", "kilo": "k", "centi": "c", "deci": "d", "milli": "m"}
-_PREFIX_NAMES |= {"micro": "μ", "nano": "n", "pico": "p"}
-_NAMES = {"meter": "m", "metre": "m", "gram": "g", "second": "s", "ampere": "A", "amp": "A", "kelvin": "K"}
-_NAMES |= {"mole": "mol", "hertz": "Hz", "newton": "N", "pascal": "Pa", "joule": "J", "watt": "W", "coulomb": "C"}
-_NAMES |= {"volt": "V", "farad": "F", "ohm": "Ω", "tesla": "T", "henry": "H", "liter": "L", "litre": "L"}
-_NAMES |= {"electronvolt": "eV", "calorie": "cal", "byte": "B"}
-_UNITS: dict[str, tuple[Fraction, str]] = {
-    prefix + unit: (Fraction(10) ** power, "L" if unit == "l" else unit)
-    for prefix, power in _PREFIXES.items()
-    for unit in {*_NAMES.values(), "l"}
-}
-for _prefix, _short in _PREFIX_NAMES.items():
-    for _name, _unit in _NAMES.items():
-        _UNITS[_prefix + _name] = _UNITS[_prefix + _name + "s"] = _UNITS[_short + _unit]
+PREFIXES = {
+    "P": ("peta", 15), "T": ("tera", 12), "G": ("giga", 9), "M": ("mega", 6), "k": ("kilo", 3), "h": ("hecto", 2),
+    "d": ("deci", -1), "c": ("centi", -2), "m": ("milli", -3), "µ": ("micro", -6), "n": ("nano", -9),
+    "p": ("pico", -12),
+}  # fmt: skip
+"""By symbol: name, and power of ten."""
+UNIT_NAMES = {
+    "m": "metre", "g": "gram", "s": "second", "A": "ampere", "K": "kelvin", "mol": "mole", "cd": "candela",
+    "Hz": "hertz", "N": "newton", "Pa": "pascal", "J": "joule", "W": "watt", "C": "coulomb", "V": "volt", "F": "farad",
+    "Ω": "ohm", "S": "siemens", "Wb": "weber", "T": "tesla", "H": "henry", "lm": "lumen", "lx": "lux",
+    "Bq": "becquerel", "Gy": "gray", "Sv": "sievert", "kat": "katal", "L": "litre", "l": "litre", "t": "tonne",
+    "eV": "electronvolt", "bar": "bar", "cal": "calorie", "B": "byte", "bit": "bit", "Wh": "watt-hour",
+}  # fmt: skip
+"""Units that take prefixes, by symbol."""
+OTHER_NAMES = {"meter": "metre", "liter": "litre", "amp": "ampere"}
+
+_UNITS: dict[str, tuple[Fraction, str]] = {}
+"""By symbol and by name: how much of which unit."""
+for _unit, _name in UNIT_NAMES.items():
+    _names = {_name, *(other for other, name in OTHER_NAMES.items() if name == _name)}
+    for _prefix, (_long, _power) in {"": ("", 0), **PREFIXES}.items():
+        _value = Fraction(10) ** _power, "L" if _unit == "l" else _unit
+        for _short in ("u", "μ") if _prefix == "µ" else (_prefix,):  # texts are in their compatibility form
+            _UNITS[_short + _unit] = _value
+        _UNITS |= {f"{_long}{name}{plural}": _value for name in _names for plural in ("", "s")}
 for _size, _unit, _spellings in (
     (60, "s", "min mins minute minutes"),
     (3600, "s", "h hr hrs hour hours"),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 
+from helm_ext.parsing.quantities import OTHER_NAMES, PREFIXES, UNIT_NAMES
+
 __all__ = ["GROUP_MARK", "UNSPACED", "find_numbers", "read_amount", "read_number"]
 
 UNSPACED = (
@@ -123,18 +125,12 @@ def _is_letter(character: str) -> bool:
 
 # ---- One number with its unit
 
-_PREFIXES = "P:peta T:tera G:giga M:mega k:kilo h:hecto d:deci c:centi m:milli µ:micro n:nano p:pico"
-_SI = (
-    "m:metre g:gram s:second A:ampere K:kelvin mol:mole cd:candela Hz:hertz N:newton Pa:pascal J:joule W:watt "
-    "C:coulomb V:volt F:farad Ω:ohm S:siemens Wb:weber T:tesla H:henry lm:lumen lx:lux Bq:becquerel Gy:gray "
-    "Sv:sievert kat:katal L:litre l:litre t:tonne eV:electronvolt bar:bar cal:calorie B:byte bit:bit Wh:watt-hour"
-)
 _ALONE = (
     "min:minute mins:minute h:hour hr:hour hrs:hour sec:second secs:second "
     "d:day ha:hectare °C:celsius °F:fahrenheit %:percent $:dollar €:euro °:degree"
 )
-_OTHER_NAMES = {"meter": "metre", "liter": "litre", "amp": "ampere", "degreecelsius": "celsius", "hertz": "hertz"}
-_OTHER_NAMES |= {"degreescelsius": "celsius", "degreesfahrenheit": "fahrenheit", "degreefahrenheit": "fahrenheit"}
+_OTHER_NAMES = {**OTHER_NAMES, "degreecelsius": "celsius", "degreefahrenheit": "fahrenheit"}
+_OTHER_NAMES |= {"degreescelsius": "celsius", "degreesfahrenheit": "fahrenheit"}
 _NOT_ALIKE = {f"{short}M": f"{long}molar" for short, long in (("n", "nano"), ("µ", "micro"), ("m", "milli"))}
 _NOT_ALIKE |= {"Nm": "newton-metre", "Mb": "megabit", "Gb": "gigabit", "Tb": "terabit"}
 """Symbols that differ in case from others, which are read in any case: 5 µm is not 5 µM, 5 GB not 5 Gb."""
@@ -143,9 +139,9 @@ _NOT_ALIKE |= {"Nm": "newton-metre", "Mb": "megabit", "Gb": "gigabit", "Tb": "te
 @lru_cache(maxsize=1)
 def _units() -> tuple[dict[str, str], dict[str, str]]:
     """Return symbol to name, and what is known in any case to name: names, and symbols that are alike in no case."""
-    prefixes, si, alone = (dict([pair.split(":") for pair in table.split()]) for table in (_PREFIXES, _SI, _ALONE))
-    symbols = {short + symbol: long + name for short, long in prefixes.items() for symbol, name in si.items()}
-    symbols |= si | alone
+    alone = dict([pair.split(":") for pair in _ALONE.split()])
+    symbols = {f"{p}{unit}": long + name for p, (long, _) in PREFIXES.items() for unit, name in UNIT_NAMES.items()}
+    symbols |= UNIT_NAMES | alone
     names = {name: name for name in symbols.values()}
     names |= {
         name.replace(new, old): name for old, new in _OTHER_NAMES.items() for name in set(names) if name.endswith(new)
