@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from rapidfuzz.distance import OSA, LCSseq
+
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.analysis.lint.texts import words_of
 
@@ -43,61 +45,13 @@ ORDERED = 12
 """From so many words on, their order says whether two texts are one."""
 
 _NEGATIONS = frozenset(
-    [
-        *("not", "no", "never", "none", "neither", "nor", "without", "except", "cannot", "can't", "don't", "doesn't"),
-        *("didn't", "isn't", "aren't", "wasn't", "weren't", "won't", "nicht", "kein", "keine", "nie", "ohne", "pas"),
-        *(
-            "jamais",
-            "sans",
-            "nunca",
-            "sin",
-            "não",
-            "sem",
-            "non",
-            "mai",
-            "senza",
-            "не",
-            "нет",
-            "без",
-            "不",
-            "没",
-            "非",
-            "無",
-        ),
-    ]
+    """not no never none neither nor without except cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
+    nicht kein keine nie ohne pas jamais sans nunca sin não sem non mai senza не нет без 不 没 非 無""".split()  # noqa: SIM905
 )
 _OPPOSITES = frozenset(
-    [
-        *("more", "less", "most", "least", "first", "last", "before", "after", "above", "below", "larger", "smaller"),
-        *(
-            "largest",
-            "smallest",
-            "highest",
-            "lowest",
-            "longest",
-            "shortest",
-            "oldest",
-            "youngest",
-            "maximum",
-            "minimum",
-        ),
-        *(
-            "increase",
-            "decrease",
-            "true",
-            "false",
-            "odd",
-            "even",
-            "north",
-            "south",
-            "east",
-            "west",
-            "one",
-            "two",
-            "three",
-        ),
-        *("four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    ]
+    """more less most least first last before after above below larger smaller largest smallest highest lowest longest
+    shortest oldest youngest maximum minimum increase decrease true false odd even north south east west one two three
+    four five six seven eight nine ten eleven twelve""".split()  # noqa: SIM905
 )
 """Words that make another question when one of them stands on one side only."""
 
@@ -214,10 +168,7 @@ def _turns_meaning(more: Counter[str], less: Counter[str]) -> bool:
 
 def _count_moved(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """Return how many words of the longer side have no partner when both are read side by side, in order."""
-    if max(len(ours), len(theirs)) > LONG_TEXT:
-        return 0
-    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
-    return max(len(ours), len(theirs)) - sum(block.size for block in blocks)
+    return LCSseq.distance(ours, theirs)
 
 
 def _drop_spellings(more: Counter[str], less: Counter[str]) -> tuple[Counter[str], Counter[str], dict[str, str]]:
@@ -245,15 +196,10 @@ def edit_is_small(word: str, other: str) -> bool:
 
     The first letter is the same: "right" and "light" are two words.
     """
-    short, long = sorted((word, other), key=len)
-    if len(long) < 5 or len(long) - len(short) > 1 or short[0] != long[0] or not long.isalpha():
+    long = max(word, other, key=len)
+    if len(long) < 5 or word[0] != other[0] or not long.isalpha():
         return False
-    at = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
-    if len(short) != len(long):
-        return short[at:] == long[at + 1 :]
-    return short[at + 1 :] == long[at + 1 :] or (
-        short[at + 2 :] == long[at + 2 :] and short[at : at + 2] == long[at : at + 2][::-1]
-    )
+    return OSA.distance(word, other, score_cutoff=1) <= 1
 
 
 def _find_swaps(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> tuple[Swap, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from helm_ext.analysis.lint.alike import compare
 from helm_ext.analysis.lint.equal import Member, say_duplicate
-from helm_ext.analysis.lint.hashes import HashLog, find_frequent
+from helm_ext.analysis.lint.hashes import find_frequent
 from helm_ext.analysis.lint.likeness import Candidates
 from helm_ext.analysis.lint.rows import Row, Rows, pick
 from helm_ext.analysis.lint.templates import Pair, drop_templates
@@ -39,7 +39,7 @@ class NearRows:
         self._numbers = array("q")
         self._golds = array("q")
         self._has_golds = bytearray()
-        self._sentences = HashLog()
+        self._sentences = array("q")
         self._context: Collection[int] = frozenset()
         """Hashes of sentences that many rows share."""
         self._again = 0
@@ -54,7 +54,8 @@ class NearRows:
 
     def settle(self) -> None:
         """Begin to look at the rows a second time, in the same order."""
-        self._context = self._sentences.find_frequent(CONTEXT)
+        self._context = find_frequent(self._sentences, CONTEXT)
+        self._sentences = array("q")
         common = find_frequent(self._golds, int(max(FEW, RARE_GOLD * len(self._golds))) + 1)
         self._rare = array(
             "b",

@@ -68,13 +68,8 @@ def test_what_is_written_and_read_in_parts_is_what_was_in_memory(tmp_path, monke
     lint_sets.write(path, [*rows, *rows[:300:3], *rows[:300:7]])
     expected = list(map(str, lint(formats.load(path), "rows")))
     assert len(expected) >= 140
-    written = []
-    write = hashes.HashLog._write
-    monkeypatch.setattr(hashes.HashLog, "_write", lambda log: written.append(log) or write(log))
     for module, name, value in (
         (hashes, "COUNTED", 10),
-        (hashes, "RECENT", 50),
-        (hashes, "LOGGED", 500),
         (minhash, "BLOCK", 64),
         (minhash, "SPOOLED", 1_000),
         (minhash, "MERGED", 100),
@@ -83,7 +78,6 @@ def test_what_is_written_and_read_in_parts_is_what_was_in_memory(tmp_path, monke
     ):
         monkeypatch.setattr(module, name, value)
     assert list(map(str, lint(formats.load(path), "rows"))) == expected
-    assert len(written) > 1
 
 
 def test_of_many_that_are_alike_the_first_are_listed_and_all_are_counted(tmp_path):
@@ -92,20 +86,3 @@ def test_of_many_that_are_alike_the_first_are_listed_and_all_are_counted(tmp_pat
     problems = [problem for problem in lint(formats.load(path), "rows") if problem.code == "duplicate"]
     assert sum(problem.number for problem in problems) == 9 * 150
     assert len(problems) == KEPT_PROBLEMS + 1
-
-
-@pytest.mark.parametrize("values", [range(-40, 40), [5, 5, 5, -(2**63), 2**63 - 1, -1, 0, -1]])
-def test_what_came_before_and_what_comes_often_in_parts(values, monkeypatch):
-    monkeypatch.setattr(hashes, "RECENT", 3)
-    monkeypatch.setattr(hashes, "LOGGED", 4)
-    monkeypatch.setattr(hashes, "COUNTED", 1)
-    seen, before = hashes.Seen(), set()
-    for value in values:
-        assert seen.add(value) == (value not in before)
-        before.add(value)
-    for least in (1, 2, 3):
-        log = hashes.HashLog()
-        for value in values:
-            log.extend([value])
-        often = Counter(values)
-        assert log.find_frequent(least) == {value for value in often if often[value] >= least}
