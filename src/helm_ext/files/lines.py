@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
-from helm_ext.errors import DatasetError, DatasetSyntaxError, Location, Problem, Problems
+from helm_ext.errors import DatasetError, DatasetSyntaxError, Problem, Problems
 from helm_ext.files.json_text import parse_json
 from helm_ext.files.limits import MAX_LINE_BYTES, format_size
 
@@ -58,14 +58,12 @@ def _join(parts: list[bytes]) -> bytes:
 
 def too_long(path: str, number: int, max_bytes: int = MAX_LINE_BYTES) -> Problem:
     """Return the problem of a line beyond the limit."""
-    return Problem(
-        f"the line is longer than {format_size(max_bytes)}, the limit", Location(path, number),
-        "JSON Lines has one record per line", code="too-large", kind=DatasetSyntaxError,
-    )  # fmt: skip
+    message, hint = f"the line is longer than {format_size(max_bytes)}, the limit", "JSON Lines has one record per line"
+    return DatasetSyntaxError.problem_at(path, message, hint, number, code="too-large")
 
 
 def _blank(path: str, number: int) -> Problem:
-    return Problem("blank line", Location(path, number), "remove it", code="blank-line", kind=DatasetSyntaxError)
+    return DatasetSyntaxError.problem_at(path, "blank line", "remove it", number, code="blank-line")
 
 
 def iter_rows(

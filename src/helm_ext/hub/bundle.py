@@ -225,9 +225,11 @@ def open_bundle(
             identity = Identity.of(file.fileno())
             found_digest = sha256_of(file)
         except OSError as error:
-            raise DatasetNotFoundError(f"{shown}: cannot be read: {error.strerror or error}") from error
+            message = f"cannot be read: {error.strerror or error}"
+            raise DatasetNotFoundError.at(shown, message, code="unreadable") from error
         if digest is not None and found_digest != digest:
-            raise DatasetChangedError(f"{shown}: SHA-256 is {found_digest}, expected {digest}: the file is damaged")
+            message = f"SHA-256 is {found_digest}, expected {digest}: the file is damaged"
+            raise DatasetChangedError.at(shown, message, code="damaged-bundle")
         opened = read_archive(file, shown, limits or Limits.from_environ(), problems)
         if opened is not None:
             _check_name(opened[2], shown, Path(path).stem, expected_name, problems)
@@ -243,13 +245,13 @@ def _open(path: str | Path, shown: str) -> BinaryIO:
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed by `open_bundle`
     except FileNotFoundError as error:
-        hint = near_files(Path(path))
-        raise DatasetNotFoundError(f"{shown}: no such file" + (f"\n  hint: {hint}" if hint else "")) from error
+        raise DatasetNotFoundError.at(shown, "no such file", near_files(Path(path)), code="unreadable") from error
     except OSError as error:
-        raise DatasetNotFoundError(f"{shown}: cannot be read: {error.strerror}") from error
+        raise DatasetNotFoundError.at(shown, f"cannot be read: {error.strerror}", code="unreadable") from error
     if not file.seekable():
         file.close()
-        raise DatasetNotFoundError(f"{shown}: no regular file\n  hint: save the bundle as a file first")
+        hint = "save the bundle as a file first"
+        raise DatasetNotFoundError.at(shown, "no regular file", hint, code="unreadable")
     return file
 
 

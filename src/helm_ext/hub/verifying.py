@@ -53,5 +53,5 @@ def _verify_version(storage: Storage, name: str, number: int, hub: str | Path | 
     except HubError as error:
         return [Problem(str(error).removeprefix(f"{location.path}: "), location, code="damaged-bundle")]
     except DatasetError as error:
-        return list(error.problems) or [Problem(error.message, location, code="damaged-bundle")]
+        return list(error.problems)
     return found.finish()

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 import struct
 import subprocess
@@ -62,9 +63,50 @@ def write_zip(path, content, **options):
     return path
 
 
+CODES = {
+    "missing": ("missing-key", DatasetSchemaError),
+    "not a dataset name: .*": ("name", DatasetSchemaError),
+    "expected a number of records, got .*": ("size-type", DatasetSchemaError),
+    "expected a SHA-256 of .*": ("digest-type", DatasetSchemaError),
+    "expected a JSON object, got .*": ("not-an-object", DatasetSchemaError),
+    "the key .* is given twice in one object": ("duplicate-key", DatasetSchemaError),
+    "not JSON: .*": ("not-json", DatasetSyntaxError),
+    "starts with a byte order mark .*": ("bom", DatasetSyntaxError),
+    r"\d+, but .* has \d+ records": ("size-mismatch", DatasetIntegrityError),
+    r"\w{64}, but .* has SHA-256 \w{64}": ("digest-mismatch", DatasetIntegrityError),
+    r"longer than \d+ bytes": ("meta-too-large", DatasetIntegrityError),
+    "the test split is empty": ("empty-test", DatasetIntegrityError),
+    ".* occurs already in .*": ("duplicate-id", DatasetIntegrityError),
+    "member .*: missing": ("missing-member", DatasetIntegrityError),
+    "member .*: unexpected": ("unexpected-member", DatasetIntegrityError),
+    r"member .*: occurs \d+ times": ("duplicate-member", DatasetIntegrityError),
+    "member .*: path traversal": ("path-traversal", DatasetIntegrityError),
+    "member .*: absolute name": ("absolute-name", DatasetIntegrityError),
+    "member .*: NUL in the name": ("nul-in-name", DatasetIntegrityError),
+    "member .*: symbolic link": ("symlink", DatasetIntegrityError),
+    "member .*: encrypted": ("encrypted", DatasetIntegrityError),
+    "member .*: compression method .*": ("compression", DatasetIntegrityError),
+    "member .*: decompresses to .*": ("ratio", DatasetIntegrityError),
+    "too large: .*": ("too-large", DatasetSyntaxError),
+    "truncated: .*": ("truncated", DatasetSyntaxError),
+    "not a ZIP archive.*": ("not-a-zip", DatasetSyntaxError),
+    ".* of trailing data after the archive": ("trailing-data", DatasetSyntaxError),
+    "data before the first member": ("leading-data", DatasetSyntaxError),
+    "the archive's directory has .*": ("too-many-members", DatasetSyntaxError),
+    "cannot be decompressed: .*": ("damaged-member", DatasetSyntaxError),
+    "no such file|cannot be read: .*|no regular file.*": ("unreadable", DatasetNotFoundError),
+}
+"""By what is said, the code that tools go by, and the exception. Those of records stand in test_innodata_records."""
+
+
 def texts(path, **options):
-    """Return all problems of a bundle without its path."""
-    return [str(problem).replace(f"{path.parent}/", "") for problem in check(path, **options)[0]]
+    """Return all problems of a bundle without its path; each has the code of what it says."""
+    problems = check(path, **options)[0]
+    for problem in problems:
+        if problem.severity == "error" and ".jsonl:" not in str(problem.location):
+            codes = [code for said, code in CODES.items() if re.fullmatch(said, problem.message)]
+            assert codes == [(problem.code, problem.kind)], problem
+    return [str(problem).replace(f"{path.parent}/", "") for problem in problems]
 
 
 @pytest.fixture
@@ -112,6 +154,7 @@ def test_attributes_and_digest_spellings(tmp_path):
         (meta(train_size=-1), "demo.zip/meta.json: train_size: expected a number of records, got -1"),
         (meta(train_size=1.0), "demo.zip/meta.json: train_size: expected a number of records, got 1.0"),
         (meta(test_digest="abc"), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "abc"'),
+        (meta(test_digest="md5:" + "a" * 64), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "md5:' + "a" * 64 + '"'),
         (meta(test_size=3), "demo.zip/meta.json: test_size: 3, but test.jsonl has 2 records"),
         (meta(train_digest="0" * 64), f"demo.zip/meta.json: train_digest: {'0' * 64}, but train.jsonl has SHA-256 {hashlib.sha256(TRAIN).hexdigest()}\n  hint: pack the bundle again after every change: helm-ext hub pack"),
         (b"[]", "demo.zip/meta.json: expected a JSON object, got []"),
@@ -143,6 +186,7 @@ def test_the_file_name(tmp_path):
     [
         (members(train_jsonl=None), 'member "train.jsonl": missing\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
         ([*members(), ("README.md", b"")], 'member "README.md": unexpected\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
+        ([*members(), ("x__MACOSX/x", b"")], 'member "x__MACOSX/x": unexpected\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
         ([*members(), ("demo/", b"")], 'member "demo/": unexpected\n  hint: put the files at the top of the archive, in no folder'),
         ([*members(), ("test.jsonl", TEST)], 'member "test.jsonl": occurs 2 times'),
         ([*members(), ("__MACOSX/../../etc/passwd", b"")], 'member "__MACOSX/../../etc/passwd": path traversal'),
@@ -184,8 +228,9 @@ def set_in_directory(path, offset, layout, value):
     path.write_bytes(data)
 
 
-def test_encrypted(demo):
-    set_in_directory(demo, 8, "<H", 0x1)
+@pytest.mark.parametrize("flag", [0x1, 0x40])
+def test_encrypted(demo, flag):
+    set_in_directory(demo, 8, "<H", flag)
     assert texts(demo) == ['demo.zip: member "test.jsonl": encrypted\n  hint: make the archive without a password']
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from helm_ext.errors import DatasetError, DatasetSyntaxError, Location, Problems
+from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Location, Problems
 from helm_ext.files import lines, split_lines
 from helm_ext.formats.innodata import pack
 from helm_ext.hub.records import parse_object, parse_record
@@ -29,6 +29,13 @@ def problems_of(line):
     assert (record is None) == bool(texts)
     assert all(text.startswith("t.jsonl:3: ") for text in texts)
     return [text.removeprefix("t.jsonl:3: ") for text in texts]
+
+
+def codes_of(record):
+    found = Problems()
+    parse_record(json.dumps(record).encode(), Location("t.jsonl", 3), found)
+    assert {(problem.severity, problem.kind) for problem in found.finish()} == {("error", DatasetSchemaError)}
+    return [problem.code for problem in found.finish()]
 
 
 def changed(**changes):
@@ -63,41 +70,79 @@ def test_sound_records(record):
 
 
 @pytest.mark.parametrize(
-    ("record", "message"),
+    ("record", "expected"),
     [
-        ([RECORD], 'expected a JSON object, got [{"id": "1", "messages": [{"role": "user", "content": "Hi"}], "expected": "Hell…'),
-        ({"messages": [USER], "expected": ""}, "id: missing"),
-        (changed(id=42), 'id: expected a string, got 42\n  hint: write "42" in quotes'),
-        (changed(id=True), "id: expected a string, got true"),
-        (changed(id=None), "id: expected a string, got null"),
-        (changed(id=""), "id: must not be empty"),
-        ({"id": "1", "messages": [USER]}, 'expected: missing\n  hint: write "" if no reply is expected'),
-        ({"id": "1", "messages": [USER], "expcted": "x"}, 'expected: missing\n  hint: rename "expcted" to "expected"'),
-        ({"id": "1", "message": [USER], "expected": "x"}, 'messages: missing\n  hint: rename "message" to "messages"'),
-        (changed(expected=None), 'expected: expected a string, got null\n  hint: write "" if no reply is expected'),
-        (changed(expected=["a"]), 'expected: expected a string, got ["a"]'),
-        (changed(messages="Hi"), 'messages: expected a list, got "Hi"'),
-        (changed(messages=[]), "messages: must not be empty"),
-        (chat("Hi"), 'messages[0]: expected an object with role and content, got "Hi"'),
-        (chat({"role": "user"}), "messages[0].content: missing"),
-        (chat({"content": "Hi"}), "messages[0].role: missing"),
-        (chat({"role": "user", "content": None}), "messages[0].content: expected a string, got null"),
-        (chat({"role": "user", "content": [{"type": "text"}]}), 'messages[0].content: expected a string, got [{"type": "text"}]'),
-        (chat({"role": "User", "content": "Hi"}), 'messages[0].role: expected system, user or assistant, got "User"\n  hint: did you mean \'user\'?'),
-        (chat({"role": 1, "content": "Hi"}), "messages[0].role: expected system, user or assistant, got 1"),
-        (chat({"role": "tool", "content": "Hi"}), 'messages[0].role: expected system, user or assistant, got "tool"'),
-        (chat({**USER, "name": "x"}), "messages[0].name: unknown key\n  hint: a message has exactly role and content"),
-        (chat(USER, SYSTEM, USER), "messages[1].role: system can only be the first message"),
-        (chat(BOT, USER), "messages[0].role: the conversation must start with user, got assistant"),
-        (chat(SYSTEM, BOT, USER), "messages[1].role: the conversation must start with user, got assistant"),
-        (chat(USER, USER), "messages[1].role: user and assistant must alternate: expected assistant, got user"),
-        (chat(USER, BOT, BOT, USER), "messages[2].role: user and assistant must alternate: expected user, got assistant"),
-        (chat(USER, BOT), "messages[1].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`"),
-        (chat(SYSTEM), "messages: at least one message must be from user"),
+        ([RECORD], [("not-an-object", 'expected a JSON object, got [{"id": "1", "messages": [{"role": "user", "content": "Hi"}], "expected": "Hell…')]),
+        ({"messages": [USER], "expected": ""}, [("missing-key", "id: missing")]),
+        (changed(id=42), [("id-type", 'id: expected a string, got 42\n  hint: write "42" in quotes')]),
+        (changed(id=True), [("id-type", "id: expected a string, got true")]),
+        (changed(id=None), [("id-type", "id: expected a string, got null")]),
+        (changed(id=""), [("id-empty", "id: must not be empty")]),
+        ({"id": "1", "messages": [USER]}, [("missing-key", 'expected: missing\n  hint: write "" if no reply is expected')]),
+        ({"id": "1", "messages": [USER], "expcted": "x"}, [("missing-key", 'expected: missing\n  hint: rename "expcted" to "expected"')]),
+        ({"id": "1", "message": [USER], "expected": "x"}, [("missing-key", 'messages: missing\n  hint: rename "message" to "messages"')]),
+        (changed(expected=None), [("expected-type", 'expected: expected a string, got null\n  hint: write "" if no reply is expected')]),
+        (changed(expected=["a"]), [("expected-type", 'expected: expected a string, got ["a"]')]),
+        (changed(messages="Hi"), [("messages-type", 'messages: expected a list, got "Hi"')]),
+        (changed(messages=[]), [("messages-empty", "messages: must not be empty")]),
+        (chat("Hi"), [("message-type", 'messages[0]: expected an object with role and content, got "Hi"')]),
+        (chat({"role": "user"}), [("missing-key", "messages[0].content: missing")]),
+        (chat({"content": "Hi"}), [("missing-key", "messages[0].role: missing")]),
+        (chat({"role": "user", "content": None}), [("content-type", "messages[0].content: expected a string, got null")]),
+        (chat({"role": "user", "content": [{"type": "text"}]}), [("content-type", 'messages[0].content: expected a string, got [{"type": "text"}]')]),
+        (chat({"role": "User", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "User"\n  hint: did you mean \'user\'?')]),
+        (chat({"role": 1, "content": "Hi"}), [("role", "messages[0].role: expected system, user or assistant, got 1")]),
+        (chat({"role": "tool", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "tool"')]),
+        (chat({**USER, "name": "x"}), [("message-key", "messages[0].name: unknown key\n  hint: a message has exactly role and content")]),
+        (chat(USER, SYSTEM, USER), [
+            ("system-not-first", "messages[1].role: system can only be the first message"),
+            ("role-order", "messages[2].role: user and assistant must alternate: expected assistant, got user"),
+        ]),
+        (chat(BOT, USER), [("role-order", "messages[0].role: the conversation must start with user, got assistant")]),
+        (chat(SYSTEM, BOT, USER), [("role-order", "messages[1].role: the conversation must start with user, got assistant")]),
+        (chat(USER, USER), [("role-order", "messages[1].role: user and assistant must alternate: expected assistant, got user")]),
+        (chat(USER, BOT, BOT, USER), [("role-order", "messages[2].role: user and assistant must alternate: expected user, got assistant")]),
+        (chat(USER, BOT), [("role-order", "messages[1].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`")]),
+        (chat(SYSTEM), [("no-user", "messages: at least one message must be from user")]),
+        ({}, [
+            ("missing-key", "id: missing"),
+            ("missing-key", 'expected: missing\n  hint: write "" if no reply is expected'),
+            ("missing-key", "messages: missing"),
+        ]),
+        (changed(messages={}), [("messages-type", "messages: expected a list, got {}")]),
+        (chat("Hi", USER, USER), [("message-type", 'messages[0]: expected an object with role and content, got "Hi"')]),
+        (chat({}), [
+            ("missing-key", "messages[0].role: missing"),
+            ("missing-key", "messages[0].content: missing"),
+        ]),
+        (chat({**BOT, "name": "x"}), [("message-key", "messages[0].name: unknown key\n  hint: a message has exactly role and content")]),
+        (chat({"role": "assistant"}), [("missing-key", "messages[0].content: missing")]),
+        (chat({"content": "x"}, BOT), [("missing-key", "messages[0].role: missing")]),
+        (chat({"role": "tool", "content": "x"}, BOT), [("role", 'messages[0].role: expected system, user or assistant, got "tool"')]),
+        (chat({"role": None, "content": "x"}), [("role", "messages[0].role: expected system, user or assistant, got null")]),
+        (chat({"role": "assistant", "content": 1}), [("content-type", "messages[0].content: expected a string, got 1")]),
+        (chat(USER, SYSTEM), [
+            ("system-not-first", "messages[1].role: system can only be the first message"),
+            ("role-order", "messages[1].role: the conversation must end with user, got system\n  hint: the reply belongs in `expected`"),
+        ]),
+        (chat(USER, SYSTEM, BOT, USER), [("system-not-first", "messages[1].role: system can only be the first message")]),
+        (chat(USER, USER, USER), [
+            ("role-order", "messages[1].role: user and assistant must alternate: expected assistant, got user"),
+            ("role-order", "messages[2].role: user and assistant must alternate: expected assistant, got user"),
+        ]),
+        (chat(SYSTEM, SYSTEM), [
+            ("system-not-first", "messages[1].role: system can only be the first message"),
+            ("no-user", "messages: at least one message must be from user"),
+        ]),
+        (chat(BOT), [
+            ("role-order", "messages[0].role: the conversation must start with user, got assistant"),
+            ("no-user", "messages: at least one message must be from user"),
+        ]),
     ],
 )  # fmt: skip
-def test_broken_rules(record, message):
-    assert message in problems_of(record)
+def test_broken_rules(record, expected):
+    assert problems_of(record) == [message for _, message in expected]
+    assert codes_of(record) == [code for code, _ in expected]
 
 
 def test_all_problems_of_a_record_are_found():

@@ -67,7 +67,7 @@ def load(**arguments: Any) -> EvalSet:
     return to_evalset(content, options)
 
 
-class _Survey:
+class _Profile:
     """What must be known of all records that are evaluated, noted while they are read."""
 
     def __init__(self, options: Options, count: int) -> None:
@@ -153,37 +153,37 @@ def _read(options: Options) -> tuple[Content, RecordIds]:
         reopen = partial(open_bundle, options.path)
     with reopen() as bundle:
         count = bundle.meta.sizes[split]  # which is how many there are: that is checked
-        survey = _Survey(options, count if options.limit is None else min(count, options.limit))
+        profile = _Profile(options, count if options.limit is None else min(count, options.limit))
         if options.dataset is not None:
-            records = bundle.records(split, limit, survey.index)
+            records = bundle.records(split, limit, profile.index)
         else:
-            records = iter_checked(bundle, problems, {}, keep=split, limit=limit, index=survey.index)
+            records = iter_checked(bundle, problems, {}, keep=split, limit=limit, index=profile.index)
             warnings.extend(bundle.warnings)
         for record in records:
-            survey.add(record)
+            profile.add(record)
         raise_for(problems.finish())
-        lines = None if survey.index is None else bundle.find_split(split)
-    if survey.refusals is not None and survey.number:
-        warnings.extend(survey.refusals.warn(str(options.dataset or options.path)))
+        lines = None if profile.index is None else bundle.find_split(split)
+    if profile.refusals is not None and profile.number:
+        warnings.extend(profile.refusals.warn(str(options.dataset or options.path)))
     kept: Sequence[Record] | UnreadRecords
-    if survey.index is None:
-        kept = survey.kept or ()
+    if profile.index is None:
+        kept = profile.kept or ()
     else:
         from helm_ext.formats.innodata.rereading import Source
 
-        kept = UnreadRecords(Source(reopen, bundle.digest, split, lines), survey.index, survey.names)
+        kept = UnreadRecords(Source(reopen, bundle.digest, split, lines), profile.index, profile.names)
     content = Content(
         meta=bundle.meta,
         version=version,
         bundle_digest=bundle.digest,
         digest=bundle.digest,
         records=kept,
-        number=survey.number,
-        attributes=survey.attributes,
+        number=profile.number,
+        attributes=profile.attributes,
         counts={"rows": count},
         warnings=warnings,
     )
-    return content, survey.ids
+    return content, profile.ids
 
 
 def check(
@@ -209,8 +209,7 @@ def check(
             for record in iter_checked(bundle, problems, counts, keep=None if replies is None else split):
                 ids.add(record.id)
     except DatasetError as error:
-        message = error.message.removeprefix(f"{path}: ")
-        found += error.problems or [Problem(message, Location(str(path)), code="unreadable", kind=type(error))]
+        found += error.problems
     else:
         if split == "train" and not counts["train"]:
             hint = "split=test is evaluated by default"

@@ -71,8 +71,7 @@ def check_replies(path: Path, ids: RecordIds | None, count: int, split: str) -> 
     try:
         replies = _collect(path, ids, count, split, problems, keeps=False)
     except DatasetError as error:
-        message = error.message.removeprefix(f"{path}: ")
-        return [Problem(message, Location(str(path)), code="unreadable", kind=type(error))], 0
+        return list(error.problems), 0
     return problems.finish(), replies.recorded
 
 
@@ -136,7 +135,8 @@ def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[
                 if value is not None:
                     yield location, line, value
     except OSError as error:
-        raise DatasetNotFoundError(f"{path}: replies cannot be read: {error.strerror}") from error
+        message = f"replies cannot be read: {error.strerror}"
+        raise DatasetNotFoundError.at(path, message, code="unreadable") from error
 
 
 _REPLY_KEYS = ("id", "reply", "request_time", "request_datetime")

@@ -134,5 +134,5 @@ def _problems(error: ValidationError, path: str, text: str) -> list[Problem]:
             said = item["msg"].removeprefix("Input should be ")
             message, hint = f"expected {said}, got {show(item['input'])}", ""
         location = Location(path, line, format_path(place))
-        found.append(Problem(message, location, hint, code="mapping", kind=DatasetSchemaError))
+        found.append(DatasetSchemaError.problem_at(location, message, hint, code="mapping"))
     return found

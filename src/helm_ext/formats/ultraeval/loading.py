@@ -125,7 +125,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
         try:
             return step()
         except DatasetError as error:
-            problems.extend(error.problems or [to_problem(error, str(found.data), code)])
+            problems.extend(error.problems)
         except RunEntryError as error:
             problems.append(to_problem(error, str(found.data), code))
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetSchemaError, Location, Problem, raise_for, show
+from helm_ext.errors import DatasetSchemaError, Problem, raise_for, show
 from helm_ext.files import LineSource, iter_json_lines
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def iter_objects(
         if isinstance(row, dict):
             yield number, row
         else:
-            message, place = f"expected a JSON object, got {show(row)}", Location(str(path), number)
-            problems.append(Problem(message, place, code="not-object", kind=DatasetSchemaError))
+            message = f"expected a JSON object, got {show(row)}"
+            problems.append(DatasetSchemaError.problem_at(path, message, line=number, code="not-object"))
 
 
 def no_rows(path: Path) -> Problem:
     """Return the problem of a file without rows."""
-    return Problem("the file holds no rows", Location(str(path)), code="no-rows", kind=DatasetSchemaError)
+    return DatasetSchemaError.problem_at(path, "the file holds no rows", code="no-rows")

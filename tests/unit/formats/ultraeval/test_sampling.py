@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, Location, Problem
+from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, Location, Problem
 from helm_ext.formats.ultraeval.sampling import DEFAULT_MAX_TOKENS, Sampling, read_sampling
 
 
@@ -93,6 +93,11 @@ def test_what_is_wrong(write, values, field, message):
         read(path)
     assert error.value.problems == (Problem(message, Location(str(path), field=field), code="sampling"),)
     assert error.value.problems[0].kind is DatasetSchemaError
+
+
+def test_a_file_that_is_no_json(write):
+    with pytest.raises(DatasetError, match="not JSON"):
+        read(write("{"))
 
 
 def test_all_that_is_wrong_is_said(write):

@@ -402,50 +402,21 @@ def with_params(root, content, **arguments):
 def test_sampling_parameters(root):
     content = {
         "temperature": 0.3, "top_p": 0.8, "top_k": 5, "max_tokens": 300, "stop": ["\n\n", "Q:"], "sampling_num": 2,
-        "frequency_penalty": 0.5, "presence_penalty": 1, "batch_size": 8, "use_beam_search": False, "stop_token_ids": None,
+        "frequency_penalty": 0.5, "presence_penalty": 1, "batch_size": 8, "use_beam_search": True, "stop_token_ids": None,
     }  # fmt: skip
     evalset = with_params(root, content)
     spec = evalset.adapter_spec
     assert (spec.temperature, spec.max_tokens, spec.stop_sequences, spec.num_outputs) == (0.3, 300, ["\n\n", "Q:"], 2)
     decoding = {"top_p": 0.8, "top_k_per_token": 5, "frequency_penalty": 0.5, "presence_penalty": 1.0}
     assert all(row_extra(instance)["decoding"] == decoding for instance in evalset.instances)
-    (warning,) = evalset.warnings
+    ignored, warning = evalset.warnings
+    assert (ignored.code, ignored.location.field) == ("sampling-ignored", "use_beam_search")
     assert (warning.code, "but for metrics that look at all" in warning.message) == ("several-samples", False)
     code = with_params(root, content, metric="function_execution", allow_code=True)
-    assert "but for metrics that look at all" in code.warnings[0].message
+    assert "but for metrics that look at all" in code.warnings[1].message
     assert with_params(root, content, max_tokens=7, temperature=1).adapter_spec.max_tokens == 7
     assert with_params(root, {"top_k": -1, "stop": "x"}).adapter_spec.stop_sequences == ["x"]
     assert "decoding" not in row_extra(with_params(root, {"top_k": -1}).instances[0])
-
-
-def test_parameters_that_cannot_be_sent_are_told(root):
-    evalset = with_params(root, {"use_beam_search": True, "best_of": 10})
-    assert {warning.location.field for warning in evalset.warnings} == {"use_beam_search", "best_of"}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([], "expected an object of sampling parameters, got []"),
-        ({"temperature": "0.3"}, 'temperature: expected a number, got "0.3"'),
-        ({"max_tokens": 0}, "max_tokens: expected a whole number of at least 1, got 0"),
-        ({"sampling_num": 1.5}, "sampling_num: expected a whole number"),
-        ({"stop": [1]}, "stop: expected a string or a list of strings, got [1]"),
-        ("{", "not JSON"),
-    ],
-)
-def test_wrong_sampling_parameters(root, content, message):
-    with pytest.raises(DatasetError) as caught:
-        with_params(root, content)
-    assert message in str(caught.value)
-
-
-def test_a_missing_parameter_file(root):
-    generate = {"method": "generate", "params": "models/none.json"}
-    path = made.write_config(root / "configs" / "one.json", made.config(generate=generate))
-    with pytest.raises(DatasetNotFoundError, match=r"generate\.params: no such file"):
-        ultraeval.load(config=path)
-    assert ultraeval.load(config=path, max_tokens=5).adapter_spec.max_tokens == 5
 
 
 def test_params_are_those_of_tasks_that_name_none(root, tmp_path, monkeypatch):
