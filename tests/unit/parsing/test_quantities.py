@@ -20,6 +20,8 @@ from helm_ext.parsing.quantities import spell_as_options
         ("2.5 m", ["2,5 m", "250 cm"], ["25 m"]),
         ("12000", ["12,000", "12000.0", "1.2 × 10^4"], ["12,0000", "12.000.0", "x12,000", "12000^2"]),
         ("37 °C", ["37°C", "37 degrees Celsius"], ["37 °F", "37"]),
+        ("2 hPa", ["200 Pa", "2 hectopascals", "0.2 kPa"], ["2 Pa", "2 h"]),
+        ("5 mSv", ["0.005 Sv", "5 millisieverts"], ["5 Sv", "5 MSv", "5 mS"]),
         ("50%", ["50 %", "50 percent"], ["50", "0.5"]),
     ],
 )
