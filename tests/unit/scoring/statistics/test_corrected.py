@@ -19,7 +19,6 @@ from helm_ext.scoring.statistics.corrected import (
 )
 from helm_ext.scoring.statistics.graded import correct_graded
 from helm_ext.scoring.statistics.intervals import clustered_interval, t_interval
-from helm_ext.scoring.statistics.tango import tango_limits
 
 Z = 1.959963984540054
 
@@ -150,13 +149,18 @@ def test_unequal_chances_within_a_verdict_are_weighted():
     assert found.interval.half_width > plain.interval.half_width
 
 
-def test_difference_is_made_of_tango_limits():
+def test_difference_is_made_of_the_limits_of_agresti_and_min():
     verdicts = [(1, 1)] * 500 + [(1, 0)] * 60 + [(0, 1)] * 40
     gold = np.full(600, math.nan)
     gold[:30], gold[500:530], gold[560:590] = 0.0, [-1] * 20 + [0] * 10, [1] * 12 + [-1] * 3 + [0] * 15
     found = correct_by_verdict(verdicts, gold, is_difference=True).interval
     shares, means = np.array([500, 60, 40]) / 600, np.array([0, -20 / 30, 9 / 30])
-    ends = np.array([tango_limits(*counts, 30, Z) for counts in ((0, 0), (0, 20), (12, 3))])
+    ends = []
+    for more, less in ((0, 0), (0, 20), (12, 3)):
+        p, q = (more + 0.5) / 32, (less + 0.5) / 32
+        half = Z * math.sqrt((p + q - (p - q) ** 2) / 32)
+        ends.append((p - q - half, p - q + half))
+    ends = np.array(ends)
     mean = shares @ means
     mixed = Z**2 * shares @ (means - mean) ** 2 / 600
     assert found.mean == pytest.approx(mean)
