@@ -14,6 +14,7 @@ from helm_ext.analysis.predictions import Prediction, read_predictions
 from helm_ext.analysis.row_stats import RowStats
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError
 from helm_ext.evalset import DECODING_NUMBERS
+from helm_ext.fast.json_arrays import read_array
 
 __all__ = ["MERGED", "RUN_FILES", "RunFiles"]
 
@@ -127,6 +128,11 @@ class RunFiles:
     def is_ours(self) -> bool:
         """Whether the run is of a dataset that helm-ext read."""
         return bool(self.metric_arguments)
+
+    def iter_states(self) -> Iterator[JSONObject]:
+        """Yield the request states as HELM wrote them, one in memory at a time. Raises DatasetError."""
+        with self.blaming("scenario_state.json"):
+            yield from read_array(self.folder / "scenario_state.json", "request_states")
 
     def predictions(self) -> Iterator[Prediction]:
         """Yield the rows, in the order of `scenario_state.json`. Raises DatasetError for files that are broken."""

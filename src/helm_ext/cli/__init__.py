@@ -35,6 +35,7 @@ _COMMANDS = {
     "schema-path": ("schema", "Print the path of our report schema"),
     "hub": ("hub", "The Innodata Dataset Hub: chat datasets with immutable versions"),
     "requests": ("requests", "Requests out, results in: let any engine answer a run's requests"),
+    "judge": ("judge", "Answers judged by models and by people"),
     "model": ("model", "Models of your own, behind an address or in a folder"),
 }
 """Name of a command to its module, and how its help begins; in the order of `--help`."""

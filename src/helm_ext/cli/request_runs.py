@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from helm_ext.clients.manifest import Manifest, Plan
     from helm_ext.running import StreamingRunner
 
-__all__ = ["Settings", "iter_states", "make_run", "plan_runs", "require_same_names", "started"]
+__all__ = [
+    "Settings",
+    "iter_states",
+    "make_run",
+    "plan_runs",
+    "register_if_unknown",
+    "require_same_names",
+    "stand_in",
+    "started",
+]
 
 CLIENT = "helm_ext.clients.OpenAICompatibleClient"
 NAME_ARGUMENT = "openai_model_name"
@@ -45,6 +54,10 @@ class Settings:
     suite: str = "default"
     plugins: Sequence[str] = ()
     verbose: bool = False
+    num_threads: int = 1
+    """Requests at a time, of a live model."""
+    disable_cache: bool = True
+    """Whether the answers of a live model are kept nowhere; files of answers need no cache."""
 
 
 @contextlib.contextmanager
@@ -72,6 +85,7 @@ def _make_runner(settings: Settings) -> StreamingRunner:
     from helm.benchmark.executor import ExecutionSpec
     from helm.benchmark.runner import set_benchmark_output_path
     from helm.common.authentication import Authentication
+    from helm.common.cache_backend_config import SqliteCacheBackendConfig
 
     from helm_ext.running import StreamingRunner
 
@@ -81,9 +95,17 @@ def _make_runner(settings: Settings) -> StreamingRunner:
         settings.output_path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
+    cache = None
+    if not settings.disable_cache:
+        (folder := settings.local_path / "cache").mkdir(parents=True, exist_ok=True)  # as helm-run does
+        cache = SqliteCacheBackendConfig(str(folder))
+    spec = ExecutionSpec(
+        auth=Authentication(""), url=None, local_path=local_path, parallelism=settings.num_threads,
+        sqlite_cache_backend_config=cache,
+    )  # fmt: skip
     with without_output():
         return StreamingRunner(
-            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=local_path, parallelism=1),
+            execution_spec=spec,
             output_path=output_path,
             suite=settings.suite,
             skip_instances=False,
@@ -94,7 +116,7 @@ def _make_runner(settings: Settings) -> StreamingRunner:
         )
 
 
-def _register_if_unknown(model: str) -> None:
+def register_if_unknown(model: str, option: str = "--model") -> None:
     """Make a deployment for a model that HELM does not know. Raises RunEntryError for a name that HELM cannot read."""
     from helm.benchmark.model_deployment_registry import (
         ClientSpec,
@@ -106,11 +128,11 @@ def _register_if_unknown(model: str) -> None:
     if get_default_model_deployment_for_model(model) is not None:
         return
     if model.count("/") != 1 or not all(model.split("/")):
-        raise RunEntryError(f"--model {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
+        raise RunEntryError(f"{option} {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
     register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT, {NAME_ARGUMENT: model})))
 
 
-def _stand_in(name: str) -> str:
+def stand_in(name: str) -> str:
     """Put our client in place of a deployment's; returns the name by which the server knows the model.
 
     What the client's class says of it (chat, log-probabilities of the prompt) is then said of ours, which writes the
@@ -139,7 +161,7 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     from helm.benchmark.presentation.run_entry import RunEntry
     from helm.benchmark.run import run_entries_to_run_specs
 
-    _register_if_unknown(plan.model)
+    register_if_unknown(plan.model)
     run_specs: list[RunSpec] = []
     for entry in plan.run_entries:
         # HELM's own run specs need packages that ours do not.
@@ -167,7 +189,7 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     deployments = sorted({run_spec.adapter_spec.model_deployment for run_spec in run_specs})
     if len(deployments) != 1:
         raise RunEntryError(f"the runs ask several deployments: {', '.join(deployments)}\n  hint: one at a time")
-    sent_as = _stand_in(deployments[0])
+    sent_as = stand_in(deployments[0])
     for run_spec in run_specs:
         _require_answerable(run_spec)
     return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), run_specs

@@ -17,6 +17,7 @@ from helm_ext.clients.estimate import format_cost
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, count, show
 
 if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
     from helm_ext.clients.answered import AnsweredExecutor
@@ -27,7 +28,19 @@ if TYPE_CHECKING:
     from helm_ext.files.staged import StagedFiles
     from helm_ext.running import StreamingRunner
 
-__all__ = ["requests_app"]
+__all__ = [
+    "MAX_PER_SHARD",
+    "LocalPath",
+    "OutputPath",
+    "PricesOption",
+    "Suite",
+    "Verbose",
+    "print_answers",
+    "requests_app",
+    "require_requests_of",
+    "write_all",
+    "write_missing",
+]
 
 requests_app = typer.Typer(
     help="Requests out, results in: let any engine answer a run's requests, as files of OpenAI's Batch API.",
@@ -97,8 +110,9 @@ def out(
     settings = Settings(output_path, local_path, plugins=plugins or (), verbose=verbose)
     if only_missing:
         manifest = read_manifest(folder / MANIFEST)
+        require_requests_of(manifest, folder, "requests")
         _require_as_planned(manifest.plan, given)
-        _write_missing(manifest, folder, per_shard, settings, cost)
+        write_missing(manifest, folder, per_shard, settings, cost)
         return
     if absent := [name for name, value in given.items() if not value]:
         hint = "--model ORGANIZATION/NAME, --endpoint chat or completions, RUN_ENTRY as for helm-run"
@@ -116,7 +130,7 @@ def out(
         run_entries=entries, model=model, endpoint=endpoint, sent_as=sent_as or "", omit=omit or [], send_top_k=top_k,
         seed=seed, extra_token=extra_token, max_eval_instances=max_eval_instances, num_train_trials=num_train_trials,
     )  # fmt: skip
-    _write_all(plan, folder, per_shard, settings, cost)
+    write_all(plan, folder, per_shard, settings, cost)
 
 
 def _require_as_planned(plan: Plan, given: Mapping[str, Any]) -> None:
@@ -164,12 +178,13 @@ def in_(
         hint = "the folder that `helm-ext requests out --out FOLDER` wrote goes first, then the files of results"
         raise DatasetNotFoundError(f"{path}: no such file\n  hint: {hint}")
     manifest = read_manifest(path)
+    require_requests_of(manifest, path.parent, "requests")
     try:
         with status("reading results"):
             answers = join(manifest, path.parent, files or [])
     except OSError as error:
         raise HelmExtError(f"{path.parent}: {error.strerror}") from error
-    _print_answers(answers, cost)
+    print_answers(answers, cost)
     waiting = find_waiting(answers)
     if missing == "skip":
         waiting = {}
@@ -182,18 +197,37 @@ def in_(
         raise typer.Exit(1)
 
 
+def require_requests_of(manifest: Manifest, folder: Path, command: str) -> None:
+    """Raise RunEntryError for requests that another command wrote: `requests`, or `judge`."""
+    other = "judge" if manifest.plan.judging is not None else "requests"
+    if other != command:
+        raise RunEntryError(
+            f"{folder}: these requests were written by `helm-ext {other} out`\n  hint: helm-ext {other} in {folder}"
+        )
+
+
 # Requests out
 
 
-def _write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
+def _plan_states(runner: StreamingRunner, plan: Plan) -> tuple[Plan, Iterator[tuple[RunSpec, list[RequestState]]]]:
+    """Return each run of a plan with its request states, and the plan as `plan_runs` does. Raises HelmExtError."""
+    if plan.judging is not None:
+        from helm_ext.cli.judge_requests import plan_judging
+
+        return plan_judging(plan)
+    named, run_specs = plan_runs(plan)
+    return named, iter_states(runner, run_specs)
+
+
+def write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Plan the runs and write all of their requests, with the manifest last."""
     from helm_ext.clients.manifest import MANIFEST, make_manifest, write_manifest
     from helm_ext.clients.shards import RequestWriter, ShardWriter
 
     with _staged(folder) as files, started(settings) as runner:
-        named, run_specs = plan_runs(plan)
+        named, planned = _plan_states(runner, plan)
         writer = RequestWriter(ShardWriter(files, per_shard=per_shard), named.to_dialect())
-        estimate = _write_requests(writer, runner, run_specs)
+        estimate = _write_requests(writer, runner, planned)
         writer.require_sendable()
         if not writer.requests:
             raise HelmExtError("no request to write: all rows are left out")
@@ -207,7 +241,7 @@ def _write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cos
     echo(f"written to {folder / MANIFEST}")
 
 
-def _write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
+def write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Write the requests that have no answer, in files of their own. Raises DatasetError for a changed dataset."""
     from helm_ext.clients.answered import require_same_digests
     from helm_ext.clients.answers import join
@@ -218,10 +252,10 @@ def _write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: S
         echo("every request is answered")
         return
     with _staged(folder) as files, started(settings) as runner:
-        plan, run_specs = plan_runs(manifest.plan)
+        plan, planned = _plan_states(runner, manifest.plan)
         shards = ShardWriter(files, round_=next_round(folder), per_shard=per_shard)
         writer = RequestWriter(shards, plan.to_dialect(), only=missing)
-        estimate = _write_requests(writer, runner, run_specs)
+        estimate = _write_requests(writer, runner, planned)
         require_same_digests(manifest, writer.runs)
     echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
     _print_written(writer, plan, estimate, cost)
@@ -247,7 +281,9 @@ def _staged(folder: Path) -> Iterator[StagedFiles]:
                 folder.rmdir()
 
 
-def _write_requests(writer: RequestWriter, runner: StreamingRunner, run_specs: Iterable[RunSpec]) -> Estimate:
+def _write_requests(
+    writer: RequestWriter, runner: StreamingRunner, planned: Iterable[tuple[RunSpec, list[RequestState]]]
+) -> Estimate:
     """Write the requests of all runs; returns what they are in tokens."""
     from helm.benchmark.model_deployment_registry import get_model_deployment
     from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
@@ -255,7 +291,7 @@ def _write_requests(writer: RequestWriter, runner: StreamingRunner, run_specs: I
     from helm_ext.clients.estimate import Estimate
 
     estimate = Estimate(None)
-    for run_spec, states in iter_states(runner, run_specs):
+    for run_spec, states in planned:
         deployment = run_spec.adapter_spec.model_deployment
         if get_model_deployment(deployment).tokenizer_name is not None:
             service = WindowServiceFactory.get_window_service(deployment, runner.tokenizer_service)
@@ -315,7 +351,7 @@ def _make_runs(manifest: Manifest, answers: Answers, waiting: Mapping[int, Any],
             echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
 
 
-def _print_answers(answers: Answers, cost: Prices | None) -> None:
+def print_answers(answers: Answers, cost: Prices | None) -> None:
     """Say what came in, and what did not."""
     missing, failures, tally = answers.missing(), answers.failures, answers.tally
     repeated = f", {answers.repeated} said twice" if answers.repeated else ""

@@ -22,13 +22,14 @@ from helm.common.general import asdict_without_nones
 from helm_ext.clients.openai_requests import Dialect, Endpoint
 from helm_ext.errors import DatasetSchemaError, Location, Problem, show
 from helm_ext.files import canonical_json, read_source
+from helm_ext.judging.rubrics import Rubric
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
 __all__ = [
-    "MANIFEST", "Manifest", "Plan", "PlannedRun", "Sent", "Shard", "Target", "make_custom_id", "make_key",
+    "MANIFEST", "Judging", "Manifest", "Plan", "PlannedRun", "Sent", "Shard", "Target", "make_custom_id", "make_key",
     "make_manifest",
     "make_run_digest", "read_manifest", "to_target", "write_manifest",
 ]  # fmt: skip
@@ -41,7 +42,19 @@ _MAX_ID = 64
 _DIGEST = 12
 
 
-class Plan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Judging(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Answers of a run that a judge is asked about."""
+
+    run: str
+    """The run's folder."""
+    against: str | None = None
+    """That of the run whose answers are compared with these."""
+    swap: bool = False
+    """Whether each pair is asked about in both orders."""
+    rubric: Rubric
+
+
+class Plan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the runs were planned from, so that they can be planned again."""
 
     run_entries: list[str]
@@ -54,6 +67,8 @@ class Plan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     extra_token: bool
     max_eval_instances: int | None
     num_train_trials: int | None
+    judging: Judging | None = None
+    """For the requests of `helm-ext judge out`, which are of no run entry."""
 
     def to_dialect(self) -> Dialect:
         """Return how the requests are written."""

@@ -252,6 +252,8 @@ def _make_notes(reply: Reply) -> dict[str, Any]:
         notes["reasoning_tokens"] = details["reasoning_tokens"]
     if reply.model:
         notes["answered_by"] = reply.model
+    if any(choice.is_refusal for choice in reply.choices):
+        notes["refused"] = True
     return notes
 
 

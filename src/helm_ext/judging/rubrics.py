@@ -36,6 +36,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.files import canonical_json, read_source
+from helm_ext.judging.judgement import Scale
 from helm_ext.judging.verdicts import Reading
 
 __all__ = ["OURS", "Rubric", "load_rubric"]
@@ -75,6 +76,10 @@ class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     def scale(self) -> tuple[float, ...]:
         """The values that a reply may have, in order; of a range its two ends."""
         return self.range if self.range is not None else tuple(sorted(set((self.values or {}).values())))
+
+    def to_scale(self) -> tuple[float, ...] | Scale:
+        """Return the scale as judgements have it."""
+        return self.scale if self.range is None else Scale(*self.range)
 
     @cached_property
     def sha256(self) -> str:

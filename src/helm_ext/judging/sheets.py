@@ -33,18 +33,27 @@ from helm_ext.files.writing import no_formula
 __all__ = [
     "COLUMNS",
     "DRAW_ENDING",
+    "RATERS",
     "Draw",
     "DrawnRow",
     "Label",
+    "add_bad_value",
     "find_draw",
     "read_labels",
+    "read_rows",
+    "read_value",
     "render_page",
     "write_csv",
+    "write_draw",
+    "write_sheet",
 ]
 
 COLUMNS = ("item", "question", "reference", "answer", "label")
 DRAW_ENDING = ".draw.json"
 _FORMAT = "helm-ext draw 1"
+RATERS = "ABCDEFGHIJ"
+"""Who labels: the letter stands behind each item of their sheet."""
+
 _BUTTONS = 9
 """A scale with more values is labelled by typing a number."""
 
@@ -85,6 +94,8 @@ class Label(msgspec.Struct):
     """What a person said of an answer."""
 
     item: str
+    """As the draw has it."""
+    rater: str
     value: float
     line: int
 
@@ -96,6 +107,19 @@ def write_csv(path: Path, rows: Sequence[Sequence[str]], columns: Sequence[str] 
     writer.writerow(columns)
     writer.writerows([no_formula(value) for value in row] for row in rows)
     path.write_bytes(text.getvalue().encode("utf-8-sig", "replace"))
+
+
+def write_sheet(draw: Draw, rows: Sequence[Sequence[str]], target: Path) -> list[Path]:
+    """Write a CSV file and a page with the same rows; `target`: without an ending. Returns both. Raises OSError."""
+    table, page = target.with_name(f"{target.name}.csv"), target.with_name(f"{target.name}.html")
+    write_csv(table, [[*row, ""] for row in rows])
+    page.write_text(render_page(draw, rows, table.name), encoding="utf-8")
+    return [table, page]
+
+
+def write_draw(path: Path, draw: Draw) -> None:
+    """Write how a sheet was drawn. Raises OSError."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(draw), indent=1) + b"\n")
 
 
 def render_page(draw: Draw, rows: Sequence[Sequence[str]], file: str) -> str:
@@ -142,7 +166,7 @@ def find_draw(sheet: Path, items: Sequence[str]) -> Draw | None:
 
     Raises DatasetError for such a file that cannot be read.
     """
-    prefixes = {item.rpartition("-")[0] for item in items}
+    prefixes = {item.partition("-")[0] for item in items}
     for folder in dict.fromkeys((sheet.parent.resolve(), Path.cwd())):
         for path in sorted(folder.glob(f"*{DRAW_ENDING}")):
             draw = _read_draw(path)
@@ -207,7 +231,8 @@ def read_labels(path: Path, draw: Draw) -> tuple[list[Label], int]:
     for line, row in rows:
         item, said = row.get("item", "").strip(), row.get("label", "").strip()
         place = Location(str(path), line, "item")
-        if item not in known:
+        name, _, rater = item.rpartition("-")
+        if name not in known or rater not in RATERS or len(rater) != 1:
             hint = "the sheet's column item is not to be changed"
             problems.add(place, f"{show(item)} is no row of this sheet", hint, code="item", kind=DatasetIntegrityError)
         elif item in seen:
@@ -218,7 +243,7 @@ def read_labels(path: Path, draw: Draw) -> tuple[list[Label], int]:
         elif (value := read_value(said, draw.scale, is_range=draw.is_range)) is None:
             add_bad_value(problems, Location(str(path), line, "label"), said, draw.scale, is_range=draw.is_range)
         else:
-            labels.append(Label(item, value, line))
+            labels.append(Label(name, rater, value, line))
         seen.setdefault(item, line)
     raise_for(problems.finish())
     return labels, empty

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from helm_ext.parsing import without_thinking
+from helm_ext.parsing import split_thinking
 
 __all__ = ["Reading"]
 
@@ -66,7 +66,8 @@ class Reading:
         """Return the reply's value; None where it has none, or cannot be read in one way alone."""
         if is_truncated:
             return None
-        text = without_thinking(reply).translate(_WIDE).strip()
+        parts = split_thinking(reply)
+        text = (reply if parts is None else parts[1]).translate(_WIDE).strip()
         text = _MARKS.sub("", _BOXED.sub(r"\1", text)).strip()
         text = self._tagged.sub(r"\1: \2", text)
         if text.startswith("{"):

@@ -45,6 +45,7 @@ class EarlierRow(TypedDict, total=False):
     cluster: str
     source_scores: dict[str, float]
     source_unscored: list[str]
+    judgements: list[dict[str, Any]]
     left_out: LeftOut
     scoring: RunScoring
 

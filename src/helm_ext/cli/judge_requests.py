@@ -1,0 +1,250 @@
+"""What a judge is asked about the answers of a run, and what becomes of its replies.
+
+Each answer is a request state of a run that no HELM scenario makes: the same files, executors, caches and limits serve
+it as any other run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from helm_ext.analysis.labelling import answer_of, key_of, question_of
+from helm_ext.analysis.predictions import Prediction
+from helm_ext.analysis.row_stats import RowKey
+from helm_ext.analysis.run_files import RunFiles
+from helm_ext.cli.output import echo
+from helm_ext.clients.asking import notes_of
+from helm_ext.errors import HelmExtError
+from helm_ext.evalset import EXTRA_KEY, row_extra
+from helm_ext.judging.judgement import Judgement, bind
+from helm_ext.parsing import is_cut_off
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.executor import Executor
+    from helm.benchmark.run_spec import RunSpec
+
+    from helm_ext.cli.judged_runs import Judged
+    from helm_ext.clients.estimate import Prices
+    from helm_ext.clients.manifest import Judging, Plan
+    from helm_ext.judging.rubrics import Rubric
+
+__all__ = ["judge_run", "plan_judging"]
+
+GIVEN, SWAPPED = "given", "swapped"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one request asks a judge about."""
+
+    key: RowKey
+    question: str
+    """As a judgement is bound to it."""
+    answer: str
+    other: str | None
+    order: str | None
+    prompt: str
+
+
+@dataclass
+class Questions:
+    """What a judge is asked about a run: a request state for each answer, or pair of answers and order."""
+
+    run_spec: RunSpec
+    asked: list[Asked] = field(default_factory=list)
+    states: list[RequestState] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Why rows are not asked about."""
+
+
+def plan_judging(plan: Plan) -> tuple[Plan, Iterator[tuple[RunSpec, list[RequestState]]]]:
+    """Return what a judge is asked as `request_runs.plan_states` returns a run entry's. Raises HelmExtError."""
+    from helm_ext.cli.request_runs import stand_in
+
+    assert plan.judging is not None
+    deployment = find_deployment(plan.model)
+    sent_as = stand_in(deployment)
+    questions = make_questions(plan.judging, plan.model, deployment)
+    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), iter(
+        [(questions.run_spec, questions.states)]
+    )
+
+
+def find_deployment(judge: str) -> str:
+    """Return the deployment of a judge; one is made for a model that HELM does not know. Raises RunEntryError."""
+    from helm.benchmark.model_deployment_registry import get_default_model_deployment_for_model
+
+    from helm_ext.cli.request_runs import register_if_unknown
+
+    register_if_unknown(judge, "--judge")
+    found = get_default_model_deployment_for_model(judge)
+    assert found is not None
+    return found
+
+
+def make_questions(judging: Judging, judge: str, deployment: str) -> Questions:
+    """Return what the judge is asked. Raises HelmExtError for a broken run, and where no answer can be judged."""
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+    from helm.benchmark.run_spec import RunSpec
+    from helm.benchmark.scenarios.scenario import ScenarioSpec
+
+    rubric = judging.rubric
+    run = RunFiles(Path(judging.run))
+    spec = AdapterSpec(
+        method="generation", model=judge, model_deployment=deployment, temperature=0.0, max_tokens=rubric.max_tokens,
+        max_train_instances=0,
+    )  # fmt: skip
+    arguments = {"run": run.name, "criterion": rubric.criterion, "rubric_sha256": rubric.sha256}
+    others: dict[RowKey, Prediction] = {}
+    if judging.against is not None:
+        other = RunFiles(Path(judging.against))
+        arguments["against"] = other.name
+        others = {key_of(row): row for row in other.predictions()}
+    name = ",".join(f"{key}={value}" for key, value in arguments.items())
+    run_spec = RunSpec(
+        name=f"judge:{name},model={judge}", scenario_spec=ScenarioSpec("helm_ext.judging", arguments),
+        adapter_spec=spec, metric_specs=[], groups=[],
+    )  # fmt: skip
+    questions = Questions(run_spec)
+    for row in run.predictions():
+        against = others.get(key_of(row)) if rubric.is_pair else None
+        if reason := _why_not(row, judging, against):
+            questions.skipped[reason] += 1
+            continue
+        _ask(questions, row, judging, against)
+    if not questions.states:
+        why = ", ".join(f"{number} {reason}" for reason, number in questions.skipped.items())
+        raise HelmExtError(f"{judging.run}: no answer to judge: {why or 'no rows'}")
+    return questions
+
+
+def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> str:
+    """Return why nobody can judge a row; "" where one can."""
+    if row.left_out or not row.completions:
+        return "without an answer"
+    if row.likelihoods or row.completions[0]["reference_index"] is not None or len(row.requests) > 1:
+        return "answered by likelihoods, or in parts"
+    if row.media:
+        return "about images or files"
+    if "reference" in judging.rubric.contents and not row.gold:
+        return "without a reference"
+    if judging.against is not None and (against is None or against.left_out or not against.completions):
+        return "without an answer in the other run"
+    if against is not None and question_of(against) != question_of(row):
+        return "with another question in the other run"
+    return ""
+
+
+def _ask(questions: Questions, row: Prediction, judging: Judging, against: Prediction | None) -> None:
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.scenarios.scenario import Input, Instance
+    from helm.common.request import Request
+
+    spec, key = questions.run_spec.adapter_spec, key_of(row)
+    contents = {"question": question_of(row), "reference": "\n".join(row.gold), "answer": answer_of(row)}
+    for order in (GIVEN, SWAPPED) if judging.swap else (GIVEN,):
+        if against is not None:
+            pair = (answer_of(row), answer_of(against))
+            contents["answer_a"], contents["answer_b"] = pair if order == GIVEN else pair[::-1]
+        prompt = judging.rubric.render(contents)
+        parts = [key[0], *([f"t{key[2]}"] if key[2] else []), *([order] if order == SWAPPED else [])]
+        parts += [_sha256(key[1])[:8]] if key[1] else []
+        instance = Instance(Input(prompt), [], split="test", id="-".join(parts), extra_data={EXTRA_KEY: {}})
+        request = Request(
+            model=spec.model, model_deployment=spec.model_deployment, prompt=prompt, temperature=0.0,
+            max_tokens=judging.rubric.max_tokens, num_completions=1, stop_sequences=[],
+        )  # fmt: skip
+        questions.states.append(RequestState(instance, None, None, 0, None, request, None, 0, prompt_truncated=False))
+        answer, other = row.completions[0]["text"], None if against is None else against.completions[0]["text"]
+        shown = None if against is None else order
+        questions.asked.append(Asked(key, row.judged_question, answer, other, shown, prompt))
+
+
+def judge_run(
+    judging: Judging,
+    judge: str,
+    make_executor: Callable[[RunSpec], Executor],
+    prices: Prices | None,
+    *,
+    stands_in: bool,
+) -> Judged:
+    """Ask a judge, or read what it was asked and said; returns its judgements. Raises HelmExtError.
+
+    `stands_in`: whether requests are those of a file, which our client's dialect is for.
+    """
+    from helm.benchmark.adaptation.scenario_state import ScenarioState
+
+    from helm_ext.cli.request_runs import stand_in
+
+    deployment = find_deployment(judge)
+    if stands_in:
+        stand_in(deployment)
+    questions = make_questions(judging, judge, deployment)
+    if questions.skipped:
+        said = ", ".join(f"{number} {reason}" for reason, number in questions.skipped.items())
+        echo(f"rows that are not judged: {said}")
+    state = ScenarioState(questions.run_spec.adapter_spec, list(questions.states))
+    answered = make_executor(questions.run_spec).execute(state).request_states
+    return to_judgements(questions, answered, judging, judge, prices)
+
+
+def to_judgements(
+    questions: Questions, answered: Sequence[RequestState], judging: Judging, judge: str, prices: Prices | None
+) -> Judged:
+    """Return what the judge said of each row, of replies that came back."""
+    found: dict[RowKey, list[Judgement]] = {}
+    rubric = judging.rubric
+    common = Judgement(
+        by=judge, kind="model", criterion=rubric.criterion, status="unparsed", scale=rubric.to_scale(),
+        rubric_sha256=rubric.sha256, params={"temperature": 0.0, "max_tokens": rubric.max_tokens},
+        at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    )  # fmt: skip
+    for asked, state in zip(questions.asked, answered, strict=True):
+        made: dict[str, Any] = {"order": asked.order, "other": asked.other, "prompt_sha256": _sha256(asked.prompt)}
+        left_out = row_extra(state.instance).get("left_out")
+        made |= {"status": left_out} if left_out else _read(state, rubric, prices)
+        if asked.order == SWAPPED and made.get("value") is not None:
+            made["value"] = rubric.scale[0] + rubric.scale[-1] - made["value"]
+        judgement = bind(msgspec.structs.replace(common, **made), asked.question, [asked.answer])
+        found.setdefault(asked.key, []).append(judgement)
+    return found
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _read(state: RequestState, rubric: Rubric, prices: Prices | None) -> dict[str, Any]:
+    """Return what a reply says, as keys of a judgement. The reply is kept whole."""
+    assert state.result is not None
+    [completion], notes = state.result.completions, notes_of(state.result)
+    usage = notes.get("usage", {})
+    tokens = {short: usage[name] for short, name in _USAGE.items() if name in usage}
+    reason = completion.finish_reason
+    value = rubric.reading.read(completion.text, is_truncated=is_cut_off(reason))
+    if notes.get("refused") or (reason or {}).get("reason") == "content_filter":
+        status, value = "refused", None
+    else:
+        status = "unparsed" if value is None else "ok"
+    return {
+        "status": status,
+        "value": value,
+        "reply": completion.text,
+        "thinking": getattr(completion.thinking, "text", None),
+        "tokens": tokens or None,
+        "cost": prices.cost(tokens.get("in", 0), tokens.get("out", 0)) if tokens and prices else None,
+        "model_version": notes.get("answered_by"),
+    }
+
+
+_USAGE = {"in": "prompt_tokens", "out": "completion_tokens"}
+"""A judgement's names of tokens, and OpenAI's."""

@@ -1,0 +1,300 @@
+"""People label answers on sheets: drawn with known chances, blind, and taken back onto the rows that they are of."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from browser import CHROMIUM
+from scipy.stats import chisquare
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.judging.drawing import allocate, draw
+
+ROWS, FAILED = 60, 12
+"""The judge fails the first twelve answers, and says nothing of the last one."""
+
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+FORMULA = '=HYPERLINK("http://x","y")'
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output if code == 0 else f"{done.output}{done.exception}"
+
+
+def judged(n, **more):
+    verdict = {"value": int(n >= FAILED)} if n < ROWS - 1 else {"status": "unparsed"}
+    return {"by": "org/judge", "kind": "model", "criterion": "correct", "scale": [0, 1], **verdict, **more}
+
+
+def write(path, judgements=lambda n: [judged(n)], mark=""):
+    texts = {0: HOSTILE, 1: FORMULA}
+    states = [
+        {
+            "instance": {"id": f"r{n}", "split": "test", "input": {"text": f"What is {n} + 1?"},
+                         "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
+                         "extra_data": {"helm_ext": {"judgements": judgements(n)}}},
+            "request": {"result": {"success": True, "completions": [{"text": texts.get(n, f"It is {n + 1}{mark}.")}]}},
+        }
+        for n in range(ROWS)
+    ]  # fmt: skip
+    path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "name": "sums", "request_states": states}))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "sums.json")
+    run("score", "sums.json", "--model", "secret-model", "--suite", "s")
+    return tmp_path
+
+
+def find_run(suite="s", number=0):
+    return sorted(Path("benchmark_output/runs").joinpath(suite).glob("adapter_spec*"), key=lambda p: p.stat().st_mtime)[
+        number
+    ]
+
+
+def read_sheet(name="sheet.csv"):
+    with Path(name).open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_back(rows, name="sheet.csv", delimiter=","):
+    with Path(name).open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_labels(folder):
+    states = json.loads((folder / "scenario_state.json").read_text())["request_states"]
+    rows = {one["instance"]["id"]: one["instance"]["extra_data"]["helm_ext"].get("judgements", []) for one in states}
+    return {key: [one for one in said if one["kind"] == "human"] for key, said in rows.items()}
+
+
+def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
+    said = run("judge", "sheet", find_run(), "-n", 20)
+    assert "20 answers to label: correct, drawn by verdict" in said
+    # Equal numbers of three verdicts, of which one has one row: 1, and 19 of the other two.
+    assert "  0: 9 of 12" in said
+    assert "  1: 10 of 47" in said
+    assert "  none: 1 of 1" in said
+    rows = read_sheet()
+    assert list(rows[0]) == ["item", "question", "reference", "answer", "label"]
+    for name in ("sheet.csv", "sheet.html"):
+        text = Path(name).read_text(encoding="utf-8-sig")
+        assert not re.findall(r"secret-model|org/judge|recorded|verdict|unparsed|r1\b", text)
+    numbers = [int(row["question"].split()[2]) for row in rows]
+    assert numbers != sorted(numbers)
+    assert [int(row["item"].split("-")[1]) for row in rows] == list(range(1, 21))
+    assert all(not row["label"] for row in rows)
+    assert all(row["answer"][0] not in "=+-@" for row in rows)
+    before = Path("sheet.draw.json").read_text()
+    assert "a sheet is there already" in run("judge", "sheet", find_run(), "-n", 20, code=1)
+    run("judge", "sheet", find_run(), "-n", 20, "--out", "again")
+    assert Path("again.draw.json").read_text() == before  # one seed, one draw
+    for number, row in enumerate(
+        rows[:-1]
+    ):  # as a spreadsheet in Germany saves it, in another order; one is not labelled
+        row["label"] = ["1", "0", "yes", "no"][number % 4]
+    write_back(rows[::-1], delimiter=";")
+    said = run("judge", "labels", "sheet.csv", find_run())
+    assert "sheet.csv: 19 labels, 1 without one" in said
+    labels = read_labels(find_run("judged"))
+    assert sum(map(len, labels.values())) == 19
+    for number, row in enumerate(rows[:-1]):
+        n = int(row["question"].split()[2])
+        [one] = labels[f"r{n}"]
+        assert one["value"] == [1, 0][number % 2]
+        assert one["by"] == "rater A"
+        stratum, p = ("none", 1) if n == ROWS - 1 else ("1", 10 / 47) if n >= FAILED else ("0", 9 / 12)
+        assert one["drawn"] == {"design": "by_verdict", "stratum": stratum, "p": pytest.approx(p)}
+    # Labels stay when the same sheet comes again, once each, and when the run is judged again.
+    run("judge", "labels", "sheet.csv", find_run("judged"))
+    assert sum(map(len, read_labels(find_run("judged", -1)).values())) == 19
+
+
+def test_every_answer_has_the_chance_that_is_recorded():
+    strata = {"0": range(5), "1": range(5, 40)}
+    counted = Counter(one.key for seed in range(2000) for one in draw(strata, 10, seed))
+    assert [counted[key] for key in range(5)] == [2000] * 5
+    rest = [counted[key] for key in range(5, 40)]
+    assert sum(rest) == 2000 * 5
+    assert chisquare(rest).pvalue > 1e-4  # seeds are fixed: no test of luck
+    assert {one.p for one in draw(strata, 10, 1)} == {1.0, 5 / 35}
+    assert allocate({"a": 2, "b": 100, "c": 100}, 11) == {"a": 2, "b": 5, "c": 4}
+    assert allocate({"a": 2, "b": 1}, 100) == {"a": 2, "b": 1}
+
+
+def test_raters_share_one_answer_in_five(folder):
+    run("judge", "sheet", find_run(), "-n", 20, "--raters", 2, "--design", "random")
+    sheets = [read_sheet(f"sheet-{rater}.csv") for rater in (1, 2)]
+    items = [{row["item"][:-2] for row in rows} for rows in sheets]
+    assert [len(one) for one in items] == [12, 12]
+    assert len(items[0] & items[1]) == 4
+    for value, rows in zip("10", sheets, strict=True):
+        for row in rows:
+            row["label"] = value
+        write_back(rows, f"sheet-{2 - int(value)}.csv")
+    assert "--by names one" not in run("judge", "labels", "sheet-1.csv", "sheet-2.csv", find_run())
+    labels = [one for row in read_labels(find_run("judged")).values() for one in row]
+    assert Counter(one["by"] for one in labels) == {"rater A": 12, "rater B": 12}
+    assert {one["drawn"]["p"] for one in labels} == {20 / 60}
+
+
+def test_two_runs_are_drawn_where_they_differ(folder):
+    write(folder / "other.json", lambda n: [judged(n, value=int(n % 2), status="ok")], mark="!")
+    run("score", "other.json", "--model", "second-model", "--suite", "t")
+    runs = find_run(), find_run("t")
+    said = run("judge", "sheet", *runs, "-n", 40, "--design", "disagreements")
+    assert "40 answers to label" in said  # 20 questions, both answers
+    assert "  0, 0: 10 of 12\n  0, 1: 8 of 12\n  1, 0: 10 of 48\n  1, 1: 10 of 46\n  none, 1: 2 of 2\n" in said
+    rows = read_sheet()
+    assert len({row["question"] for row in rows}) == 20
+    for row in rows:
+        row["label"] = "1"
+    write_back(rows)
+    run("judge", "labels", "sheet.csv", *runs, "--by", "Ada")
+    found = [read_labels(find_run("judged", number)) for number in (0, 1)]
+    assert [sum(map(len, one.values())) for one in found] == [20, 20]
+    assert "is of one run" in run("judge", "sheet", *runs, "--design", "random", "--out", "x", code=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.append(dict(rows[0])), r"sheet.csv:12: item: \w+-0001-A stands in line 2 already"),
+        (
+            lambda rows: rows[3].update(label="maybe"),
+            'sheet.csv:5: label: expected 0 or 1, got "maybe"\n  hint: leave it',
+        ),
+        (lambda rows: rows[3].update(label="0.5"), "sheet.csv:5: label: expected 0 or 1"),
+        (
+            lambda rows: rows[9].update(item=rows[9]["item"][:-6] + "9999-A"),
+            r'sheet.csv:11: item: "\w+-9999-A" is no row',
+        ),
+        (lambda rows: [row.pop("label") for row in rows], "sheet.csv:1: no column label"),
+    ],
+)
+def test_what_is_wrong_with_a_sheet_is_said(folder, change, message):
+    run("judge", "sheet", find_run(), "-n", 10)
+    rows = read_sheet()
+    for row in rows:
+        row["label"] = "1"
+    change(rows)
+    write_back(rows)
+    assert re.search(message, run("judge", "labels", "sheet.csv", find_run(), code=1))
+    assert not Path("benchmark_output/runs/judged").exists()
+
+
+def test_labels_of_answers_that_have_changed_are_refused(folder):
+    run("judge", "sheet", find_run(), "-n", 10, "--design", "random")
+    rows = read_sheet()
+    for row in rows:
+        row["label"] = "1"
+    write_back(rows)
+    n = next(n for row in rows if (n := int(row["question"].split()[2])) > 1)
+    state = find_run() / "scenario_state.json"
+    state.write_text(state.read_text().replace(f"It is {n + 1}.", "It is so."))
+    said = run("judge", "labels", "sheet.csv", find_run(), code=1)
+    assert f'question or answer of row "r{n}" has changed since the sheet was drawn' in said
+
+
+def test_labels_made_elsewhere_correct_nothing_without_their_design(folder):
+    rows = [{"id": f"r{n}", "label": str(n % 2), "answer": f" It is {n + 1}.\n"} for n in range(2, 32)]
+    write_back(rows, "mine.csv")
+    said = run("judge", "labels", "mine.csv", find_run())
+    assert "how their rows were chosen is not known" in said
+    labels = read_labels(find_run("judged"))
+    assert all("drawn" not in one for row in labels.values() for one in row)
+    run("judge", "labels", "mine.csv", find_run(), "--design", "by_verdict", "--by", "Ada", "--suite", "known")
+    labels = read_labels(find_run("known"))
+    assert labels["r2"][0]["drawn"] == {"design": "by_verdict", "stratum": "0", "p": 10 / 12}
+    assert labels["r20"][0]["drawn"] == {"design": "by_verdict", "stratum": "1", "p": 20 / 47}
+    assert "did you mean 'random'" in run("judge", "labels", "mine.csv", find_run(), "--design", "randm", code=1)
+    rows[3]["answer"] = "something else"
+    write_back([*rows, {"id": "nobody", "label": "1", "answer": ""}], "mine.csv")
+    said = run("judge", "labels", "mine.csv", find_run(), "--design", "random", code=1)
+    assert 'mine.csv:8: answer: the answer of row "r5" is another one' in said
+    assert 'mine.csv:61: id: "nobody": no row of the run' in said
+
+
+# The page, in a browser
+
+DRIVER = """
+<script>
+addEventListener("load", async () => {
+  const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  const said = [];
+  const look = () => said.push(document.getElementById("said").textContent);
+  look();
+  if (!localStorage.length) {
+    press("1"); press("2"); press("2"); look();
+    press("u"); look();
+    press("ArrowRight"); press("ArrowLeft"); press("9"); press("x"); look();
+    press("ArrowLeft"); press("2");
+    press("n");
+    while (!document.getElementById("said").textContent.includes("All are labelled") && said.length < 40) { press("1"); }
+    look();
+  }
+  let made;
+  URL.createObjectURL = (blob) => { made = blob; return "#"; };
+  document.getElementById("download").click();
+  const text = await made.text();
+  const out = document.createElement("div");
+  out.id = "out";
+  out.textContent = JSON.stringify({ said, text, title: document.title, buttons: document.querySelectorAll("#values button").length });
+  document.body.append(out);
+});
+</script>
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_people_label_on_the_page_with_the_keyboard(folder):
+    run("judge", "sheet", find_run(), "-n", 60, "--design", "random")
+    page = folder / "sheet.html"
+    text = page.read_text()
+    assert "default-src 'none'" in text
+    assert not re.findall(r'(?:src|href)="', text)
+    assert HOSTILE not in text
+    (folder / "driven.html").write_text(text.replace("</body>", f"{DRIVER}</body>"))
+
+    def look():
+        done = subprocess.run(
+            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
+             "--allow-file-access-from-files", f"--user-data-dir={folder / 'profile'}", (folder / "driven.html").as_uri()],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        return json.loads(html.unescape(re.search(r'<div id="out">(.*?)</div>', done.stdout, re.DOTALL)[1]))
+
+    first = look()
+    assert first["title"] == "60 answers to label: correct"  # nothing of an answer's ran
+    assert first["buttons"] == 2
+    assert first["said"][:4] == [
+        "Answer 1 of 60, 0 labelled.",
+        "Answer 4 of 60, 3 labelled.",
+        "Answer 3 of 60, 2 labelled.",
+        "Answer 3 of 60, 2 labelled.",
+    ]
+    assert "60 labelled. All are labelled" in first["said"][4]
+    again = look()  # the browser has kept what was done
+    assert "60 labelled" in again["said"][0]
+    assert again["text"] == first["text"]
+    drawn = read_sheet()
+    Path("labelled.csv").write_bytes(first["text"].encode("utf-8"))
+    rows = read_sheet("labelled.csv")
+    assert [{**row, "label": ""} for row in rows] == drawn  # the same rows and texts, hostile ones included
+    assert [row["label"] for row in rows[:3]] == ["1", "0", "1"]
+    assert "labelled.csv: 60 labels" in run("judge", "labels", "labelled.csv", find_run())
