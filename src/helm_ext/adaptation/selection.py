@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -16,11 +16,14 @@ from helm_ext.adaptation.row_order import in_file_order
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, row_extra
 
-__all__ = ["OURS_ALONE", "check_selection", "leave_out", "select", "without_recording"]
+__all__ = ["OF_RECORDED", "OURS_ALONE", "check_selection", "leave_out", "select", "without_recording"]
 
 OURS_ALONE = frozenset({"recorded", "position", "scoring"})
 """Keys of RowExtra that have done their work when requests are made, and are in no file that HELM writes; but
 for `scoring`, which the first row has (`run_scoring`)."""
+
+OF_RECORDED = OURS_ALONE | {"judgements"}
+"""Those that are of no use where a model is asked: other answers were judged."""
 
 
 def select(instances: Sequence[Instance], adapter_spec: AdapterSpec, kind: str) -> list[Instance]:
@@ -75,12 +78,12 @@ def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
     )
 
 
-def without_recording(instance: Instance) -> Instance:
+def without_recording(instance: Instance, unwanted: Collection[str] = OURS_ALONE) -> Instance:
     """Return the instance without its recorded completions, which belong into the result, once; nor `OURS_ALONE`."""
     extra = row_extra(instance)
-    if OURS_ALONE.isdisjoint(extra):
+    if extra.keys().isdisjoint(unwanted):
         return instance
-    return _with_extra(instance, cast("RowExtra", {k: value for k, value in extra.items() if k not in OURS_ALONE}))
+    return _with_extra(instance, cast("RowExtra", {k: value for k, value in extra.items() if k not in unwanted}))
 
 
 def _with_extra(instance: Instance, extra: RowExtra) -> Instance:

@@ -29,7 +29,7 @@ from helm_ext.adaptation.chat_clients import require_chat_client
 from helm_ext.adaptation.likelihood_clients import require_prompt_logprobs
 from helm_ext.adaptation.rebuilding import rebuild_recorded
 from helm_ext.adaptation.run_scoring import tell_scoring
-from helm_ext.adaptation.selection import leave_out, select, without_recording
+from helm_ext.adaptation.selection import OF_RECORDED, leave_out, select, without_recording
 from helm_ext.errors import RecordedError, RunEntryError, show
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.evalset.unread import read_unread
@@ -132,7 +132,7 @@ def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: Windo
 
     Raises RunEntryError where a run expander asks for what a prompt of our own cannot have.
     """
-    original = without_recording(instance)
+    original = without_recording(instance, OF_RECORDED)
     parts = row_extra(instance).get("prompt")
     if parts is None or instance.split == TRAIN_SPLIT:
         return Prepared(original, original)

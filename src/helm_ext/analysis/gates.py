@@ -118,7 +118,7 @@ def find_not_judged(scores: Sequence[RunScores], results: Sequence[PairResult], 
 
 def _test(one: PairResult, margin: float) -> MarginTest:
     a, b, clusters = one.scores()
-    lowest, highest = find_bounds(one.a.metric, one.a.run.metric_arguments.get("source"))
+    lowest, highest = find_bounds(one.a.metric, one.a.run.metric_arguments)
     worse, better = (b, a) if one.a.lower_is_better else (a, b)
     return judge_margin(worse, better, clusters, margin=margin, level=_LEVEL, span=highest - lowest)
 

@@ -28,7 +28,7 @@ class JudgedRow:
     judgements: Mapping[str, tuple[Judgement, ...]]
     """By criterion, those that count: `ok`, and of just this question, answer and rubric."""
     other: Mapping[str, tuple[Judgement, ...]]
-    """By criterion, those that do not: unparsed, refused, failed, not run, stale. Their values are None."""
+    """By criterion, those that do not: unparsed, refused, failed, not run, stale, replaced. Their values are None."""
 
     def count(self, criterion: str) -> Counter[tuple[str, str]]:
         """Return how many judgements do not count: by judge and status."""

@@ -128,7 +128,7 @@ class RunScores:
     def _bound(self, interval: Interval) -> Interval:
         if interval.method == "none":
             return interval
-        lowest, highest = find_bounds(self.metric, self.run.metric_arguments.get("source"))
+        lowest, highest = find_bounds(self.metric, self.run.metric_arguments)
         return replace(interval, low=max(interval.low, lowest), high=min(interval.high, highest))
 
     def slices(self) -> dict[tuple[str, str], list[tuple[str, ScoredRow]]]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from helm_ext.cli.session import shorten
+from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
-from helm_ext.scoring.stat_names import ANSWERS, BESIDE, DIFFERS, ENDS, THESE_ROWS, UNSCORED
+from helm_ext.scoring.stat_names import ANSWERS, BESIDE, DIFFERS, ENDS, THESE_ROWS, UNSCORED, list_judge_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -56,6 +57,17 @@ def _plain_stats(folder: Path) -> Iterator[dict[str, Any]]:
             yield stat
 
 
+def _find_judged(run_spec: RunSpec) -> Mapping[str, Any]:
+    """Return `EvalSet.judged`: by criterion, who judged the answers."""
+    return next((spec.args["judged"] for spec in run_spec.metric_specs if spec.args.get("judged")), {})
+
+
+def _judge_stats(run_spec: RunSpec) -> list[str]:
+    """Return the scores of judges, each with the numbers of what is no part of it."""
+    scores = list_judge_stats(_find_judged(run_spec))
+    return [name for score in scores for name in (score, *(f"{score}_{what}" for what in (*NOT_OK, "unscored")))]
+
+
 def find_source(run_spec: RunSpec) -> Mapping[str, Any] | None:
     """Return `Source.to_args()` of a file that another tool wrote; None for any other file."""
     return next((spec.args["source"] for spec in run_spec.metric_specs if spec.args.get("source")), None)
@@ -71,7 +83,7 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     scores = source["scores"].values() if source else ()
     theirs = [name for score in _means(scores) for name in _source_stats(score)]
     reported = {score["stat"] for score in scores if score.get("no_mean")}
-    shown = [*_asked(run_spec, stats), *theirs, *_COUNTS, *(sorted(stats) if show_all else [])]
+    shown = [*_asked(run_spec, stats), *_judge_stats(run_spec), *theirs, *_COUNTS, *(sorted(stats) if show_all else [])]
     cap = describe_cap({name: stat["mean"] for name, stat in stats.items()})
     title = f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}" + (f" ({cap})" if cap else "")
     table = Table(title=title, title_justify="left")

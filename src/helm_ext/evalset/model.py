@@ -28,6 +28,7 @@ __all__ = [
     "MEDIA_KEY",
     "Decoding",
     "EvalSet",
+    "Judged",
     "LeftOut",
     "Likelihood",
     "Places",
@@ -110,6 +111,15 @@ class Recorded(TypedDict):
 LeftOut = Literal["not_run", "failed", "unscored", "too_long"]
 """Why a row has no score: nothing recorded, a recorded failure, an answer that its source could not score either, or a
 question that does not fit the window."""
+
+
+class Judged(TypedDict):
+    """Who judged the recorded answers by one criterion. Stands in the run's spec, in the arguments of its metric."""
+
+    judges: list[str]
+    """Models, in order of their names."""
+    scale: Any
+    """`Judgement.scale`, as JSON."""
 
 
 class RunScoring(TypedDict):
@@ -288,6 +298,9 @@ class EvalSet:
 
     places: Places | None = None
     """Where the instances come from, where the format knows it."""
+
+    judged: Mapping[str, Judged] = field(default_factory=dict)
+    """By criterion, who judged what is recorded."""
 
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What a report may group the rows by: attribute name to the values that occur (`severity` to `high`, `low`)."""

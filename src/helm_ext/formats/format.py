@@ -162,6 +162,8 @@ class Format(ABC):
             args["attributes"] = {name: list(values) for name, values in evalset.attributes.items()}
         if evalset.source is not None:
             args["source"] = evalset.source.to_args()
+        if evalset.judged:
+            args["judged"] = dict(evalset.judged)
         if evalset.recorded_decoding:
             args["recorded_decoding"] = dict(evalset.recorded_decoding)
         return MetricSpec("helm_ext.scoring.metrics.EvalSetMetric", args)

@@ -19,8 +19,8 @@ from helm_ext.errors import Path, did_you_mean, show
 from helm_ext.parsing import split_thinking
 
 __all__ = [
-    "STALE", "STATUSES", "HowDrawn", "Judgement", "Report", "Scale", "bind", "judged_digest", "question_text",
-    "read_judgements", "take_judgements",
+    "NOT_OK", "REPLACED", "STALE", "STATUSES", "HowDrawn", "Judgement", "Report", "Scale", "bind", "judged_digest",
+    "question_text", "read_judgements", "take_judgements",
 ]  # fmt: skip
 
 STATUSES = ("ok", "unparsed", "refused", "failed", "not_run")
@@ -28,8 +28,12 @@ STATUSES = ("ok", "unparsed", "refused", "failed", "not_run")
 `failed`: no reply came. `not_run`: it was not asked."""
 
 STALE = "stale"
-"""The status, in memory alone, of a judgement of something else than the row now holds, or that a later one of the same
-judge replaces."""
+"""The status, in memory alone, of a judgement of something else than the row now holds."""
+REPLACED = "replaced"
+"""Likewise of one that a later judgement of the same judge replaces."""
+
+NOT_OK = (*STATUSES[1:], STALE)
+"""What a judgement may be that is no score."""
 
 Report = Callable[[Path, str, str], None]
 """(place inside the judgement, message, hint)."""
@@ -142,7 +146,7 @@ def take_judgements(
     answers: Sequence[str] | None,
     rubrics: Mapping[str, str] | None = None,
 ) -> list[Judgement]:
-    """Return the judgements of a row as `extra_data.helm_ext` has them; those that are stale have this status.
+    """Return the judgements of a row as `extra_data.helm_ext` has them; what is stale, or replaced, has this status.
 
     `answers`: the row's completions; None where the run does not hold them, so that nothing can be compared. `rubrics`:
     criterion to the digest of its rubric as it is now, where that is known. Raises ValueError for what no run of ours
@@ -150,12 +154,15 @@ def take_judgements(
     """
     found = [msgspec.convert(one, Judgement) for one in given]
     last = {_who(one): number for number, one in enumerate(found)}
-    return [
-        one
-        if last[_who(one)] == number and _is_fresh(one, question, answers, rubrics or {})
-        else msgspec.structs.replace(one, status=STALE, value=None)
-        for number, one in enumerate(found)
-    ]
+    taken = []
+    for number, one in enumerate(found):
+        if last[_who(one)] != number:
+            taken.append(msgspec.structs.replace(one, status=REPLACED, value=None))
+        elif not _is_fresh(one, question, answers, rubrics or {}):
+            taken.append(msgspec.structs.replace(one, status=STALE, value=None))
+        else:
+            taken.append(one)
+    return taken
 
 
 def _who(judgement: Judgement) -> tuple[Any, ...]:

@@ -201,11 +201,19 @@ def _comparable(spec: JSONObject) -> JSONObject:
         "scenario": spec["scenario_spec"]["class_name"],
         "arguments": {key: value for key, value in _arguments(spec).items() if key not in left_out},
         "metrics": [one["class_name"] for one in metrics],
-        "scoring": [{k: v for k, v in (one.get("args") or {}).items() if k != "attributes"} for one in metrics],
+        "scoring": [
+            {k: v for k, v in (one.get("args") or {}).items() if k not in ("attributes", "judged")} for one in metrics
+        ],
+        "judged": [_find_scales(one) for one in metrics],
         "attributes": [sorted({*(one.get("args") or {}).get("attributes", {})} - {SUB_SPLIT}) for one in metrics],
         "annotators": spec.get("annotators"),
         "data_augmenter_spec": spec.get("data_augmenter_spec"),
     }
+
+
+def _find_scales(metric: JSONObject) -> JSONObject:
+    """Return the scales of what was judged, by criterion. Who judged may differ from shard to shard."""
+    return {name: told["scale"] for name, told in (metric.get("args") or {}).get("judged", {}).items()}
 
 
 def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
@@ -236,16 +244,22 @@ def _join_arguments(arguments: JSONObject, shards: Sequence[JSONObject], names_d
 
 
 def _join_metrics(specs: Sequence[JSONObject]) -> list[JSONObject]:
-    """Return the metrics, with all values of attributes that occur."""
+    """Return the metrics, with all values of attributes and all judges that occur."""
     metrics: list[JSONObject] = [
         copy.deepcopy(one) for one in specs[0]["metric_specs"] if one["class_name"] not in OF_ONE_FILE
     ]
     for number, metric in enumerate(metrics):
         found: dict[str, dict[str, None]] = {}
+        judges: dict[str, set[str]] = {}
         for spec in specs:
             others = [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE]
-            for name, values in (others[number].get("args") or {}).get("attributes", {}).items():
+            args = others[number].get("args") or {}
+            for name, values in args.get("attributes", {}).items():
                 found.setdefault(name, {}).update(dict.fromkeys(values))
+            for name, told in args.get("judged", {}).items():
+                judges.setdefault(name, set()).update(told["judges"])
+        for name, named in judges.items():
+            metric["args"]["judged"][name]["judges"] = sorted(named)
         if found:
             metric["args"]["attributes"] = {name: sorted(values) for name, values in found.items()}
     return metrics

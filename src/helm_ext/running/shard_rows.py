@@ -24,7 +24,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.evalset.folding import MeasuredRows
 from helm_ext.fast.json_arrays import Span, parse, read_encoded
 from helm_ext.fast.serialise import dumps
@@ -111,6 +111,7 @@ class ShardRow(NamedTuple):
         found = self.parsed[0]["instance"]
         return replace(
             _INSTANCE,
+            input=Input(text=found["input"].get("text") or "", messages=found["input"].get("messages")),
             references=found.get("references") or [],
             split=found.get("split"),
             sub_split=found.get("sub_split"),
@@ -120,8 +121,9 @@ class ShardRow(NamedTuple):
 
     def make_states(self, instance: Instance) -> Iterator[RequestState]:
         """Yield what metrics must know of the request states: not what was asked and said, but whether it was thought
-        about.
+        about; of rows that were judged what was said, too.
         """
+        is_judged = "judgements" in row_extra(instance)
         for state in self.parsed:
             yield replace(
                 _STATE,
@@ -129,13 +131,21 @@ class ShardRow(NamedTuple):
                 reference_index=state.get("reference_index"),
                 request_mode=state.get("request_mode"),
                 train_trial_index=state["train_trial_index"],
-                result=_THOUGHT if _has_thinking(state) else None,
+                result=_make_answers(state) if is_judged else _THOUGHT if _has_thinking(state) else None,
             )
 
 
 def _has_thinking(state: JSONObject) -> bool:
     """Whether the model thought before it answered: rows of which that is so are counted."""
     return any("thinking" in completion for completion in (state.get("result") or {}).get("completions") or ())
+
+
+def _make_answers(state: JSONObject) -> RequestResult:
+    made = [
+        GeneratedOutput(one["text"], 0.0, [], thinking=Thinking() if "thinking" in one else None)
+        for one in (state.get("result") or {}).get("completions") or ()
+    ]
+    return replace(_THOUGHT, completions=made)
 
 
 _THOUGHT = RequestResult(

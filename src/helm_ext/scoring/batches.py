@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -14,7 +14,9 @@ from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
 from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownSummary, BreakdownTotal, without_sub_splits
 from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, take_scored
+from helm_ext.scoring.judgements import Judges, JudgesTotal
 from helm_ext.scoring.source_scores import SourceMeasure, SourceSummary, SourceTotal, find_left_out
+from helm_ext.scoring.stat_names import list_judge_stats
 from helm_ext.scoring.thinking import find_thinking, move_thinking
 from helm_ext.scoring.uncertainty import IntervalSummary, IntervalTotal, measure_uncertainty
 
@@ -44,8 +46,18 @@ class Pieces:
     """Whether the main metric is reported for values of attributes too."""
     source: SourceMeasure | None
     """What compares our scores with those of the tool that wrote the file, where one did."""
+    judges: Judges | None
+    """What scores the rows that were judged, where any was."""
+    arguments: Mapping[str, Any]
+    """Those of the metric that say where scores of others lie: `source`, `judged`."""
     summarize: Callable[[Sequence[Stat]], list[Stat]]
     """Returns the stats of scores that are of all rows together."""
+
+    @property
+    def with_interval(self) -> list[str]:
+        """The stats that have an interval: the main metric, and what judges say."""
+        judged = list_judge_stats(self.judges.judged) if self.judges is not None else ()
+        return list(dict.fromkeys([self.main_metric, *judged]))
 
 
 class _Summary(NamedTuple):
@@ -55,8 +67,9 @@ class _Summary(NamedTuple):
     parts: tuple[Any, ...]
     source: SourceSummary | None
     breakdown: BreakdownSummary
-    interval: IntervalSummary
+    intervals: tuple[IntervalSummary, ...]
     left_out: Any
+    judges: Any
 
 
 class BatchMeasure:
@@ -83,16 +96,28 @@ class BatchMeasure:
         segments = [segment for one in measured for segment in one.segments]
         if self.pieces.source is not None:
             segments.append(find_left_out(plain.instances))
-        main, rows = self.pieces.main_metric, in_order(segments, instances)
+        judges = self.pieces.judges
+        if judges is not None:
+            segments.append([*judges.score_left_out(plain.request_states)])
+        rows = in_order(segments, instances)
         summary = _Summary(
             self.count(scored).summary,
             tuple(one.summary for one in measured),
             self.pieces.source.measure(rows, plain.instances) if self.pieces.source is not None else None,
             self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
-            measure_uncertainty(main, rows, instances, is_repeated=self.pieces.is_repeated),
+            tuple(self._measure_interval(name, rows, instances) for name in self.pieces.with_interval),
             count_left_out(plain.instances, find_thinking(scored)),
+            None if judges is None else judges.measure(plain.request_states),
         )
         return Measured(segments, summary)
+
+    def _measure_interval(
+        self, name: str, rows: Sequence[PerInstanceStats], instances: Sequence[Instance]
+    ) -> IntervalSummary:
+        found = measure_uncertainty(name, rows, instances, is_repeated=self.pieces.is_repeated)
+        if name == self.pieces.main_metric:
+            return found
+        return {group: values for group, values in found.items() if group[0] == name}  # attributes are the main one's
 
 
 class _LatePart:
@@ -120,7 +145,8 @@ class BatchTotal:
         self.pieces = pieces
         self.counts = InstanceCountMetric().make_total(adapter_spec, facts)
         self.parts = [part.make_total(adapter_spec, facts) for part in pieces.helms]
-        self.source, self.breakdown, self.interval = SourceTotal(), BreakdownTotal(), IntervalTotal()
+        self.source, self.breakdown, self.judges = SourceTotal(), BreakdownTotal(), JudgesTotal()
+        self.intervals = [IntervalTotal() for _ in pieces.with_interval]
         self.left_out = LeftOutTotal()
         self.used = [False for _ in self.parts]
 
@@ -134,7 +160,10 @@ class BatchTotal:
         if summary.source is not None:
             self.source.add(summary.source)
         self.breakdown.add(summary.breakdown)
-        self.interval.add(summary.interval)
+        for interval, of_batch in zip(self.intervals, summary.intervals, strict=True):
+            interval.add(of_batch)
+        if summary.judges is not None:
+            self.judges.add(summary.judges)
         self.left_out.add(summary.left_out)
 
     def to_stats(self) -> list[Stat]:
@@ -150,7 +179,8 @@ class BatchTotal:
             *stats,
             *self.pieces.summarize(stats),
             *self.breakdown.to_stats(),
-            *self.interval.to_stats(None if self.pieces.source is None else self.pieces.source.source),
+            *(stat for interval in self.intervals for stat in interval.to_stats(self.pieces.arguments)),
+            *self.judges.to_stats(),
             *self.left_out.to_stats(),
         ]
 

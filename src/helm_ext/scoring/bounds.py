@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from helm_ext.scoring.registry import our_stats
+from helm_ext.scoring.stat_names import judge_stat
 
 __all__ = ["find_bounds"]
 
@@ -21,11 +22,18 @@ _TO_TWO = frozenset({"brier_score"})
 """From 0 to 2."""
 
 
-def find_bounds(stat: str, source: Mapping[str, Any] | None = None) -> tuple[float, float]:
-    """Return the least and the greatest value of a stat: of HELM's or ours, or as the source of a file has it.
+def find_bounds(stat: str, arguments: Mapping[str, Any] | None = None) -> tuple[float, float]:
+    """Return the least and the greatest value of a stat: of HELM's or ours, of a judge's, or as the source has it.
 
-    `source`: `Source.to_args()`. Of any other, minus and plus infinity.
+    `arguments`: those of the run's metric, with `source` (`Source.to_args()`) and `judged` (`EvalSet.judged`). Of any
+    other stat, minus and plus infinity.
     """
+    source, judged = ((arguments or {}).get(name) for name in ("source", "judged"))
+    for criterion, told in (judged or {}).items():
+        if stat.startswith(judge_stat(criterion)) and stat[len(judge_stat(criterion)) :][:1] in ("", "[", "@"):
+            scale = told["scale"]
+            ends = (scale["min"], scale["max"]) if isinstance(scale, Mapping) else scale
+            return min(ends), max(ends)
     for score in source["scores"].values() if source else ():
         if stat == score["stat"] or stat.startswith(f"{score['stat']}@"):  # `inspect_match@subject=law`
             lowest, highest = score.get("bounds") or (-math.inf, math.inf)

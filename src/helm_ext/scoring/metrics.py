@@ -31,6 +31,7 @@ from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options
 from helm_ext.scoring.batches import BatchMeasure, BatchTotal, Pieces
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.completeness import REPORT_METADATA, find_unmeasured, take_scored
+from helm_ext.scoring.judgements import Judges, describe_judges
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
@@ -54,6 +55,7 @@ class EvalSetMetric(FoldingMetric):
         metrics: Sequence[str],
         attributes: Mapping[str, Sequence[str]] | None = None,
         source: Mapping[str, Any] | None = None,
+        judged: Mapping[str, Any] | None = None,
         recorded_decoding: Mapping[str, float | None] | None = None,  # noqa: ARG002 - stands in the run's spec for reports
         **scoring: Any,
     ) -> None:
@@ -66,6 +68,8 @@ class EvalSetMetric(FoldingMetric):
         reduces = self.scoring.completions != FIRST
         self.reducer = find_reducer(self.scoring.completions) if reduces else None
         """What makes one score of those of a row's completions, where not only the first one counts."""
+        self.judges = Judges(judged, self.reducer) if judged else None
+        """`EvalSet.judged`: who judged the answers."""
         if reduces and self.reducer is None:
             raise ValueError(f"completions={self.scoring.completions}: no such reducer")
         known = self.find_scores()
@@ -109,6 +113,8 @@ class EvalSetMetric(FoldingMetric):
             moves_thinking=self.scoring.thinking == "move",
             is_repeated=self.reducer is not None,
             has_attributes=bool(self.attributes),
+            judges=self.judges,
+            arguments={"source": self.source, "judged": self.judges.judged if self.judges else None},
             source=SourceMeasure(self.source, own, same=same, measured=measured) if self.source else None,
             summarize=partial(summarize, [*self.list_scores, *self.other_scores]),
         )
@@ -134,6 +140,8 @@ class EvalSetMetric(FoldingMetric):
         described.update((metadata.name, metadata) for metadata in REPORT_METADATA)
         if self.source:
             described.update((metadata.name, metadata) for metadata in describe_source_scores(self.source))
+        if self.judges:
+            described.update((metadata.name, metadata) for metadata in describe_judges(self.judges.judged))
         described.update((m.name, m) for m in describe_interval(described, self.scoring.main_metric))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
@@ -173,6 +181,11 @@ class EvalSetMetric(FoldingMetric):
             if is_list:
                 predictions[0] = question.to_list_prediction(answers).strip()
             own = self._compute_row_stats(question, answers) | row_extra(state.instance).get("source_scores", {})
+            if self.judges is not None:
+                judged = self.judges.score(state)
+                own |= self.judges.reduce(judged)
+                for name, values in judged.items():
+                    own |= self._say_noise(name, values)
             if num_outputs != 1:
                 own |= self._best_of_all(question, answers, num_outputs)
             # An option that is compared by its log-probability is right, or not; of texts something must be (`checks`).

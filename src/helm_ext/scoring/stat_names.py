@@ -1,6 +1,11 @@
-"""How stats are called that stand beside another one. Imports nothing: whoever reads a run's files needs the names."""
+"""How stats are called that stand beside another one. Imports little: whoever reads a run's files needs the names."""
 
-__all__ = ["ANSWERS", "BESIDE", "DIFFERS", "ENDS", "NOISE", "THESE_ROWS", "UNSCORED"]
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["ANSWERS", "BESIDE", "DIFFERS", "ENDS", "NOISE", "THESE_ROWS", "UNSCORED", "judge_stat", "list_judge_stats"]
 
 DIFFERS = "_differs"
 """Ends the name of the stat that says on which part of the rows a source's score and ours differ."""
@@ -22,3 +27,20 @@ NOISE = "@noise"
 
 BESIDE = (*ENDS, *THESE_ROWS, ANSWERS, NOISE)
 """All that ends the name of what is said of a score, and is none."""
+
+
+def judge_stat(criterion: str, by: str = "") -> str:
+    """Return the stat of what a jury said, or one judge of several: `judge_correct`, `judge_correct[gpt]`."""
+    return f"judge_{criterion}[{by}]" if by else f"judge_{criterion}"
+
+
+def list_judge_stats(judged: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the scores of judges: of each criterion, and where there are several of each judge.
+
+    `judged`: `EvalSet.judged`.
+    """
+    return [
+        judge_stat(criterion, by)
+        for criterion, told in judged.items()
+        for by in ("", *(told["judges"] if len(told["judges"]) > 1 else ()))
+    ]

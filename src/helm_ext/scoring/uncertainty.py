@@ -174,11 +174,11 @@ class IntervalTotal:
     def _number(self, cluster: str | None) -> int:
         return next(self._alone) if cluster is None else self._numbers.setdefault(cluster, len(self._numbers))
 
-    def to_stats(self, source: Mapping[str, Any] | None = None) -> list[Stat]:
-        """Return the ends of the intervals. `source`: `Source.to_args()` of a file that another tool wrote."""
+    def to_stats(self, arguments: Mapping[str, Any] | None = None) -> list[Stat]:
+        """Return the ends of the intervals. `arguments`: those of the run's metric that `find_bounds` reads."""
         made: list[Stat] = []
         for group, values in self._values.items():
-            name, bounds = MetricName(group[0], split=group[1]), find_bounds(group[0], source)
+            name, bounds = MetricName(group[0], split=group[1]), find_bounds(group[0], arguments)
             made += to_interval_stats(name, values, self._clusters.get(group), bounds)
             these = self._measure_these(group, values)
             if these is not None:

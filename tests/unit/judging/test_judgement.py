@@ -124,7 +124,7 @@ def test_exactly_what_was_changed_is_stale(
 
 def test_a_later_judgement_of_the_same_judge_replaces_the_earlier_one() -> None:
     rows = [bound(), bound(value=0.0, reply="I"), bound(by="k"), bound(order="swapped")]
-    assert [one.status for one in take_judgements(rows, QUESTION, ANSWERS)] == ["stale", "ok", "ok", "ok"]
+    assert [one.status for one in take_judgements(rows, QUESTION, ANSWERS)] == ["replaced", "ok", "ok", "ok"]
 
 
 def test_another_value_read_in_the_same_reply_is_not_stale() -> None:

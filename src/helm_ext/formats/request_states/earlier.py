@@ -66,6 +66,7 @@ class _Args(TypedDict, total=False):
     """Arguments of metrics beside those of `Scoring`."""
 
     attributes: dict[str, list[str]]
+    judged: dict[str, Any]
     source: _Source
     postprocess: str
     definitions: dict[str, dict[str, Any]]

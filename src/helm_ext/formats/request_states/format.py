@@ -211,8 +211,8 @@ class _AdapterSpec(Format):
         if not isinstance(evalset.details, EarlierRun):
             return made
         class_name, args = evalset.details.to_metric(evalset.scoring)
-        attributes = {"attributes": made.args["attributes"]} if "attributes" in made.args else {}
-        return replace(made, class_name=class_name, args={**args, **attributes})
+        told = {name: made.args[name] for name in ("attributes", "judged") if name in made.args}
+        return replace(made, class_name=class_name, args={**args, **told})
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a file."""

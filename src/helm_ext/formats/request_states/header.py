@@ -20,6 +20,7 @@ from helm_ext.formats.request_states.models import validate
 from helm_ext.formats.request_states.scoring import check_regex, check_scoring
 from helm_ext.formats.request_states.wording import describe
 from helm_ext.parsing import find_question_starts
+from helm_ext.scoring.stat_names import judge_stat
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding, Source
@@ -184,7 +185,8 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
     scoring = {**(keys.get("scoring") or {}), **overrides}
     settings = read_settings(keys["adapter_spec"], options, problems)
     source = _read_source(keys.get("source"))
-    is_measured = source is None or scoring.get("metrics") != []
+    is_judged = str(scoring.get("main_metric")).startswith(judge_stat(""))
+    is_measured = scoring.get("metrics") != [] or (source is None and not is_judged)
     return Header(keys, replace(settings, source=source, is_measured=is_measured), scoring, is_right=True)
 
 

@@ -16,11 +16,13 @@ from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLE
 from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import CORRECT, Row
+from helm_ext.judging.judgement import bind, question_text
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
+    from helm_ext.judging.judgement import Judgement
 
 __all__ = ["Builder"]
 
@@ -92,6 +94,8 @@ class Builder:
                 extra["recorded"] = self.recorded(row)
                 if row.likelihoods is not None and extra["recorded"]["status"] == "ok":
                     extra["likelihoods"] = row.likelihoods
+                if row.judgements:
+                    extra["judgements"] = _bind(row.judgements, given["input"], extra["recorded"])
         if labels is not None:
             extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
         if position is not None and not is_train:
@@ -112,7 +116,9 @@ class Builder:
         if row.earlier is not None:
             if row.is_helm:
                 extra.pop("data", None)  # the annotations that it wrote
-            kept = {key: value for key, value in row.earlier.items() if key not in ("left_out", "scoring")}
+            kept = {
+                key: value for key, value in row.earlier.items() if key not in ("left_out", "scoring", "judgements")
+            }
             extra = cast("RowExtra", {**kept, **extra})
         extra_data[EXTRA_KEY] = extra
         contrasts = given.get("contrast_references")
@@ -157,6 +163,14 @@ class Builder:
                     *references[position + 1 :],
                 ]
         return references
+
+
+def _bind(judgements: Sequence[Judgement], asked: dict[str, Any], recorded: Recorded) -> list[dict[str, Any]]:
+    """Return the judgements, each with the digest of what it is of, if it has none yet."""
+    question = question_text(asked.get("text"), asked.get("messages"))
+    completions = recorded["states"][0]["result"]["completions"] if recorded["states"] else ()
+    answers = [completion["text"] for completion in completions]
+    return [bind(judgement, question, answers).to_json() for judgement in judgements]
 
 
 def _reference(given: dict[str, Any]) -> Reference:

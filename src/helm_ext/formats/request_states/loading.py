@@ -290,6 +290,7 @@ def _build(open_: Opener, content: _Content, file: File, options: Options) -> Ev
         recorded_decoding=plan.settings.find_unrecorded() if survey.is_recorded else {},
         scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
         source=plan.settings.source,
+        judged=survey.judged,
     )
 
 

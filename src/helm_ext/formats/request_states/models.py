@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema, with_config
 from typing_extensions import Required, TypedDict
+
+from helm_ext.judging.judgement import Judgement
 
 __all__ = [
     "EVAL_SPLITS_PATTERN",
@@ -231,6 +233,17 @@ class LikelihoodModel(TypedDict, total=False):
     """Its log-probability without the question, for `acc_mutual_info`."""
 
 
+_JUDGEMENTS: dict[str, Any] = {
+    "type": ["array", "null"],
+    "items": {
+        "type": "object",
+        "required": ["by", "kind", "criterion"],
+        "properties": {name: {} for name in Judgement.__struct_fields__},
+        "additionalProperties": False,
+    },
+}
+
+
 @with_config(OPEN)
 class StateModel(TypedDict, total=False):
     """One element of `request_states`: a row, and what a model answered, if it was asked."""
@@ -245,6 +258,8 @@ class StateModel(TypedDict, total=False):
     """Log-probabilities of the options, one for each reference and in their order, instead of a text."""
     source_scores: dict[str, Measured | None] | None
     """What another tool, the header's `source`, scored the row, by the names of its scores. None: it could not."""
+    judgements: Annotated[Any, WithJsonSchema(_JUDGEMENTS)]
+    """What models and people said of the recorded answer. `helm_ext.judging` checks them."""
     answer_mapping: AnswerMapping | None
     """Label to option: the option's text, or its position in `references`, counted from 0."""
     output_mapping: AnswerMapping | None

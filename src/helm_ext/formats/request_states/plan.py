@@ -13,6 +13,7 @@ from helm_ext.formats.request_states.labels import LabelError, encode_prefix, sh
 from helm_ext.formats.request_states.scoring import FileKind, make_scoring
 from helm_ext.formats.request_states.survey import Survey
 from helm_ext.scoring.scores.likelihoods import SCORES
+from helm_ext.scoring.stat_names import list_judge_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -155,6 +156,7 @@ def make_plan(
         likelihoods=find_likelihood_scores(survey),
         source=source,
         is_measured=is_measured,
+        judge_stats=list_judge_stats(survey.judged),
     )
     if earlier is None:
         scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)

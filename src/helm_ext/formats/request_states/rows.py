@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
-from helm_ext.evalset import Likelihood, RecordedState
+from helm_ext.evalset import EXTRA_KEY, Likelihood, RecordedState
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
 from helm_ext.formats.request_states.earlier import EarlierRow, read_earlier_row
@@ -28,6 +28,7 @@ from helm_ext.formats.request_states.recorded import (
 )
 from helm_ext.formats.request_states.row_labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.wording import describe, near_key
+from helm_ext.judging.judgement import Judgement, read_judgements
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
 __all__ = ["CORRECT", "Lack", "Row", "RowReader"]
@@ -95,6 +96,8 @@ class Row:
     source_scores: dict[str, float] | None = None
     """`RowExtra.source_scores`."""
     source_unscored: list[str] | None = None
+    judgements: list[Judgement] | None = None
+    """What was said of what is recorded."""
 
     @property
     def compares_wholes(self) -> bool:
@@ -186,6 +189,7 @@ class RowReader:
         attributes = read_attributes(value, self.context.by, place) if self.context.by else None
         cluster = read_cluster(value, self.context.cluster, place) if self.context.cluster else None
         left_out: Status | None = None
+        judgements = None if is_plain and earlier is None else _read_judgements(value, earlier, place)
         if earlier is not None:
             attributes = {**earlier.get("attributes", {}), **(attributes or {})}
             cluster = earlier.get("cluster") if cluster is None else cluster
@@ -224,6 +228,7 @@ class RowReader:
             earlier=earlier,
             source_scores=state.source_scores,
             source_unscored=state.source_unscored,
+            judgements=judgements,
             likelihoods=likelihoods,
         )
 
@@ -257,6 +262,20 @@ class RowReader:
         elif given.get("text") is None and (method is not None or not messages):
             hint = 'messages are sent by "method": "chat"' if messages else _text_hint(given)
             place.error("instance", "input", "text", message="missing", hint=hint, code="missing-key")
+
+
+def _read_judgements(value: Mapping[str, Any], earlier: EarlierRow | None, place: Place) -> list[Judgement] | None:
+    """Return what was said of the row: what a run of ours wrote of it, and behind that the state's own."""
+    found: list[Judgement] = []
+    written = None if earlier is None else earlier.get("judgements")
+    for where, given in ((("instance", "extra_data", EXTRA_KEY), written), ((), value.get("judgements"))):
+        if given is not None:
+
+            def report(inside: Path, message: str, hint: str, before: Path = where) -> None:
+                place.error(*before, "judgements", *inside, message=message, hint=hint, code="judgement")
+
+            found += read_judgements(given, report)
+    return found or None
 
 
 def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:

@@ -42,6 +42,8 @@ class FileKind:
     """Where another tool's file comes from, with the scores that it gave."""
     is_measured: bool = True
     """Whether anything is measured beside those."""
+    judge_stats: Sequence[str] = ()
+    """The scores of judges."""
 
 
 def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
@@ -222,10 +224,12 @@ def _is_namable(name: str, kind: FileKind) -> bool:
 
 
 def _find_named(name: str | None, metrics: Sequence[str], kind: FileKind) -> str | None:
-    """Return the stat of the source's score that is named; None for what is none, or ours.
+    """Return the stat of a judge's or the source's score that is named; None for what is none, or ours.
 
     A name that both have is ours: the source's is its stat's, `inspect_exact_match`.
     """
+    if name in kind.judge_stats:
+        return name
     if name is None or kind.source is None or _is_namable(name, kind) or name in _list_stats(metrics, kind):
         return None
     return kind.source.find_stat(name)
@@ -255,6 +259,7 @@ def _find_main_stat(main: str, metrics: Sequence[str], kind: FileKind, path: Pat
     produced = _list_stats(metrics, kind)
     if main not in produced:
         theirs = [kind.source.stat_name(name) for name in kind.source.scores] if kind.source is not None else []
+        theirs += kind.judge_stats
         near = did_you_mean(main, [*produced, *theirs, *sorted(scores)])
         report.add(
             path,

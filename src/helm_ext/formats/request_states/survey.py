@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import find_label
@@ -13,7 +15,7 @@ from helm_ext.formats.request_states.recorded import Status
 from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
-    from helm_ext.evalset import RunScoring
+    from helm_ext.evalset import Judged, RunScoring
     from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Row
 
@@ -82,6 +84,12 @@ class Survey:
         """Those of them with several right options."""
         self.single = First()
         """Those of them with one option alone."""
+        self.judges: dict[str, set[str]] = {}
+        """By criterion, the models that judged rows."""
+        self.scales: dict[str, tuple[Any, Row]] = {}
+        """By criterion, the scale of its first judgement, and its row."""
+        self.other_scale = First()
+        """Rows with a judgement on another scale than others of its criterion."""
         self._thoughts, self._train_thoughts = First(), First()
         self._last_labels: dict[str, int] | None = None
         self.label_sets: dict[tuple[str, ...], Row] = {}
@@ -129,6 +137,12 @@ class Survey:
                 self.several_right.add(row)
             if len(row.likelihoods) == 1:
                 self.single.add(row)
+        for judgement in row.judgements or ():
+            judges = self.judges.setdefault(judgement.criterion, set())
+            if judgement.kind == "model":
+                judges.add(judgement.by)
+            if self.scales.setdefault(judgement.criterion, (judgement.scale, row))[0] != judgement.scale:
+                self.other_scale.add(row)
         if row.is_helm:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
@@ -162,6 +176,11 @@ class Survey:
         self.earlier_left_out |= other.earlier_left_out
         for labels, row in other.label_sets.items():
             self.label_sets.setdefault(labels, row)
+        for criterion, judges in other.judges.items():
+            self.judges.setdefault(criterion, set()).update(judges)
+        for criterion, (scale, row) in other.scales.items():
+            if self.scales.setdefault(criterion, (scale, row))[0] != scale:
+                self.other_scale.add(row)
         if self.told is None:
             self.told = other.told
         elif other.told is not None and _without_facts(other.told[0]) != _without_facts(self.told[0]):
@@ -193,6 +212,15 @@ class Survey:
                 self.unlabelled_option.add(row)
         if text is not None and self._is_method_open and _has_options(text, row):
             self.options_in_text.add(row)
+
+    @property
+    def judged(self) -> dict[str, Judged]:
+        """By criterion, who judged: criteria that no model judged by are none."""
+        return {
+            criterion: {"judges": sorted(judges), "scale": msgspec.to_builtins(self.scales[criterion][0])}
+            for criterion, judges in sorted(self.judges.items())
+            if judges
+        }
 
     @property
     def thoughts(self) -> First:
@@ -227,7 +255,7 @@ class Survey:
 
 def _without_facts(told: RunScoring) -> tuple[Any, ...]:
     """Return how rows are scored, without what is of the rows of a run rather than of the way of scoring."""
-    args = {key: value for key, value in told["args"].items() if key not in ("attributes", "source")}
+    args = {key: value for key, value in told["args"].items() if key not in ("attributes", "judged", "source")}
     return told["class_name"], args, told["main_metric"]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, row_extra
 from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
 from helm_ext.scoring.registry import find_unnamable
-from helm_ext.scoring.stat_names import ANSWERS, NOISE
+from helm_ext.scoring.stat_names import ANSWERS, NOISE, list_judge_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -44,6 +44,7 @@ def to_json_lines(
             findings,
             has_stops=bool(evalset.adapter_spec.stop_sequences),
             has_source=evalset.source is not None,
+            judge_stats=list_judge_stats(evalset.judged),
         ),
         "name": evalset.name,
     }
@@ -82,7 +83,9 @@ def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
     return written
 
 
-def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool, has_source: bool) -> dict[str, Any]:
+def _scoring(
+    scoring: Scoring, findings: Findings, *, has_stops: bool, has_source: bool, judge_stats: Sequence[str]
+) -> dict[str, Any]:
     if scoring.label_reading == "exact":
         findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
@@ -97,11 +100,12 @@ def _scoring(scoring: Scoring, findings: Findings, *, has_stops: bool, has_sourc
     ]
     for name in refused:
         findings.lose(f"the metric {name}, which an adapter_spec file cannot name")
-    if not scoring.metrics and has_source:
-        return {"metrics": [], **written}
+    main = scoring.main_metric if scoring.main_metric in judge_stats else scoring.own_metric or scoring.main_metric
+    if not scoring.metrics and (has_source or main in judge_stats):
+        return {"metrics": [], **written, **({"main_metric": main} if main in judge_stats else {})}
     if refused or not scoring.metrics:  # what is left may not give the main metric
         return written
-    return {"metrics": list(scoring.metrics), **written, "main_metric": scoring.own_metric or scoring.main_metric}
+    return {"metrics": list(scoring.metrics), **written, "main_metric": main}
 
 
 def _source(source: Source, scoring: Scoring) -> dict[str, Any]:
@@ -138,6 +142,8 @@ def _states(
     scores.update(dict.fromkeys(extra.get("source_unscored", ())))
     if scores:
         state["source_scores"] = {_name_score(name, source_scores): value for name, value in scores.items()}
+    if "judgements" in extra:
+        state["judgements"] = extra["judgements"]
     recorded = extra.get("recorded")
     if recorded is None:
         yield state

@@ -14,7 +14,7 @@ from helm_ext.formats.request_states.checks.completions import (
     UnmappedCompletions,
 )
 from helm_ext.formats.request_states.checks.groups import Cluster, Groups
-from helm_ext.formats.request_states.checks.keys import Ids, NonfiniteNumbers, UnknownPerturbation
+from helm_ext.formats.request_states.checks.keys import Ids, NonfiniteNumbers, Scales, UnknownPerturbation
 from helm_ext.formats.request_states.checks.rule import File, Rule
 from helm_ext.formats.request_states.checks.splits import (
     MissingSplit,
@@ -65,6 +65,7 @@ _RULES: tuple[type[Rule], ...] = (
     ReasonedAnswers,
     Groups,
     Cluster,
+    Scales,
 )
 """Problems of one line are reported in this order."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from helm_ext.errors import Path, count, format_path, show
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks.rule import ALL_ROWS, MOST_KEPT, File, Rule
@@ -14,7 +16,7 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.survey import First
 
-__all__ = ["Ids", "NonfiniteNumbers", "UnknownPerturbation"]
+__all__ = ["Ids", "NonfiniteNumbers", "Scales", "UnknownPerturbation"]
 
 
 class Ids(Rule):
@@ -35,6 +37,24 @@ class Ids(Rule):
             else:
                 message += f"line {first.twin}"
         first.place.warn("instance", "id", message=message, code="ids", also=twin)
+
+
+class Scales(Rule):
+    """Judgements of one criterion on several scales: their mean would mean nothing."""
+
+    def report(self, file: File) -> None:
+        row, scales = file.survey.other_scale.row, file.survey.scales
+        for number, one in enumerate((row and row.judgements) or ()):
+            assert row is not None
+            if one.scale != scales[one.criterion][0]:
+                row.place.error(
+                    "judgements", number, "scale",
+                    message=f"{show(msgspec.to_builtins(one.scale))}, where {show(one.criterion)} was judged on "
+                    f"{show(msgspec.to_builtins(scales[one.criterion][0]))} before",
+                    hint="a criterion has one scale: name the other one otherwise",
+                    code="judgement", is_integrity=True,
+                )  # fmt: skip
+                return
 
 
 class UnknownPerturbation(Rule):

@@ -1,0 +1,167 @@
+"""Judgements on the rows of a file: read, bound, scored, kept, and counted where they are no score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import finished_runs
+import pytest
+import request_states_files as files
+from helm.benchmark.executor import ExecutionSpec
+from helm.benchmark.run_spec_factory import construct_run_specs
+from helm.benchmark.runner import Runner
+from helm.common.authentication import Authentication
+from helm.common.object_spec import parse_object_spec
+from typer.testing import CliRunner
+
+from helm_ext import plugin  # noqa: F401 - registers the run entries
+from helm_ext.analysis import find_runs
+from helm_ext.analysis.judged import read_judged
+from helm_ext.analysis.run_files import RunFiles
+from helm_ext.cli import app
+
+GPT, CLAUDE = "openai/gpt", "claude"
+
+
+def judged(by: str, value: float | None, status: str = "ok", **more: Any) -> dict[str, Any]:
+    given = {"by": by, "kind": "model", "criterion": "correct", "value": value, "status": status, **more}
+    return {key: one for key, one in given.items() if one is not None}
+
+
+def rows() -> list[dict[str, Any]]:
+    """Six answers of two judges: the jury says right, wrong, nothing, right (both say so), a tie, nothing."""
+    said = [
+        [judged(GPT, 1.0, reply="GRADE: C"), judged(CLAUDE, 1.0)],
+        [judged(GPT, 0.0), judged(CLAUDE, 0.0), judged("Ann", 1.0, kind="human")],
+        [judged(GPT, 1.0), judged(CLAUDE, None, "unparsed", reply="Hm.")],
+        [judged(GPT, None, "refused"), judged(GPT, 1.0), judged(CLAUDE, 1.0)],
+        [judged(GPT, 1.0), judged(CLAUDE, 0.0)],
+        [judged(GPT, None, "failed"), judged(CLAUDE, 1.0, judged_sha256="0" * 64)],
+    ]
+    states = []
+    for number, judgements in enumerate(said):
+        state = files.answered(
+            files.state(f"Question {number}?", "mercury", id=f"r{number}"), f"<think>x</think> {number}"
+        )
+        states.append({**state, "judgements": judgements})
+    return states
+
+
+def stats_of(run: RunFiles) -> dict[str, float]:
+    named = {stat["name"]["name"]: stat for stat in run.stats if stat["name"].get("split") == "test"}
+    return {name: stat["mean"] for name, stat in named.items() if name.startswith("judge_")}
+
+
+EXPECTED = {
+    "judge_correct": 2.5 / 4,
+    f"judge_correct[{GPT}]": 4 / 5,
+    f"judge_correct[{CLAUDE}]": 2 / 4,
+    "judge_correct_unscored": 2,
+    f"judge_correct[{GPT}]_failed": 1,
+    f"judge_correct[{CLAUDE}]_unparsed": 1,
+    f"judge_correct[{CLAUDE}]_stale": 1,
+}
+"""Counted by hand: gpt's refusal was followed by a verdict."""
+
+
+def without_ends(stats: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in stats.items() if "@" not in name}
+
+
+def test_a_run_says_what_judges_said_and_is_scored_again_alike(tmp_path: Path) -> None:
+    path = files.write(tmp_path / "judged.json", rows())
+    run = finished_runs.score(tmp_path, path)
+    assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
+    assert {f"judge_correct@ci_{end}" for end in ("low", "high")} < stats_of(run).keys()
+    again = finished_runs.score(tmp_path / "again", run.folder / "scenario_state.json")
+    assert stats_of(again) == stats_of(run)
+    found = [
+        (row.row.instance_id, {one.by: one.value for one in row.judgements.get("correct", ())})
+        for row in read_judged(run)
+    ]
+    assert found[1] == ("r1", {GPT: 0.0, CLAUDE: 0.0, "Ann": 1.0})
+    assert found[5] == ("r5", {})
+
+
+def test_helms_own_runner_says_the_same(tmp_path: Path) -> None:
+    path = files.write(tmp_path / "judged.json", rows())
+    (spec,) = construct_run_specs(parse_object_spec(f"adapter_spec:path={path},model=recorded/m"))
+    Runner(
+        execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(tmp_path), parallelism=1),
+        output_path=str(tmp_path / "out"), suite="s", skip_instances=False, cache_instances=False,
+        cache_instances_only=False, skip_completed_runs=False, exit_on_error=True,
+    ).run_one(spec)  # fmt: skip
+    (run,) = find_runs([tmp_path / "out"])[0]
+    assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
+    assert [len(row.row.judgements) for row in read_judged(run)] == [2, 3, 2, 3, 2, 2]
+
+
+def test_shards_are_merged_with_their_judgements(tmp_path: Path) -> None:
+    states = rows()
+    for shard, part in (("a", states[:2]), ("b", states[2:])):
+        finished_runs.score(tmp_path, files.write(tmp_path / f"{shard}.json", part, name="shard"))
+    runs = [str(run.folder) for run in find_runs([tmp_path / "out"])[0]]
+    done = CliRunner().invoke(app, ["merge", *runs, "--name", "whole", "-o", str(tmp_path / "merged"), "--into", "s"])
+    assert done.exit_code == 0, (done.output, str(done.exception))
+    (run,) = find_runs([tmp_path / "merged"])[0]
+    assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
+
+
+def test_a_converted_file_keeps_them_and_a_run_without_any_knows_nothing_of_them(tmp_path: Path) -> None:
+    path = files.write(tmp_path / "judged.json", rows())
+    run = finished_runs.score(tmp_path, path)
+    done = CliRunner().invoke(app, ["convert", str(path), str(tmp_path / "converted.jsonl")])
+    assert done.exit_code == 0, (done.output, str(done.exception))
+    assert stats_of(finished_runs.score(tmp_path / "again", tmp_path / "converted.jsonl")) == stats_of(run)
+    states = rows()
+    for state in states:
+        del state["judgements"]
+    plain = finished_runs.score(tmp_path / "plain", files.write(tmp_path / "plain.json", states))
+    assert not [
+        file
+        for file in plain.folder.iterdir()
+        if any(word in file.read_bytes() for word in (b"judge_", b'judged"', b'judgements"'))
+    ]
+
+
+def test_what_was_changed_in_a_run_is_stale(tmp_path: Path) -> None:
+    run = finished_runs.score(tmp_path, files.write(tmp_path / "judged.json", rows()))
+    written = json.loads((run.folder / "scenario_state.json").read_bytes())
+    states = {state["instance"]["id"]: state for state in written["request_states"]}
+    states["r0"]["result"]["completions"][0]["text"] += "!"
+    states["r1"]["instance"]["extra_data"]["helm_ext"]["judgements"][0]["reply"] = "GRADE: I"
+    states["r4"]["instance"]["input"]["text"] += " "
+    path = tmp_path / "edited.json"
+    path.write_text(json.dumps(written))
+    stats = stats_of(finished_runs.score(tmp_path / "again", path))
+    assert (stats[f"judge_correct[{GPT}]_stale"], stats[f"judge_correct[{CLAUDE}]_stale"]) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"criterium": 1}, "request_states[1].judgements[0].criterium: unknown key\n  hint: did you mean 'criterion'?"),
+        ({"value": None}, "request_states[1].judgements[0].value: null with status ok"),
+        (
+            {"scale": [0, 0.5, 1]},
+            'request_states[1].judgements[0].scale: [0.0, 0.5, 1.0], where "correct" was judged on [0.0, 1.0]',
+        ),
+    ],
+)
+def test_a_wrong_judgement_is_an_error_with_its_place(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    states = rows()
+    states[1]["judgements"][0] |= change
+    found = files.errors(files.write(tmp_path / "judged.json", states))
+    assert len(found) == 1
+    assert message in found[0]
+
+
+def test_rows_that_are_only_judged_need_no_gold(tmp_path: Path) -> None:
+    states = rows()
+    for state in states:
+        state["instance"]["references"] = []
+    scoring = {"metrics": [], "main_metric": "judge_correct"}
+    run = finished_runs.score(tmp_path, files.write(tmp_path / "judged.json", states, scoring=scoring))
+    assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
