@@ -31,7 +31,7 @@ from helm_ext.evalset import EvalSet
 __all__ = ["lint", "str"]
 
 TURNS = 2
-"""So often all rows are gone through; once more for each rule that has found rows to name, in a large file."""
+"""How often all rows are gone through; once more for each rule that has found rows to name, in a large file."""
 
 
 def lint(evalset: EvalSet, path: str, *, demonstrations: EvalSet | None = None) -> list[Problem]:

@@ -23,15 +23,15 @@ Words = tuple[str, ...]
 SLOT, NUMBER = "\0slot", "\0number"
 
 MOST_CHANGED = 0.25
-"""Of the words that remain so many may differ, where the golds are equal and rare enough to say something."""
+"""The share of the remaining words that may differ, where the golds are equal and rare enough to say something."""
 MOST_CHANGED_COMMON_GOLD = 0.17
 """Where they say little: yes and no, names of classes, none at all."""
 FEW_CHANGED, LONG_CHANGED = 3, 0.1
-"""There no more than three words, or a tenth of a long text."""
+"""There at most three words may differ, or a tenth of a long text."""
 MOST_OF_SENTENCE = 0.5
-"""Of the words that remain, however much else is equal: questions about one passage share a few words by chance."""
+"""At most this share of the remaining words, however much else is equal: questions about one passage share words."""
 MOST_ADDED = 0.2
-"""Of all words so many may be added as sentences of their own."""
+"""The share of all words that may be added as sentences of their own."""
 LEAST_ADDED = 6
 """Words of an added sentence that never make another question ("Answer in one word")."""
 LONG_TEXT = 400
@@ -40,9 +40,9 @@ LONG_TEXT = 400
 MOST_SPELLINGS = 36
 """Pairs of words that are compared as two spellings of one."""
 PHRASE = 4
-"""So many words may stand elsewhere, where both sides have the same words."""
+"""Words that may stand elsewhere, where both sides have the same words."""
 ORDERED = 12
-"""From so many words on, their order says whether two texts are one."""
+"""From this many words on, their order says whether two texts are one."""
 
 _NEGATIONS = frozenset(
     """not no never none neither nor without except cannot can't don't doesn't didn't isn't aren't wasn't weren't won't

@@ -28,7 +28,7 @@ MOST_ELSEWHERE = 0.05
 LEAST_LETTERS = 4
 """Shorter answers stand in texts by chance."""
 LONG_WORDS = 3
-"""An answer of so many words does not stand in its question by chance."""
+"""An answer of this many words does not stand in its question by chance."""
 LONGEST_CUE = 40
 """Characters, with what stands between it and the answer."""
 COMMON_GOLD = 0.005

@@ -8,7 +8,7 @@ from collections import Counter
 __all__ = ["find_frequent"]
 
 COUNTED = 20_000
-"""So many are counted without numpy, whose import takes longer."""
+"""Up to this many are counted without numpy, whose import takes longer."""
 
 
 def find_frequent(hashes: array[int], least: int) -> frozenset[int]:

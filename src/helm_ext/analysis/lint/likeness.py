@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from helm_ext.analysis.lint.all_pairs import AllPairs, Views
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.analysis.lint.texts import find_figures
 
+if TYPE_CHECKING:
+    from helm_ext.analysis.lint.minhash import MinHashPairs
+
 __all__ = ["ALL_PAIRS", "Candidates"]
 
 ALL_PAIRS = 300
-"""Of so many rows all pairs are compared: that takes less time than the import of what MinHash needs (datasketch, and
-numpy and scipy with it: 0.4 s)."""
+"""Of up to this many rows all pairs are compared: that takes less time than the import of what MinHash needs
+(datasketch, and numpy and scipy with it: 0.4 s)."""
 MOST_CONTEXT = 6
-"""A row is compared as a whole if it is at most so many times as long as its own sentences."""
+"""A row is compared as a whole if it is at most this many times as long as its own sentences."""
 SHORT = 300
 """Characters. So short a row is compared as a whole too."""
 
@@ -36,7 +39,7 @@ class Candidates:
         self._rare = rare
         self._context = context
         self._classes = array("q")
-        self._proposer: Proposer
+        self._proposer: AllPairs | MinHashPairs
         if len(rare) <= ALL_PAIRS:
             self._proposer = AllPairs()
         else:
@@ -52,21 +55,6 @@ class Candidates:
     def find(self, again: Callable[[], Iterable[Row]]) -> Sequence[tuple[int, int]]:
         """Return pairs of numbers, the lower first, in order of the second. `again` reads the rows once more."""
         return self._proposer.find(self._classes, self._rare, lambda: (_views(row, self._context) for row in again()))
-
-
-class Proposer(Protocol):
-    """Proposes pairs of rows."""
-
-    def see(self, views: Views) -> None:
-        """Look at a row."""
-
-    def find(
-        self, classes: array[int], rare: Sequence[int], again: Callable[[], Iterable[Views]]
-    ) -> Sequence[tuple[int, int]]:
-        """Return the pairs of one class that are alike, of each row the nearest ones, in order of the second row.
-
-        `again` goes through the rows.
-        """
 
 
 def _views(row: Row, context: Collection[int]) -> Views:

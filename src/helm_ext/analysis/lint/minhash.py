@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ BAND = 3
 CROWD = 12
 """Where more rows fall into one bucket, not all pairs are proposed."""
 NEIGHBOURS = 3
-"""There each is paired with so many that share its rarest words."""
+"""There each is paired with this many that share its rarest words."""
 RAREST = 4
 COMPARED = 1_000_000
 """Pairs whose signatures are compared together."""
@@ -57,7 +57,7 @@ class MinHashPairs:
 
     def find(
         self, classes: array[int], rare: Sequence[int], again: Callable[[], Iterable[Views]]
-    ) -> Sequence[tuple[int, int]]:
+    ) -> list[tuple[int, int]]:
         """Return pairs of rows of one class that are alike, of each row the nearest ones, in order of the second."""
         of = np.array(classes, dtype=np.int64)
         is_rare = np.array(rare, dtype=bool)
@@ -77,27 +77,8 @@ class MinHashPairs:
             for side in crowded:
                 self._indexes[side].find_neighbours(found)
         pairs = found.finish()
-        return _Pairs(pairs[np.lexsort((pairs[:, 0], pairs[:, 1])), :2])
-
-
-class _Pairs(Sequence[tuple[int, int]]):
-    """Pairs of numbers, sixteen bytes each."""
-
-    def __init__(self, pairs: _Places) -> None:
-        self._pairs = pairs
-
-    def __len__(self) -> int:
-        return len(self._pairs)
-
-    @overload
-    def __getitem__(self, place: int) -> tuple[int, int]: ...
-    @overload
-    def __getitem__(self, place: slice) -> _Pairs: ...
-    def __getitem__(self, place: int | slice) -> tuple[int, int] | _Pairs:
-        if isinstance(place, slice):
-            return _Pairs(self._pairs[place])
-        one, two = self._pairs[place].tolist()
-        return one, two
+        ordered = pairs[np.lexsort((pairs[:, 0], pairs[:, 1])), :2]
+        return [(one, two) for one, two in ordered.tolist()]
 
 
 class _Nearest:

@@ -22,11 +22,11 @@ __all__ = ["NearRows"]
 RARE_GOLD = 0.005
 """Of all rows. A gold that more rows have (yes, no, a class) says little about which question it answers."""
 FEW = 3
-"""A gold that so many rows have is rare in the smallest dataset."""
+"""A gold that at most this many rows have is rare, in the smallest dataset too."""
 CONTEXT = 3
-"""A sentence that so many rows share is a passage, an example or an instruction, and no part of the question."""
+"""A sentence that this many rows share is a passage, an example or an instruction, not a part of the question."""
 SAME_WORDS = 0.6
-"""Two golds of many words that share so many of them are one."""
+"""Two golds of many words are one if they share this part of them."""
 
 
 class NearRows:

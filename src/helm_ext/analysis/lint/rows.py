@@ -22,7 +22,7 @@ __all__ = ["Row", "Rows", "pick"]
 CORRECT = "correct"
 TRAIN = "train"
 KEPT_BYTES = 100_000_000
-"""Rows of about so many bytes are kept in memory: it saves a fifth of lint's time."""
+"""Rows of up to about this many bytes are kept in memory, which saves a fifth of lint's time."""
 SAMPLED = 1_000
 """Rows after which a dataset is taken for large where all like these would be twice as large as what is kept."""
 ROW_BYTES = 1_500
@@ -32,7 +32,7 @@ BLOCK = 4_000
 LARGE_BLOCK = 20_000
 """The same where each block goes through the file from its beginning."""
 LONG_ANSWER = 8
-"""From so many words on an answer is a text of its own, which no second author writes in the same words."""
+"""An answer of this many words or more is a text of its own, which no second author writes in the same words."""
 
 
 @dataclass(slots=True, eq=False)

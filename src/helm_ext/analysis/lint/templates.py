@@ -23,13 +23,13 @@ from helm_ext.analysis.lint.texts import split_words
 __all__ = ["Pair", "drop_templates"]
 
 MOST_PATTERNS = 500
-"""So many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
+"""How many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
 ENOUGH_OTHERS = 2
 """Further questions that differ in the same place, whatever their answers."""
 ENOUGH_FILLERS = 5
 """Words between the same words, those of the two questions included."""
 FILLER_WORDS = 4
-"""A slot holds so many words at most."""
+"""Words that a slot holds at most."""
 
 Words = tuple[str, ...]
 

@@ -37,7 +37,7 @@ __all__ = ["check", "load"]
 
 
 UNREAD = 5_000
-"""With more records than so many, what is handed out is read again when it is asked for, and not kept in memory."""
+"""A file of more records is not kept in memory: they are read again when they are asked for."""
 
 
 def load(**arguments: Any) -> EvalSet:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["LogRows", "find_method", "read_log_rows"]
 
 KEPT_ROWS = 1_000
-"""Logs of so many rows are kept in memory: 50 kB a row, where the options of PPL are long."""
+"""Logs of up to this many rows are kept in memory: a row takes 50 kB where the options of PPL are long."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def read_rows(path: Path, *, allow_nan: bool = False) -> Rows:
 def iter_objects(
     source: LineSource, path: Path, problems: list[Problem], *, allow_nan: bool = False
 ) -> Iterator[tuple[int, Row]]:
-    """Yield (line, object) of a JSON Lines file; a line that is none is a problem."""
+    """Yield (line, object) of a JSON Lines file; a line that is no object is a problem."""
     for number, row in iter_json_lines(source, str(path), problems, blank="error", allow_nan=allow_nan):
         if isinstance(row, dict):
             yield number, row
