@@ -17,8 +17,7 @@ from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
 from helm_ext.formats.innodata import pack
 from helm_ext.hub import operations
-from helm_ext.hub import storage as storage_module
-from helm_ext.hub.storage import LocalStorage, open_storage
+from helm_ext.hub.storage import LocalStorage
 from helm_ext.hub.tables import get_attributes
 
 
@@ -114,20 +113,17 @@ def test_resolve(root, make):
     for version in (1, "1", "v1", digests[0], digests[0][:8].upper(), f"sha256:{digests[0]}"):
         assert hub.resolve("demo", version, root) == hub.Resolved("demo", 1, digests[0], 3)
     assert hub.resolve("demo", 1, root).notice == "demo is frozen to version 1; version 3 is the newest"
-    for version, message in {
-        4: "demo: no version 4\n  hint: versions 1 to 3 exist",
-        0: "demo: no version 0\n  hint: versions 1 to 3 exist",
-        "f" * 64: f"demo: no version has a SHA-256 that starts with {'f' * 64}",
-        "abc": 'demo: not a version: "abc"\n  hint: a number, or at least 8 hex digits of the ZIP\'s SHA-256 (sha256:… in a run entry)',
-        1.5: "demo: not a version: 1.5\n  hint: a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)",
-        True: "demo: not a version: true\n  hint: a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)",
-    }.items():
-        if version is not True:  # True == 1 as a key of this dict
-            with pytest.raises(HubError) as caught:
-                hub.resolve("demo", version, root)
-            assert str(caught.value) == message
-    with pytest.raises(HubError, match="not a version: true"):
-        hub.resolve("demo", True, root)
+    for number in (4, 0):
+        with pytest.raises(HubError) as caught:
+            hub.resolve("demo", number, root)
+        assert str(caught.value) == f"demo: no version {number}\n  hint: versions 1 to 3 exist"
+    with pytest.raises(HubError, match=f"^demo: no version has a SHA-256 that starts with {'f' * 64}$"):
+        hub.resolve("demo", "f" * 64, root)
+    hint = "a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)"
+    for version in ("newest", "abcdef", "-1", 1.5, True):
+        with pytest.raises(HubError) as caught:
+            hub.resolve("demo", version, root)
+        assert str(caught.value) == f"demo: not a version: {json.dumps(version)}\n  hint: {hint}"
 
 
 def test_a_digest_prefix_that_two_versions_share(local, make):
@@ -152,18 +148,6 @@ def test_unknown_names(root, make):
         hub.verify("zzz", root)
     with pytest.raises(HubError, match=r'no dataset "../x"'):
         hub.resolve("../x", hub=root)
-
-
-def test_the_root(monkeypatch, tmp_path):
-    monkeypatch.setenv("HELM_EXT_HUB", "/data/hub")
-    assert hub.get_root() == "/data/hub"
-    assert hub.get_root(tmp_path) == str(tmp_path)
-    monkeypatch.setenv("HELM_EXT_HUB", "")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert hub.get_root() == str(tmp_path / "helm-ext" / "hub")
-    assert open_storage(f"file://{tmp_path}").root == str(tmp_path)
-    with pytest.raises(HubError, match="nope://x: cannot be opened: "):
-        open_storage("nope://x")
 
 
 def test_load(root, make):
@@ -345,14 +329,6 @@ def test_a_source_that_changes_while_it_is_uploaded(root, make, monkeypatch):
     assert hub.names(root) == []
 
 
-def test_a_store_that_cannot_create_exclusively(make, monkeypatch, tmp_path):
-    monkeypatch.setattr(storage_module, "EXCLUSIVE", frozenset({"s3"}))
-    with pytest.raises(
-        HubError, match="memory is not known to; nothing was changed\n  hint: use a local folder, or one of s3"
-    ):
-        hub.upload(make(), f"memory://none-{tmp_path.name}")
-
-
 # What others do at the same time, and what crashes leave behind
 
 
@@ -463,14 +439,6 @@ def test_a_damaged_bundle_is_found_and_never_served(local, make, tmp_path):
     assert hub.verify(hub=local) == []  # the refused upload has put it right
 
 
-def test_a_missing_bundle(local, make):
-    hub.upload(make(), local)
-    blob(local).unlink()
-    with pytest.raises(HubError, match=r"demo@1: the bundle .* is missing\n  hint: upload the same ZIP again"):
-        hub.load("demo", hub=local)
-    assert [problem.code for problem in hub.verify(hub=local)] == ["damaged-bundle"]
-
-
 def test_a_remote_bundle_that_is_damaged(tmp_path, make, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root = f"memory://damaged-{tmp_path.name}"
@@ -527,13 +495,7 @@ def change_entry(local, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"number": 7}, "states version 7 of"),
-        ({"name": "x"}, "states version 1 of"),
         ({"size": "1"}, "damaged entry"),
-        ({"digest": "xyz"}, "damaged entry"),
-        ({"attributes": []}, "damaged entry"),
-        ({"surprise": 1}, "damaged entry"),
-        ({"format": 2}, "format 2 is of a newer helm-ext\n  hint: update it"),
         ({"test_size": 9}, "and the bundle's meta.json differ"),
         ({"attributes": {"severity": "high"}}, "and the bundle's meta.json differ"),
         ({"digest": "0" * 64}, "is missing"),

@@ -11,10 +11,10 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from helm_ext import hub
-from helm_ext.errors import DatasetSchemaError, HubError, Location, Problem
+from helm_ext.errors import HubError, Location, Problem
 from helm_ext.formats.innodata import pack
 from helm_ext.hub.entries import blob_path, entry_path
-from helm_ext.hub.operations import Resolved, get_root, open_version, require_hub
+from helm_ext.hub.operations import get_root, open_version, require_hub
 from helm_ext.hub.storage import LocalStorage, RemoteStorage, open_storage
 
 
@@ -126,43 +126,6 @@ def test_a_damaged_blob_is_restored(make, root):
     )
 
 
-def test_a_bundle_that_breaks_a_rule_is_not_uploaded(make, root, tmp_path):
-    path = make()
-    other = tmp_path / "other.zip"
-    path.rename(other)
-    with pytest.raises(Exception, match='the file is named "other.zip"'):
-        hub.upload(other, root)
-    assert not root.exists()
-
-
-def test_which_version_is_meant(make, root):
-    digests = [hub.upload(make(answer), root).version.digest for answer in "123"]
-    newest = Resolved("demo", 3, digests[2], 3)
-    assert hub.resolve("demo", None, root) == newest
-    for asked in (2, "2", "v2", digests[1], digests[1][:8], f"sha256:{digests[1].upper()}"):
-        assert hub.resolve("demo", asked, root) == Resolved("demo", 2, digests[1], 3)
-    assert newest.notice == ""
-    assert Resolved("demo", 2, "", 3).notice == "demo is frozen to version 2; version 3 is the newest"
-    assert refused(hub.resolve, "demo", 4, root) == "demo: no version 4\n  hint: versions 1 to 3 exist"
-    assert refused(hub.resolve, "demo", 0, root) == "demo: no version 0\n  hint: versions 1 to 3 exist"
-    hint = "a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)"
-    for asked, shown in (("newest", '"newest"'), ("abcdef", '"abcdef"'), (True, "true"), (1.5, "1.5"), ("-1", '"-1"')):
-        assert refused(hub.resolve, "demo", asked, root) == f"demo: not a version: {shown}\n  hint: {hint}"
-    absent = "0" * 64 if not digests[0].startswith("0") else "f" * 64
-    assert refused(hub.resolve, "demo", absent, root) == f"demo: no version has a SHA-256 that starts with {absent}"
-
-
-def test_a_digest_that_two_versions_begin_with(make, root):
-    for answer in "12":
-        hub.upload(make(answer), root)
-    for number in (1, 2):
-        path = root / entry_path("demo", number)
-        stated = json.loads(path.read_text())
-        path.write_text(json.dumps({**stated, "digest": "abcdef0123" + stated["digest"][10:]}))
-    found = refused(hub.resolve, "demo", "abcdef01", root)
-    assert found == "demo: versions 1, 2 have a SHA-256 that starts with abcdef01"
-
-
 def test_a_version_that_cannot_be_opened(make, root):
     version = hub.upload(make(), root).version
     resolved = hub.resolve("demo", 1, root)
@@ -184,24 +147,6 @@ def test_a_version_that_cannot_be_opened(make, root):
     assert refused(lambda: open_version(resolved, root).__enter__()) == f"{blob}: this is no regular file"
 
 
-def test_downloads(make, root, tmp_path):
-    path = make()
-    hub.upload(path, root)
-    target = tmp_path / "out"
-    assert refused(hub.download, "demo", None, root, target) == f"{target}: no such folder"
-    target.mkdir()
-    resolved = hub.resolve("demo", 1, root)
-    assert hub.download("demo", None, root, target) == (target / "demo.zip", resolved)
-    assert (target / "demo.zip").read_bytes() == path.read_bytes()
-    assert hub.download("demo", 1, root, target) == (target / "demo.zip", resolved)
-    (target / "demo.zip").write_bytes(b"x")
-    assert refused(hub.download, "demo", None, root, target) == (
-        f"{target}/demo.zip: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
-    )
-    hub.download("demo", None, root, target, replace=True)
-    assert (target / "demo.zip").read_bytes() == path.read_bytes()
-
-
 def test_where_the_hub_is(monkeypatch, tmp_path):
     monkeypatch.delenv("HELM_EXT_HUB", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -221,24 +166,6 @@ def test_no_hub(root):
     assert hub.names(root) == []
     root.mkdir()
     require_hub(root)
-
-
-def test_differences(make, root):
-    hub.upload(make("1", kind="a"), root)
-    hub.upload(make("2", kind="b"), root)
-    found = hub.diff("demo", 1, 2, root)
-    assert [change.id for change in found.splits["test"].changed] == ["test0"]
-    assert found.attributes == {"kind": ("a", "b")}
-    assert hub.diff("demo", 2, 1, root).attributes == {"kind": ("b", "a")}
-
-
-def test_loading_says_which_is_the_newest(make, root):
-    hub.upload(make("1"), root)
-    hub.upload(make("2"), root)
-    with pytest.warns(UserWarning, match="^demo is frozen to version 1; version 2 is the newest$"):
-        old = hub.load("demo", 1, root)
-    assert old["test"][0]["expected"] == "1"
-    assert hub.load("demo", hub=root)["test"][0]["expected"] == "2"
 
 
 # Verifying
@@ -391,10 +318,3 @@ def test_places(tmp_path):
     assert found.startswith("~nobody-here/hub: ")
     assert found.endswith("\n  hint: ./~nobody-here/hub is a folder of that name")
     assert refused(open_storage, "nothing://x").startswith("nothing://x: cannot be opened: ")
-
-
-def test_problems_of_an_upload_come_first(make, root, tmp_path):
-    (tmp_path / "test.jsonl").write_text("{}\n")
-    with pytest.raises(DatasetSchemaError):
-        pack(name="demo", test=tmp_path / "test.jsonl", target=tmp_path)
-    assert not root.exists()
