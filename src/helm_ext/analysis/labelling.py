@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from helm_ext.analysis.judged import JudgedRow
@@ -43,7 +44,7 @@ from helm_ext.parsing import split_thinking
 
 __all__ = [
     "Asked", "answer_of", "draw_sheet", "find_asked", "key_of", "question_of", "take_elsewhere", "take_labels",
-    "write_sheets",
+    "to_time", "write_sheets",
 ]  # fmt: skip
 
 NO_VERDICT = "none"
@@ -63,6 +64,11 @@ class Asked:
     scale: tuple[float, ...] | Scale
     rubric_sha256: str | None
     shows_reference: bool = True
+
+
+def to_time(seconds: float) -> str:
+    """Return seconds since 1970 as a judgement has them."""
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
 def key_of(row: Prediction) -> RowKey:

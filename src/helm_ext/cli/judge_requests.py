@@ -10,13 +10,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from helm_ext.analysis.labelling import answer_of, key_of, question_of
+from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import RowKey
 from helm_ext.analysis.run_files import RunFiles
@@ -206,7 +205,6 @@ def to_judgements(
     common = Judgement(
         by=judge, kind="model", criterion=rubric.criterion, status="unparsed", scale=rubric.to_scale(),
         rubric_sha256=rubric.sha256, params={"temperature": 0.0, "max_tokens": rubric.max_tokens},
-        at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )  # fmt: skip
     for asked, state in zip(questions.asked, answered, strict=True):
         made: dict[str, Any] = {"order": asked.order, "other": asked.other, "prompt_sha256": _sha256(asked.prompt)}
@@ -227,6 +225,7 @@ def _read(state: RequestState, rubric: Rubric, prices: Prices | None) -> dict[st
     """Return what a reply says, as keys of a judgement. The reply is kept whole."""
     assert state.result is not None
     [completion], notes = state.result.completions, notes_of(state.result)
+    asked_at = state.result.request_datetime
     usage = notes.get("usage", {})
     tokens = {short: usage[name] for short, name in _USAGE.items() if name in usage}
     reason = completion.finish_reason
@@ -243,6 +242,8 @@ def _read(state: RequestState, rubric: Rubric, prices: Prices | None) -> dict[st
         "tokens": tokens or None,
         "cost": prices.cost(tokens.get("in", 0), tokens.get("out", 0)) if tokens and prices else None,
         "model_version": notes.get("answered_by"),
+        # Of a live judge alone: files of replies say when they were read, which is another digest each time.
+        "at": None if asked_at is None else to_time(asked_at),
     }
 
 

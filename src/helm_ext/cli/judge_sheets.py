@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,7 +84,7 @@ def labels(
     Labels of another tool, in a CSV file with the columns id and label, correct a score only with --design: how the
     rows were chosen that people labelled.
     """
-    from helm_ext.analysis.labelling import find_asked, take_elsewhere, take_labels
+    from helm_ext.analysis.labelling import find_asked, take_elsewhere, take_labels, to_time
     from helm_ext.judging.rubrics import load_rubric
 
     require_suite("--suite", suite)
@@ -96,14 +95,15 @@ def labels(
         )
     if design is not None and design not in _DESIGNS:
         raise RunEntryError(f"--design {design}: {did_you_mean(design, _DESIGNS) or 'expected ' + ', '.join(_DESIGNS)}")
-    found, now = _read_runs(folders), datetime.now(timezone.utc).isoformat(timespec="seconds")
+    found = _read_runs(folders)
     together: dict[str, dict[RowKey, list[Judgement]]] = {}
     for path in files:
-        taken = take_labels(path, by, found, now)
+        at = to_time(path.stat().st_mtime) if path.exists() else ""  # no other time: the same labels, the same digest
+        taken = take_labels(path, by, found, at)
         if taken is None:
             loaded = load_rubric(rubric) if rubric else None
             asked = find_asked([list(rows.values()) for rows in found.values()], criterion, loaded)
-            judgements, numbers = take_elsewhere(path, by or "people", found, asked, design, now)
+            judgements, numbers = take_elsewhere(path, by or "people", found, asked, design, at)
             if design is None:
                 said = "how their rows were chosen is not known, so they correct no score"
                 echo(f"warning: {path}: {said}\n  hint: --design random, by_verdict or by_label", err=True)
