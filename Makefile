@@ -1,6 +1,8 @@
 # make demo   a first look: environment, real runs, reports, the leaderboard
 # make light  a light installation in .venv-light: score, compare and report on files with outputs; a minute, 0.5 GB
-# make test   all tests, real processes included (minutes)
+# make test   the tests, real processes included (6 minutes on two cores); those of Ray, tutorials, kills and the like run where
+#             what they are about has changed since the main branch, and it says what was left out
+# make test-all  all tests (a quarter of an hour)
 # make coverage  all tests, and the lines that none of them reaches; also of the processes that tests start, so twice as long
 # make check  lint, types, layers, unit tests, property and contract tests with few examples (a minute and a half at most)
 # make axe    axe-core from the npm registry, for the tests of accessibility
@@ -18,7 +20,7 @@ WORKERS ?= 2
 
 # PYTHONS=--few for a selection
 PYTHONS ?=
-.PHONY: axe demo light test coverage check lint unit pythons docs pictures format bench mutants clean
+.PHONY: axe demo light test test-all coverage check lint unit pythons docs pictures format bench mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
@@ -30,11 +32,17 @@ light:
 	$(LIGHT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "crfm-helm>=0.5.16,<0.6" .
 	$(LIGHT)/bin/helm-ext score examples/tables/facts.csv --arg output=falcon --output-path $(LIGHT)/out
 
+# Files in the order of their names, which begins with the long ones: reordered, they would be the end.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 test: lint docs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -rs tests
+	$(PYTEST) --nightly changed -rs tests
+
+test-all: lint docs
+	$(PYTEST) -rs tests
 
 coverage: $(VENV)/.ready
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered tests
+	$(PYTEST) --cov --cov-report=term:skip-covered tests
 
 check: lint unit
 
@@ -45,7 +53,7 @@ lint: $(VENV)/.ready
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.ready
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" --hypothesis-profile=check tests/unit tests/property tests/contract
+	$(PYTEST) -m "not slow" --hypothesis-profile=check tests/unit tests/property tests/contract
 
 pythons:
 	$(PYTHON) tools/pythons.py $(PYTHONS)

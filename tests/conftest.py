@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import subprocess
+from pathlib import Path
 
 import hypothesis
 import pytest
+import yaml
 
 # The same examples every time, so that a run tells of a change and not of luck; `--hypothesis-profile=search` looks for
 # new ones.
@@ -15,6 +19,52 @@ hypothesis.settings.load_profile("same")
 # For `make check` and `make mutants`: few examples, the same ones every time. Tests that say how many they need get them.
 # No deadline: on a busy machine a slow example would look like a change of the code that a test noticed.
 hypothesis.settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)
+
+if yaml.__with_libyaml__:
+    yaml.SafeLoader = yaml.CSafeLoader  # HELM reads 24,000 lines of YAML once in each process: seconds of Python's
+
+ROOT = Path(__file__).parents[1]
+ALWAYS = ("pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/processes.py", "tests/warm_processes.py")
+"""What all tests stand on."""
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--nightly", choices=("all", "changed"), default="all",
+        help="tests marked `nightly`: all, or where what they stand on has changed since the main branch",
+    )  # fmt: skip
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skip what is marked `nightly` where nothing that it names has changed; the reasons are printed and counted."""
+    if config.getoption("nightly") == "all":
+        return
+    for item in items:
+        mark = item.get_closest_marker("nightly")
+        if mark is not None and not _has_changed(*mark.args, str(item.path.relative_to(ROOT))):
+            reason = f"nightly: no change of {', '.join(mark.args)} since the main branch; `make test-all` runs it"
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _has_changed(*beginnings):
+    """Return whether a file has changed of which the path begins so. True if git cannot tell."""
+    changed = _changed_files()
+    return changed is None or any(path.startswith((*ALWAYS, *beginnings)) for path in changed)
+
+
+@functools.cache
+def _changed_files():
+    """Return the paths that differ from where this branch left the main one, uncommitted ones too; None: unknown."""
+
+    def git(*arguments):
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.stdout.splitlines() if done.returncode == 0 else None
+
+    for main in ("origin/HEAD", "origin/main", "main"):
+        if base := git("merge-base", "HEAD", main):
+            changed, new = git("diff", "--name-only", *base), git("ls-files", "--others", "--exclude-standard")
+            return None if changed is None or new is None else [*changed, *new]
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import warm_processes
+
 BIN = Path(sys.executable).parent
+SECONDS = 240
+"""What no command of a test takes."""
 STOCK_ENTRIES = [
     "simple1:model=simple/model1",
     "simple_mcqa:model=simple/model1",
@@ -19,20 +24,29 @@ TIMES = {"request_time", "request_datetime", "inference_runtime"}
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
 
 
-def command(folder: Path, *arguments: str, check: bool = True, env: dict[str, str] | None = None):
-    """Run one installed command in `folder`; return the finished process with its output as text."""
+def command(
+    folder: Path, *arguments: str, check: bool = True, env: dict[str, str] | None = None, fresh: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run one installed command in `folder`; return the finished process with its output as text.
+
+    `fresh`: in an interpreter of its own, which imports all that it needs: seconds. Else in a fork of one that has
+    (warm_processes), but for programs that are no installed command, and for a seed of hashes of its own.
+    """
+    arguments = tuple(map(str, arguments))
     if arguments[0] == "helm-summarize":
         # Its threads once in a while meet a fault of Python 3.11's parser (docs/footguns.md).
         arguments = (*arguments, "--num-threads", "1")
-    done = subprocess.run(
-        [str(BIN / arguments[0]), *arguments[1:]],
-        cwd=folder,
-        env={**os.environ, **OFFLINE, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    environment = {**os.environ, **OFFLINE, **(env or {})}
+    if fresh or arguments[0] == sys.executable or "PYTHONHASHSEED" in (env or {}):
+        done = subprocess.run(
+            [str(BIN / arguments[0]), *arguments[1:]],
+            cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+    else:
+        with tempfile.TemporaryDirectory() as outputs:
+            stdout, stderr = (Path(outputs, name) for name in ("stdout", "stderr"))
+            code = warm_processes.Running(folder, *arguments, env=environment, outputs=(stdout, stderr)).wait(SECONDS)
+            done = subprocess.CompletedProcess(list(arguments), code, stdout.read_text(), stderr.read_text())
     if check and done.returncode:
         raise AssertionError(
             f"{' '.join(arguments)} exited {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
@@ -40,12 +54,18 @@ def command(folder: Path, *arguments: str, check: bool = True, env: dict[str, st
     return done
 
 
-def helm_run(
-    folder: Path, *entries: str, suite: str = "s", options: tuple[str, ...] = (), start=command, **kwargs
-):  # fmt: skip
+def start(
+    folder: Path, *arguments: str, env: dict[str, str] | None = None, output: str | Path = os.devnull
+) -> warm_processes.Running:
+    """Begin one installed command, for what is done to it meanwhile. What it says goes to `output`, behind what is there."""
+    environment = {**os.environ, **OFFLINE, **(env or {})}
+    return warm_processes.Running(folder, *map(str, arguments), env=environment, outputs=(output, output))
+
+
+def helm_run(folder: Path, *entries: str, suite: str = "s", options: tuple[str, ...] = (), **kwargs):
     """helm-run the entries with a high `-m` and no cache, unless the options say otherwise."""
     limit = () if "-m" in options or "--max-eval-instances" in options else ("-m", "100000")
-    return start(
+    return command(
         folder, "helm-run", "--suite", suite, "--disable-cache", *limit, *options, "--run-entries", *entries, **kwargs
     )
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import processes
+import warm_processes
 
 from helm_ext.analysis.siblings import TIMES_FILE
-
-if TYPE_CHECKING:
-    import warm_processes
 
 PLUGIN = Path(__file__).with_name("counted_model.py")
 FILES = ["per_instance_stats.json", "run_spec.json", "scenario.json", "scenario_state.json", "stats.json"]
@@ -34,7 +30,7 @@ def environ(folder: Path, **settings: object) -> dict[str, str]:
 
 def command(suite: str, runner: str = "RayRunner") -> list[str]:
     return [
-        str(processes.BIN / "helm-run"), "--run-entries", "counted:model=counted/model", "--suite", suite,
+        "helm-run", "--run-entries", "counted:model=counted/model", "--suite", suite,
         "-m", "100000", "--disable-cache", "--plugins", str(PLUGIN),
         "--runner-class-name", f"helm_ext.running.{runner}",
     ]  # fmt: skip
@@ -43,23 +39,19 @@ def command(suite: str, runner: str = "RayRunner") -> list[str]:
 def run(folder: Path, suite: str = "s", *, runner: str = "RayRunner", check: bool = True, **settings: object) -> str:
     """Run to the end. Returns what was printed."""
     folder.mkdir(exist_ok=True)
-    done = subprocess.run(
-        command(suite, runner), cwd=folder, env=environ(folder, **settings), text=True, timeout=280, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    assert (done.returncode == 0) or not check, done.stdout[-6000:]
-    assert (done.returncode != 0) or check, done.stdout[-3000:]
-    return done.stdout
+    output = folder / f"{suite}.output"
+    output.unlink(missing_ok=True)
+    code = processes.start(folder, *command(suite, runner), env=environ(folder, **settings), output=output).wait(280)
+    said = output.read_text()
+    assert (code == 0) == check, said[-6000:]
+    return said
 
 
 @contextmanager
-def running(folder: Path, suite: str = "s", **settings: object) -> Iterator[subprocess.Popen[bytes]]:
+def running(folder: Path, suite: str = "s", **settings: object) -> Iterator[warm_processes.Running]:
     """Start a run; its output goes to output.log. It has ended when this does."""
     folder.mkdir(exist_ok=True)
-    with (folder / "output.log").open("wb") as output:
-        process = subprocess.Popen(
-            command(suite), cwd=folder, env=environ(folder, **settings), stdout=output, stderr=subprocess.STDOUT
-        )
+    process = processes.start(folder, *command(suite), env=environ(folder, **settings), output=folder / "output.log")
     try:
         yield process
     finally:
@@ -70,7 +62,7 @@ def running(folder: Path, suite: str = "s", **settings: object) -> Iterator[subp
 
 def wait_until(
     condition: Callable[[], bool],
-    process: subprocess.Popen[bytes] | warm_processes.Running,
+    process: warm_processes.Running,
     seconds: float = 120,
     pause: float = 0.05,
 ) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import processes
+import warm_processes
 
 from helm_ext.analysis.siblings import TIMES_FILE
 
@@ -105,13 +106,16 @@ def environ(folder: Path, workers: int = 2) -> dict[str, str]:
 @contextmanager
 def running(
     folder: Path, suite: str = "s", *options: str, workers: int = 2, before: tuple[str, ...] = (), **variables: str
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[subprocess.Popen[bytes] | warm_processes.Running]:
     """Start a run; its output goes to SUITE.log. It has ended when this does. `before`: a command that starts it."""
-    with (folder / f"{suite}.log").open("ab") as output:
-        process = subprocess.Popen(
-            [*before, *command(suite, *options)], cwd=folder, env={**environ(folder, workers), **variables},
-            stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+    log, env = folder / f"{suite}.log", {**environ(folder, workers), **variables}
+    if before:
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [*before, *command(suite, *options)], cwd=folder, env=env, stdout=output, stderr=subprocess.STDOUT
+            )
+    else:
+        process = processes.start(folder, *command(suite, *options), env=env, output=log)
     try:
         yield process
     finally:

@@ -1,15 +1,14 @@
-"""`processes.command` without the seconds in which a process imports HELM, torch and their like: for many small runs.
+"""Commands without the seconds in which a process imports HELM, torch and their like.
 
 One process imports them, and each command is a fork of it: a process with its own id, memory, folder, environment and
 outputs, that runs the installed script as `python SCRIPT` would. helm_ext itself is imported by each anew. What is not
 as in a process of its own: all share one seed of hashes, and what the imported packages read from the environment when
-they are imported (offline, one thread of torch). Tests of what a start imports, of kills and of order start real ones.
+they are imported (offline, one thread of torch). Tests of what a start imports and of order start real ones.
 """
 
 from __future__ import annotations
 
 import atexit
-import functools
 import json
 import os
 import runpy
@@ -17,35 +16,37 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-import processes
-import tiny_model
-import yaml
-
 IMPORTS = (
+    # of HELM
     "calibration", "datasets", "sklearn.linear_model", "nltk.metrics.scores", "pandas", "aiohttp", "torch",
     "transformers", "transformers.models.auto.modeling_auto", "transformers.models.gpt2.modeling_gpt2",
     "helm.benchmark.run", "helm.benchmark.presentation.summarize", "helm.clients.huggingface_client",
     "helm.tokenizers.huggingface_tokenizer", "helm.benchmark.metrics.evaluate_reference_metrics",
     "helm.benchmark.metrics.basic_metrics", "helm.benchmark.annotation.annotator_factory",
+    # of helm_ext
+    "typer", "rich.console", "rich.table", "rich.progress", "rich.status", "pydantic.type_adapter", "msgspec", "orjson", "xxhash", "rapidfuzz",
+    "scipy.optimize", "scipy.stats", "pyarrow.parquet", "jinja2", "filelock", "fsspec", "zstandard",
 )  # fmt: skip
 """What runs import, whatever they do. Nothing of helm_ext: plugins are found in each process."""
 
-SECONDS = 240
 
-
-class _Warm:
+class _Server:
     """The process that is forked; it ends with this one, whose end of its input closes."""
 
     def __init__(self) -> None:
+        import tiny_model
+
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=tiny_model.offline_environment(**processes.OFFLINE), bufsize=0,
+            env=tiny_model.offline_environment(PYTHONUNBUFFERED="1", HF_DATASETS_OFFLINE="1"), bufsize=0,
         )  # fmt: skip
+        self.ended: dict[int, int] = {}
+        self.lock = threading.RLock()
         atexit.register(self.end)
 
     def end(self) -> None:
@@ -53,80 +54,74 @@ class _Warm:
         self.process.wait(30)
 
     def begin(self, order: dict) -> int:
-        self.process.stdin.write(json.dumps(order).encode() + b"\n")
-        return int(self.process.stdout.readline())
+        with self.lock:
+            self.process.stdin.write(json.dumps(order).encode() + b"\n")
+            while (pid := self._hear()) is None:
+                pass
+            return pid
 
-    def has_ended(self, seconds: float = 0) -> bool:
-        return bool(select.select([self.process.stdout], [], [], seconds)[0])
+    def exit_code(self, pid: int, seconds: float | None) -> int | None:
+        """Return the exit code of one that has ended, None if it has not within so many seconds."""
+        with self.lock:
+            while pid not in self.ended:
+                if not select.select([self.process.stdout], [], [], seconds)[0]:
+                    return None
+                self._hear()
+            return self.ended[pid]
 
-    def run(self, order: dict) -> int:
-        pid = self.begin(order)
-        if not self.has_ended(SECONDS):
-            os.kill(pid, signal.SIGKILL)
-            self.process.stdout.readline()
-            raise subprocess.TimeoutExpired(order["arguments"], SECONDS)
-        return int(self.process.stdout.readline())
+    def _hear(self) -> int | None:
+        """Read a line: the id of what has begun, which is returned, or the id and the exit code of what has ended."""
+        pid, *code = map(int, self.process.stdout.readline().split())
+        if not code:
+            return pid
+        (self.ended[pid],) = code
+        return None
 
 
-_started: list[_Warm] = []
-
-
-def command(folder: Path, *arguments: str, check: bool = True, env: dict[str, str] | None = None):
-    """As `processes.command`."""
-    if not _started:
-        _started.append(_Warm())
-    if arguments[0] == "helm-summarize":
-        arguments = (*arguments, "--num-threads", "1")  # as processes.command
-    environment = {**os.environ, **processes.OFFLINE, **(env or {})}
-    with tempfile.TemporaryDirectory() as outputs:
-        files = [str(Path(outputs, name)) for name in ("stdout", "stderr")]
-        order = {"arguments": list(map(str, arguments)), "cwd": str(folder), "env": environment, "outputs": files}
-        code = _started[0].run(order)
-        stdout, stderr = (Path(file).read_text(encoding="utf-8") for file in files)
-    if check and code:
-        raise AssertionError(f"{' '.join(order['arguments'])} exited {code}\n{stdout[-3000:]}\n{stderr[-6000:]}")
-    return subprocess.CompletedProcess(order["arguments"], code, stdout, stderr)
+_started: list[_Server] = []
 
 
 class Running:
-    """A command that has begun, for what is done to it meanwhile: as `subprocess.Popen`, but one at a time.
+    """A command that has begun: as `subprocess.Popen`. Its outputs go behind what the files `outputs` hold."""
 
-    `output`: where both outputs go, behind what is there.
-    """
-
-    def __init__(self, folder: Path, *arguments: str, env: dict[str, str], output: Path) -> None:
+    def __init__(self, folder: Path, *arguments: str, env: Mapping[str, str], outputs: tuple[str | Path, ...]) -> None:
         if not _started:
-            _started.append(_Warm())
-        self.warm = _started[0]
+            _started.append(_Server())
         self.returncode: int | None = None
-        self.pid = self.warm.begin(
-            {"arguments": arguments, "cwd": str(folder), "env": env, "outputs": [str(output)] * 2, "mode": "ab"}
+        self.arguments = arguments
+        self.pid = _started[0].begin(
+            {"arguments": arguments, "cwd": str(folder), "env": dict(env), "outputs": [str(path) for path in outputs]}
         )
 
     def poll(self) -> int | None:
-        if self.returncode is None and self.warm.has_ended():
-            self.wait()
+        if self.returncode is None:
+            self.returncode = _started[0].exit_code(self.pid, 0)
         return self.returncode
 
-    def wait(self, timeout: float = SECONDS) -> int:
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait. Where it takes longer, it is killed: TimeoutExpired."""
         if self.returncode is None:
-            if not self.warm.has_ended(timeout):
-                raise subprocess.TimeoutExpired(str(self.pid), timeout)
-            self.returncode = int(self.warm.process.stdout.readline())
+            self.returncode = _started[0].exit_code(self.pid, timeout)
+        if self.returncode is None:
+            self.kill()
+            self.wait()
+            raise subprocess.TimeoutExpired(self.arguments, timeout)
         return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-
-
-helm_run = functools.partial(processes.helm_run, start=command)
-"""As `processes.helm_run`."""
+        self.send_signal(signal.SIGKILL)
 
 
 def _serve() -> None:
-    """Fork once for each line of stdin; answer with the fork's id, and with its exit code when it has ended."""
+    """Fork once for each line of stdin; say the fork's id, and when it has ended that and its exit code."""
     import gc
     import importlib
+
+    import yaml
 
     own_path = list(sys.path)
     for name in IMPORTS:
@@ -135,29 +130,54 @@ def _serve() -> None:
     if yaml.__with_libyaml__:
         yaml.SafeLoader = yaml.CSafeLoader  # HELM reads 24,000 lines of YAML at each start: a second of Python's
     gc.freeze()
-    while line := sys.stdin.buffer.readline():
-        order = json.loads(line)
-        pid = os.fork()
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake)
+    while True:
+        ready, _, _ = select.select([0, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            for pid, code in _ended():
+                print(pid, code, flush=True)
+        if 0 in ready:
+            if not (line := sys.stdin.buffer.readline()):
+                return
+            if not (pid := os.fork()):
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                os.close(woken)
+                os.close(wake)
+                _become(json.loads(line), own_path)
+            print(pid, flush=True)
+
+
+def _ended():
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
         if not pid:
-            _become(order, own_path)
-        print(pid, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+            return
+        yield pid, os.waitstatus_to_exitcode(status)
 
 
 def _become(order: dict, own_path: list[str]) -> NoReturn:
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     for number, path in enumerate(order["outputs"], 1):
-        with open(path, order.get("mode", "wb")) as file:
+        with open(path, "ab") as file:
             os.dup2(file.fileno(), number)
     os.environ.clear()
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
     script, *arguments = order["arguments"]
-    sys.argv = [str(processes.BIN / script), *arguments]
+    folder = Path(sys.executable).parent
+    sys.argv = [str(folder / script), *arguments]
     # As Python does at its start: the script's folder, then those of PYTHONPATH.
     added = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = [str(processes.BIN), *filter(None, added), *(path for path in own_path[1:] if path not in added)]
+    sys.path[:] = [str(folder), *filter(None, added), *(path for path in own_path[1:] if path not in added)]
     code = 0
     try:
         for entry in filter(None, added):  # Python's own start imports it
@@ -168,14 +188,17 @@ def _become(order: dict, own_path: list[str]) -> NoReturn:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
-    except BaseException:
+    except BaseException as error:
         sys.excepthook(*sys.exc_info())
-        code = 1
+        code = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     # Python's own end, without taking apart all that was imported: each page of that would be copied first.
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+    if code == -signal.SIGINT:  # as Python does, so that a shell knows
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     os._exit(code)
 
 

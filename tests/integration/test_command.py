@@ -33,15 +33,15 @@ def test_the_readmes_commands_in_order(folder):
     assert "Answer with one word.\nQuestion: What is the capital of France?\nAnswer:\n──── end of prompt" in shown
     assert "stop_sequences=['\\n']" in shown
     assert "expected: 'Paris'" in shown
-    scored = command(folder, *score)
+    scored = command(folder, *score, fresh=True)
     assert re.search(r"num_instances +│ +2 ", scored.stdout)
     assert "nltk_data" not in scored.stderr  # what HELM prints of itself
     assert "Looking in path" not in scored.stderr
     recorded, live = readme_commands("helm-run")
     for entry in (recorded, live):
-        command(folder, *entry)
+        command(folder, *entry, fresh=True)
     (summarize,) = readme_commands("helm-summarize")
-    command(folder, *summarize)
+    command(folder, *summarize, fresh=True)
     tables = load(folder / "benchmark_output/runs/demo/groups/all_scenarios.json")
     (main,) = [table for table in tables if table["title"] == "Main Metric"]
     values = {row[0]["value"]: [cell.get("value") for cell in row[1:]] for row in main["rows"]}

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import demo  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("tools/demo.py", "examples", "src/helm_ext/cli")]
 
 COUNTED = json.loads((ROOT / "tests/data/example_scores.json").read_text(encoding="utf-8"))
 # Counted by hand: replies that hold the expected words, of 24; letters that are the right one, of 12.

@@ -23,7 +23,7 @@ from helm_ext import hub
 from helm_ext.errors import HubError
 from helm_ext.formats.innodata import pack
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/hub", "src/helm_ext/files")]
 
 KILLS = int(os.environ.get("HELM_EXT_TEST_KILLS", "40"))
 UPLOADERS = 32

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from warm_processes import command
+from processes import command
 
 BIN = Path(sys.executable).parent
 
@@ -33,22 +31,13 @@ def write(path, wrong, name):
     path.write_text(json.dumps({"adapter_spec": spec, "name": name, "request_states": states}))
 
 
-def real_command(folder, name, *arguments, seed):
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
-    done = subprocess.run(
-        [BIN / name, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done
-
-
 def summarize(folder, seed=None):
     """With a seed of hashes of its own, in a process that Python starts with it."""
     arguments = (
         folder, "helm-summarize", "--suite", "score", "--auto-generate-schema",
         "--summarizer-class-name", "helm_ext.running.StreamingSummarizer",
     )  # fmt: skip
-    command(*arguments) if seed is None else real_command(*arguments, seed=seed)
+    command(*arguments, env=seed and {"PYTHONHASHSEED": seed})
     groups = folder / "benchmark_output/runs/score/groups"
     return {path.name: json.loads(path.read_text()) for path in sorted(groups.glob("*.json"))}
 

@@ -15,7 +15,11 @@ import openai_batches
 import processes
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1_200),
+    pytest.mark.nightly("requirements-light.txt", "src/helm_ext/cli"),
+]
 
 ROOT = Path(__file__).parents[2]
 MEGABYTES = 480

@@ -7,15 +7,13 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from openai_server import Odd, serve
-from processes import BIN, OFFLINE, load, only_run, run_folders, stat_means
+from processes import command, load, only_run, run_folders, start, stat_means
 from served_runs import ENTRY, RUNNER, SECRET, make_folder
-from warm_processes import command
 
 from helm_ext.clients.cache import CHUNK
 
@@ -100,10 +98,7 @@ def test_a_killed_run_asks_again_for_what_was_in_flight_and_one_chunk_at_most(se
     folder = make_folder(tmp_path, server, rows=600)
     server.seconds = 0.02
     arguments = ("--suite", "s", "-m", "100000", *RUNNER, "-n", "16", "--run-entries", ENTRY)
-    process = subprocess.Popen(
-        [str(BIN / "helm-run"), *arguments], cwd=folder, env={**os.environ, **OFFLINE},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = start(folder, "helm-run", *arguments)
     while len(server.asked) < 350:
         assert process.poll() is None
         time.sleep(0.005)
@@ -120,10 +115,7 @@ def test_an_interrupted_run_loses_what_was_in_flight_and_no_more(server, tmp_pat
     folder = make_folder(tmp_path, server, rows=400)
     server.seconds = 0.05
     arguments = ("--suite", "s", "-m", "100000", *RUNNER, "-n", "16", "--run-entries", ENTRY)
-    process = subprocess.Popen(
-        [str(BIN / "helm-run"), *arguments], cwd=folder, env={**os.environ, **OFFLINE},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = start(folder, "helm-run", *arguments)
     while len(server.asked) < 150:
         assert process.poll() is None
         time.sleep(0.005)

@@ -7,9 +7,7 @@ import re
 
 import pytest
 from openai_server import answer_chat, serve
-from processes import command as real_command
-from processes import only_run, run_folders, stat_means
-from warm_processes import command
+from processes import command, only_run, run_folders, stat_means
 
 pytestmark = pytest.mark.slow
 
@@ -37,10 +35,10 @@ def folder(tmp_path, server):
     return tmp_path
 
 
-def run(folder, *options, check=True, start=command, **env):
-    return start(
+def run(folder, *options, check=True, fresh=False, **env):
+    return command(
         folder, "helm-run", "--suite", "s", "-m", "1000", "--runner-class-name", "helm_ext.running.StreamingRunner",
-        "-n", "4", *options, "--run-entries", ENTRY, check=check, env=env,
+        "-n", "4", *options, "--run-entries", ENTRY, check=check, env=env, fresh=fresh,
     )  # fmt: skip
 
 
@@ -51,7 +49,7 @@ def tokens_of(server, rows=None):
 
 
 def test_the_log_says_what_is_asked_what_it_costs_and_how_far_it_is(folder, server):
-    done = run(folder, start=real_command)
+    done = run(folder, fresh=True)
     tokens_in, tokens_out = tokens_of(server)
     assert (len(server.asked), tokens_out) == (ROWS, 3 * ROWS)
     cost = f"{(tokens_in * 1000 + tokens_out * 10000) / 1e6:,.2f}"

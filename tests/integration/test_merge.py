@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from processes import BIN, OFFLINE, command, load, run_folders, without_times
+from processes import command, load, run_folders, start, without_times
 from typer.testing import CliRunner
 
 from helm_ext.analysis.run_files import RUN_FILES
@@ -455,10 +453,8 @@ def test_options_that_make_no_sense(folder, options):
 
 def test_a_merge_that_is_killed_leaves_nothing_of_a_run(folder):
     runs = find(folder, "likelihoods")
-    command_line = [str(BIN / "helm-ext"), "merge", *map(str, runs), "--into", "killed"]
     suite = folder / "benchmark_output" / "runs" / "killed"
-    process = subprocess.Popen(command_line, cwd=folder, env={**os.environ, **OFFLINE},
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    process = start(folder, "helm-ext", "merge", *runs, "--into", "killed")
     until = time.monotonic() + 60
     while not list(suite.glob("*/.staged-*/scenario_state.json.part")) and time.monotonic() < until:
         time.sleep(0.002)

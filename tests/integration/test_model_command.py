@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from openai_server import serve
-from processes import command as real_command
-from processes import only_run, run_folders, stat_means
+from processes import command, helm_run, only_run, run_folders, stat_means
 from typer.testing import CliRunner
-from warm_processes import command, helm_run
 
 from helm_ext.cli import app
 from helm_ext.errors import HelmExtError
@@ -87,9 +85,7 @@ def test_helm_run_preview_and_requests_know_the_model(folder, server):
     assert "openai_model_name: org/Tiny-1B" in shown  # the only one that the server lists
     done = [command(folder, "helm-ext", "model", "test", "local/tiny", env=env)]
     before = len(server.asked)
-    done.append(
-        helm_run(folder, QUESTIONS, PPL, options=("--models-to-run", "local/tiny"), env=env, start=real_command)
-    )
+    done.append(helm_run(folder, QUESTIONS, PPL, options=("--models-to-run", "local/tiny"), env=env))
     assert len(server.asked) > before
     assert {key for key in server.keys[before:]} == {f"Bearer {SECRET}"}
     assert len(run_folders(folder)) == 2

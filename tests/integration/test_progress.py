@@ -6,8 +6,8 @@ import json
 import os
 import re
 import signal
-import subprocess
 
+import processes
 import pytest
 import recorded_runs
 from processes import BIN, OFFLINE
@@ -34,12 +34,7 @@ def environ(folder, shows_progress=True, **env):
 
 
 def run(folder, *command, **env):
-    done = subprocess.run(
-        [BIN / command[0], *command[1:]], cwd=folder, env=environ(folder, **env), capture_output=True, text=True,
-        timeout=240, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return done
+    return processes.command(folder, *command, env=environ(folder, **env))
 
 
 def test_reading_and_scoring_are_shown_and_no_program_reads_it(folder):
@@ -77,7 +72,7 @@ def test_pages_and_merges_are_shown(folder):
     assert re.search(r"^merge: 6,000 of 6,000 rows, [\d,.]+/s, in \d+ s$", merged.stderr, re.MULTILINE)
     assert "merge: " not in merged.stdout
     pages = run(
-        folder, "helm-summarize", "--suite", "whole", "--auto-generate-schema", "--num-threads", "1",
+        folder, "helm-summarize", "--suite", "whole", "--auto-generate-schema",
         "--summarizer-class-name", "helm_ext.running.StreamingSummarizer",
     )  # fmt: skip
     last = [line for line in pages.stderr.splitlines() if line.startswith("pages: ")][-1]

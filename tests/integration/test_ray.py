@@ -25,7 +25,10 @@ from processes import STOCK_ENTRIES, read_all, without_times
 from ray_runs import calls, children, read_files, run, run_folder, running, wait_until
 
 pytest.importorskip("ray")
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/engines", "src/helm_ext/clients", "tests/ray_"),
+]
 
 ROWS = 240
 PROMPTS = Counter(f"question {number}" for number in range(ROWS))

@@ -15,12 +15,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from processes import BIN, load, only_run, stat_means
+from processes import BIN, command, helm_run, load, only_run, stat_means
 from tiny_model import build_tiny_model, offline_environment
-from warm_processes import command, helm_run
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/clients", "tests/openai_server.py"),
     pytest.mark.skipif(
         any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "openai")),
         reason="`transformers serve` needs transformers[serving]",

@@ -13,11 +13,15 @@ import time
 import processes
 import pytest
 import recorded_runs
-import warm_processes
 from ray_runs import children, wait_until
 from recorded_runs import is_alive, read_files, running, workers_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly(
+        "src/helm_ext/running", "src/helm_ext/engines", "src/helm_ext/files/staged", "tests/recorded_runs.py"
+    ),
+]
 
 ROWS = 6_000
 PART_BYTES = 10_000
@@ -160,16 +164,15 @@ DISPLAYED = {"instances.json", "display_predictions.json", "display_requests.jso
 def test_a_summarizer_that_is_killed_leaves_no_page_that_is_taken_for_complete(made, tmp_path):
     for name in ("whole", "killed"):
         shutil.copytree(made / "benchmark_output", tmp_path / name / "benchmark_output")
-    warm_processes.command(tmp_path / "whole", *SUMMARIZE)
+    processes.command(tmp_path / "whole", *SUMMARIZE)
     folder = tmp_path / "killed"
     run = recorded_runs.run_folder(folder)
-    environ = {**os.environ, **processes.OFFLINE}
-    process = warm_processes.Running(folder, *SUMMARIZE, env=environ, output=folder / "log")
+    process = processes.start(folder, *SUMMARIZE, output=folder / "log")
     wait_until(lambda: bool(list(run.glob(".staged-*/instances.json.part"))), process, pause=0.002)
     process.kill()
     assert process.wait() == -signal.SIGKILL
     assert DISPLAYED.isdisjoint(path.name for path in run.iterdir())
-    warm_processes.command(folder, *SUMMARIZE)
+    processes.command(folder, *SUMMARIZE)
     files = read_files(folder)
     assert files.keys() > DISPLAYED
     assert files == read_files(tmp_path / "whole")

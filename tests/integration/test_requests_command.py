@@ -6,16 +6,15 @@ tests/integration/test_requests_elsewhere.py compares whole runs with live ones.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
+import processes
 import pytest
 from openai_server import answer_file, serve, write_lines
-from processes import BIN, OFFLINE, load
+from processes import load
 from typer.testing import CliRunner
 
 from helm_ext.analysis.siblings import TIMES_FILE
@@ -270,11 +269,8 @@ def test_requests_that_are_there_are_not_written_over(folder, capsys):
     assert 'these requests were planned with "here/tiny"' in said
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [str(BIN / "helm-ext"), "requests", *arguments],
-        cwd=folder, env={**os.environ, **OFFLINE}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+def start(folder, *arguments):
+    return processes.start(folder, "helm-ext", "requests", *arguments)
 
 
 def test_whenever_it_is_killed_what_is_there_is_whole(folder, server):

@@ -4,10 +4,8 @@ import os
 import shutil
 
 import pytest
-from processes import command as real_command
-from processes import load, run_folders, stat_means
+from processes import command, helm_run, load, run_folders, stat_means
 from tiny_model import build_tiny_model, model_files, offline_environment
-from warm_processes import command, helm_run
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +84,7 @@ def runs(tmp_path_factory):
     for index, (name, run) in enumerate(run_folders(folder, "stock").items()):
         shutil.copy(run / "scenario_state.json", folder / f"state{index}.json")
         again.append((name, f"adapter_spec:path=state{index}.json,metrics={METRICS},model=recorded/again"))
-    helm_run(folder, *(entry for _, entry in again), suite="again", start=real_command)
+    helm_run(folder, *(entry for _, entry in again), suite="again")
     by_path = {run.name.split(",")[0].split("path=")[1]: run for run in run_folders(folder, "again").values()}
     stock_runs = run_folders(folder, "stock")
     return {name: (stock_runs[name], by_path[f"state{index}.json"]) for index, (name, _) in enumerate(again)}

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -22,7 +21,7 @@ import pytest
 
 from helm_ext.files.staged import staged
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/files/staged")]
 
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
 KILLS = int(os.environ.get("HELM_EXT_TEST_KILLS", "25"))
@@ -193,19 +192,15 @@ MEET = """
 def test_two_real_runs_into_one_folder(tmp_path):
     (tmp_path / "meet.py").write_text(textwrap.dedent(MEET))
     command = [
-        str(processes.BIN / "helm-run"), "--run-entries", "simple1:model=simple/model1", "--suite", "s", "-m", "12",
+        "helm-run", "--run-entries", "simple1:model=simple/model1", "--suite", "s", "-m", "12",
         "--disable-cache", "--runner-class-name", "helm_ext.running.StreamingRunner", "--plugins", "./meet.py",
     ]  # fmt: skip
     runs = [
-        subprocess.Popen(
-            command, cwd=tmp_path, env={**os.environ, **processes.OFFLINE},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for _ in range(2)
+        processes.start(tmp_path, *command, output=tmp_path / f"{number}.log")
+        for number in range(2)
     ]  # fmt: skip
-    for run in runs:
-        output, _ = run.communicate(timeout=240)
-        assert run.returncode == 0, output[-3000:]
+    for number, run in enumerate(runs):
+        assert run.wait(240) == 0, (tmp_path / f"{number}.log").read_text()[-3000:]
     assert len(list(tmp_path.glob("here-*"))) == 2
     folder = processes.only_run(tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == sorted([".commit.lock", *FILES])

@@ -7,16 +7,14 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import time
 
 import processes
 import pytest
 import tiny_model
 import ultraeval_checkout
-import warm_processes
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/scoring/likelihood")]
 
 MODEL = "tiny/gpt2"
 OURS = "helm_ext.clients.SharedPrefixHuggingFaceClient"
@@ -85,8 +83,7 @@ def runs(tmp_path_factory, model):
     for way, (arguments, options) in WAYS.items():
         folder = tmp_path_factory.mktemp("runs") / way
         prepare(folder, model, make_rows(20), **arguments)
-        start = warm_processes if way == "helm" else processes
-        start.helm_run(folder, *ENTRIES, options=options, env=tiny_model.offline_environment())
+        processes.helm_run(folder, *ENTRIES, options=options, env=tiny_model.offline_environment())
         found[way] = processes.run_folders(folder)
         assert len(found[way]) == len(ENTRIES)
     return found
@@ -173,12 +170,8 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
     environment = {**tiny_model.offline_environment(), **processes.OFFLINE}
 
     command = ["helm-run", "--suite", "s", "-m", "100000", "-n", "1", *STREAMING, "--run-entries", entry]
-    warm_processes.command(tmp_path / "whole", *command, env=environment)
-    with (tmp_path / "killed" / "log.txt").open("w") as log:
-        started = subprocess.Popen(
-            [processes.BIN / command[0], *command[1:]],
-            cwd=tmp_path / "killed", env=environment, stdout=log, stderr=log,
-        )  # fmt: skip
+    processes.command(tmp_path / "whole", *command, env=environment)
+    started = processes.start(tmp_path / "killed", *command, env=environment)
     cache = tmp_path / "killed" / "prod_env" / "cache" / "tiny.sqlite"
     try:
         while started.poll() is None and count_likelihoods(cache) == 0:
@@ -189,7 +182,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
         started.wait()
     assert not processes.run_folders(tmp_path / "killed")
     kept = count_likelihoods(cache)
-    warm_processes.command(tmp_path / "killed", *command, env=environment)
+    processes.command(tmp_path / "killed", *command, env=environment)
     states = {
         name: processes.load(processes.only_run(tmp_path / name) / "scenario_state.json")
         for name in ("whole", "killed")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from math import comb
 from pathlib import Path
 
+import processes
 import pytest
 
 BIN = Path(sys.executable).parent
@@ -71,12 +71,7 @@ def suite(tmp_path_factory):
 
 def command(folder, name, *arguments):
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
-        [BIN / name, *map(str, arguments)], cwd=folder, env={**os.environ, "PYTHONPATH": path},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done
+    return processes.command(folder, name, *arguments, env={"PYTHONPATH": path})
 
 
 def test_models_are_compared(suite):

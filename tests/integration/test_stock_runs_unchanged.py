@@ -1,7 +1,5 @@
 """Stock HELM runs are byte-identical with and without the plugin."""
 
-import sys
-
 import pytest
 from processes import command
 
@@ -19,13 +17,15 @@ ENTRIES = ["simple1:model=simple/model1", "simple_mcqa:model=simple/model1"]
 
 
 def test_every_output_file_is_byte_identical(tmp_path):
+    (tmp_path / "without_plugin.py").write_text(WITHOUT_PLUGIN)
+
     def run(suite, *, plugin):
         # The request cache holds request_time, so that later runs repeat the first one's to the byte.
         arguments = ["--suite", suite, "-m", "20", "--run-entries", *ENTRIES]
         if plugin:
             command(tmp_path, "helm-run", *arguments)
         else:
-            command(tmp_path, sys.executable, "-c", WITHOUT_PLUGIN, *arguments)
+            command(tmp_path, tmp_path / "without_plugin.py", *arguments)
         folder = tmp_path / "benchmark_output" / "runs" / suite
         return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}
 

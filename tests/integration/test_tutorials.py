@@ -14,7 +14,10 @@ PAGES = [path for path in PAGES if "```console\n" in path.read_text(encoding="ut
 sys.path.insert(0, str(ROOT / "tools"))
 import console_blocks  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("docs/tutorials", "docs/how-to", "src/helm_ext/cli", "tools/console_blocks.py"),
+]
 
 
 def test_every_tutorial_shows_what_its_commands_print():

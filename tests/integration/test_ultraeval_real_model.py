@@ -12,7 +12,6 @@ import processes
 import pytest
 import tiny_model
 import ultraeval_checkout
-import warm_processes
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +80,7 @@ def folder(tmp_path_factory):
         env=env,
         check=False,
     )
-    warm_processes.command(folder, "helm-summarize", "--suite", "s", "--auto-generate-schema", env=env)
+    processes.command(folder, "helm-summarize", "--suite", "s", "--auto-generate-schema", env=env)
     (folder / "log.txt").write_text(done.stdout + done.stderr)
     return folder
 

@@ -7,8 +7,7 @@ import os
 
 import pytest
 import ultraeval_checkout as made
-from processes import helm_run, load, only_run, run_folders, stat_means
-from warm_processes import command
+from processes import command, helm_run, load, only_run, run_folders, stat_means
 
 pytestmark = pytest.mark.slow
 
