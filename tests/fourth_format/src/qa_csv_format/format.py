@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, Location, Problem
+from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, raise_for
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Scoring
 from helm_ext.formats import Argument, Claim, Format, Seen
 from helm_ext.formats.arguments import MISSING, PATH, WHOLE_NUMBER
@@ -37,15 +37,18 @@ class QaCsv(Format):
         try:
             data = Path(path).read_bytes()
         except OSError as error:
-            raise DatasetNotFoundError([Problem(str(error.strerror), Location(path))]) from error
+            raise DatasetNotFoundError.at(path, str(error.strerror), code="unreadable") from error
         rows = list(csv.DictReader(data.decode().splitlines()))
         problems = [
-            Problem(f"expected the columns {COLUMNS}, got {list(row)}", Location(path, line), code="columns")
+            DatasetSchemaError.problem_at(
+                path, f"expected the columns {COLUMNS}, got {list(row)}", line=line, code="columns"
+            )
             for line, row in enumerate(rows, 2)
             if list(row) not in (COLUMNS, [*COLUMNS, "reply"])
         ]
-        if problems or not rows:
-            raise DatasetSchemaError(problems or [Problem("no rows", Location(path))])
+        raise_for(problems)
+        if not rows:
+            raise DatasetSchemaError.at(path, "no rows", code="no-rows")
         return EvalSet(
             name=Path(path).stem,
             format=self.name,
