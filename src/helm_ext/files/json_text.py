@@ -149,18 +149,16 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
 
 def _require_whole_characters(value: Any, text: str, path: str, line: int) -> None:
     """Raise DatasetSyntaxError where a string of `value` holds half of a surrogate pair: no file can hold that."""
-    if not _LONE_SURROGATE.search(text):
+    if not _SURROGATE.search(text):
         return
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise DatasetSyntaxError.at(
-            path,
-            "a string holds half of a surrogate pair, which is no character",
-            "write the character itself, or both halves",
-            line + _line_of_lone_surrogate(text),
-            code="lone-surrogate",
-        ) from None
+        found = _LONE_SURROGATE.search(text)
+        at = line + text.count("\n", 0, found.start() if found else 0)
+        message = "a string holds half of a surrogate pair, which is no character"
+        hint = "write the character itself, or both halves"
+        raise DatasetSyntaxError.at(path, message, hint, at, code="lone-surrogate") from None
 
 
 _HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
@@ -208,21 +206,12 @@ def _too_deep(text: str, path: str, line: int) -> DatasetError:
     )
 
 
-_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)
-_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
-
-
-def _line_of_lone_surrogate(text: str) -> int:
-    """Return how many lines after the first one there is half a surrogate pair."""
-    high: re.Match[str] | None = None
-    for match in _ESCAPED.finditer(text):
-        code = int(match[1], 16) if match[1] else 0
-        if high is not None and not (0xDC00 <= code < 0xE000 and match.start() == high.end()):
-            return text.count("\n", 0, high.start())
-        if 0xDC00 <= code < 0xE000 and high is None:
-            return text.count("\n", 0, match.start())
-        high = match if 0xD800 <= code < 0xDC00 else None
-    return text.count("\n", 0, high.start()) if high else 0
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)
+_LONE_SURROGATE = re.compile(
+    r"(?<!\\)(?:\\\\)*"  # escaped backslashes begin no escape
+    r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F])",
+    re.ASCII,
+)
 
 
 def _line_of_doubled(text: str, key: str) -> int:
