@@ -21,6 +21,7 @@ from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
+    from helm_ext.scoring.statistics.corrected import Corrected, Refused
 
 __all__ = ["Flip", "PairResult", "compare_runs", "read_flips", "show_p"]
 
@@ -54,6 +55,10 @@ class PairResult:
     unpaired: int
     """Rows that only one of them has a score of, or that ask something else: no part of the comparison."""
     comparison: Comparison
+    corrected: Corrected | Refused | None = None
+    """The difference, corrected by people's labels, or why not, where the scores are a judge's verdicts."""
+    p_corrected: float | None = None
+    """Of the corrected difference."""
     p_holm: float = 1.0
     """Corrected for its family."""
     family: int = 1
@@ -66,8 +71,14 @@ class PairResult:
 
     @property
     def gain(self) -> float:
-        """How much better b is than a: the difference, with its sign turned where a lower score is better."""
-        return -self.comparison.difference.mean if self.a.lower_is_better else self.comparison.difference.mean
+        """How much better b is than a: the difference, corrected if possible; its sign turned where lower is better."""
+        found = getattr(self.corrected, "interval", self.comparison.difference)
+        return -found.mean if self.a.lower_is_better else found.mean
+
+    @property
+    def p(self) -> float:
+        """The p that decides: that of the corrected difference, where there is one."""
+        return self.comparison.p if self.p_corrected is None else self.p_corrected
 
     @property
     def verdict(self) -> str:
@@ -120,7 +131,20 @@ class PairResult:
             "less": c.less,
             "detectable": c.detectable if np.isfinite(c.detectable) else None,
             "verdict": self.verdict,
+            **({} if self.corrected is None else {"corrected": self._correction_json(self.corrected)}),
             "stale": self.is_stale,
+        }
+
+    def _correction_json(self, found: Corrected | Refused) -> dict[str, Any]:
+        interval = getattr(found, "interval", None)
+        if interval is None:
+            return {"refused": getattr(found, "reason", "")}
+        return {
+            "difference": interval.mean,
+            "low": interval.low,
+            "high": interval.high,
+            "labels": getattr(found, "labels", 0),
+            "p": self.p_corrected,
         }
 
 
@@ -160,7 +184,7 @@ def compare_runs(
             one, other = (b, a) if b.model == baseline else (a, b)
             of_dataset += _compare_pair(one, other, notes, allow_different=allow_different, chosen=slices)
         for family in ([one for one in of_dataset if not one.slice], [one for one in of_dataset if one.slice]):
-            for result, p in zip(family, holm([one.comparison.p for one in family]), strict=True):
+            for result, p in zip(family, holm([one.p for one in family]), strict=True):
                 result.p_holm, result.family = p, len(family)
         results += of_dataset
     if not results and versions:
@@ -286,7 +310,34 @@ def _pair(a: RunScores, b: RunScores) -> tuple[list[tuple[str, ScoredRow, Scored
 def _to_result(
     a: RunScores, b: RunScores, name: str, pairs: Sequence[tuple[str, ScoredRow, ScoredRow]], unpaired: int
 ) -> PairResult:
-    return PairResult(a, b, name, len(pairs), unpaired, compare_rows(*_to_scores(pairs)))
+    result = PairResult(a, b, name, len(pairs), unpaired, compare_rows(*_to_scores(pairs)))
+    if any(row.seen is not None for _, *both in pairs for row in both):
+        result.corrected, result.p_corrected = _correct(pairs)
+    return result
+
+
+def _correct(
+    pairs: Sequence[tuple[str, ScoredRow, ScoredRow]],
+) -> tuple[Corrected | Refused, float | None]:
+    """Return the difference of judges' verdicts, corrected by labels, with its p; or why it is not."""
+    from helm_ext.scoring.corrected_scores import compare_judged
+    from helm_ext.scoring.statistics.corrected import Corrected, Refused, find_p
+
+    both = [(one.seen, other.seen) for _, one, other in pairs]
+    a, b = [one for one, _ in both if one is not None], [other for _, other in both if other is not None]
+    if min(len(a), len(b)) < len(both):
+        return Refused("not each row was judged once for each model"), None
+    clusters = _to_scores(pairs)[2]
+    found = compare_judged(a, b, clusters)
+    if isinstance(found, Refused):
+        return found, None
+
+    def at(level: float) -> Corrected:
+        again = compare_judged(a, b, clusters, level=level)
+        assert isinstance(again, Corrected)  # what is missing does not depend on the level
+        return again
+
+    return found, find_p(at)
 
 
 def _to_scores(pairs: Sequence[tuple[str, ScoredRow, ScoredRow]]) -> tuple[list[float], list[float], list[str] | None]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from helm_ext.judging.judgement import Judgement, take_judgements
+from helm_ext.judging.judgement import NOT_OK, Judgement, take_judgements
+from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, list_judge_stats
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["JudgedRow", "read_judged"]
+__all__ = ["JudgedRow", "JudgedStats", "judge_row", "list_judged", "read_judged"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +43,55 @@ def read_judged(run: RunFiles, rubrics: Mapping[str, str] | None = None) -> Iter
     then. Raises DatasetError for a broken run.
     """
     for row in run.predictions():
-        answers = tuple(one["text"] for one in row.completions)
-        good: dict[str, tuple[Judgement, ...]] = {}
-        other: dict[str, tuple[Judgement, ...]] = {}
-        with run.blaming("scenario_state.json"):
-            # A row that cannot be scored here may have been judged; its answer is not in the run's files.
-            known = None if row.left_out == "unscored" else answers
-            found = take_judgements(row.judgements, row.judged_question, known, rubrics)
-        for one in found:
-            holder = good if one.status == "ok" else other
-            holder[one.criterion] = (*holder.get(one.criterion, ()), one)
-        yield JudgedRow(row=row, question=row.judged_question, answers=answers, judgements=good, other=other)
+        yield judge_row(run, row, rubrics)
+
+
+def judge_row(run: RunFiles, row: Prediction, rubrics: Mapping[str, str] | None = None) -> JudgedRow:
+    """Return a row of a run with its judgements. Raises DatasetError where they are not as our runs have them."""
+    answers = tuple(one["text"] for one in row.completions)
+    good: dict[str, tuple[Judgement, ...]] = {}
+    other: dict[str, tuple[Judgement, ...]] = {}
+    with run.blaming("scenario_state.json"):
+        # A row that cannot be scored here may have been judged; its answer is not in the run's files.
+        known = None if row.left_out == "unscored" else answers
+        found = take_judgements(row.judgements, row.judged_question, known, rubrics)
+    for one in found:
+        holder = good if one.status == "ok" else other
+        holder[one.criterion] = (*holder.get(one.criterion, ()), one)
+    return JudgedRow(row=row, question=row.judged_question, answers=answers, judgements=good, other=other)
+
+
+Estimate = tuple[float, "float | None", "float | None"]
+"""A mean, and the ends of its interval."""
+
+
+class JudgedStats(NamedTuple):
+    """What a run says of a judge's score."""
+
+    score: str
+    """`judge_correct`, or of one judge of several `judge_correct[gpt]`."""
+    raw: Estimate
+    corrected: dict[str, Estimate]
+    """Of all rows ("") and of attributes' values (`subject=law`); {} where labels correct nothing."""
+    labels: int
+    not_counted: dict[str, int]
+    """Judgements, and answers, that are no part of it, by what they are."""
+
+
+def list_judged(run: RunFiles, split: str | None) -> list[JudgedStats]:
+    """Return the judges' scores of a run, raw and corrected, as its `stats.json` has them."""
+    means = run.read_means(split)
+
+    def read(name: str) -> Estimate:
+        return means[name], means.get(f"{name}{ENDS[0]}"), means.get(f"{name}{ENDS[1]}")
+
+    found = []
+    for score in list_judge_stats(run.metric_arguments.get("judged") or {}):
+        if score in means:
+            named = [name for name in means if name.partition("@")[0] == f"{score}{CORRECTED}"]
+            corrected = {name.partition("@")[2]: read(name) for name in named if not name.endswith(ENDS)}
+            numbers = {what: means.get(f"{score}_{what}", 0) for what in (*NOT_OK, "unscored")}
+            lost = {what.replace("_", " "): round(number) for what, number in numbers.items() if number}
+            labels = round(means.get(f"{score}{LABELS}", 0))
+            found.append(JudgedStats(score, read(score), corrected, labels, lost))
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from helm_ext.scoring.statistics import Interval, answers_interval, mean_interva
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.scoring.corrected_scores import Seen
 
 __all__ = ["RunScores", "ScoredRow", "find_cluster", "find_main_metric", "is_wrong", "open_scores", "read_scores"]
 
@@ -32,6 +34,9 @@ _USUAL = ("exact_match", "quasi_exact_match", "normalized_exact_match", "f1_scor
 """What HELM's own scenarios are mostly judged by. The files of their runs name no main metric."""
 
 _HALF = 0.5
+
+_JUDGED = re.compile(r"judge_(?P<criterion>[^\[\]]+)(?:\[(?P<by>.*)\])?")
+"""A jury's score, or one judge's."""
 
 
 @dataclass(slots=True)
@@ -52,6 +57,8 @@ class ScoredRow:
     """The variance of that score, were they drawn again; NaN where that is not known."""
     by_trial: tuple[float, ...] = ()
     """The score of each trial, where there are several."""
+    seen: Seen | None = None
+    """What judges and people said of the answer, where the score is a judge's."""
 
 
 @dataclass(slots=True)
@@ -151,7 +158,25 @@ class RunScores:
             self.without.add(row.instance_id)
         else:
             _add(self.rows, row, score, self.metric, self.key)
+            if row.judgements:
+                self._note_judgements(row)
         return True
+
+    def _note_judgements(self, row: Prediction) -> None:
+        """Keep what was said of an answer, where the metric is what a judge says of it.
+
+        Not where a row has several answers: labels are of the first one alone.
+        """
+        named, scored = _JUDGED.fullmatch(self.metric), self.rows[row.instance_id]
+        if named is None:
+            return
+        from helm_ext.analysis.judged import judge_row
+        from helm_ext.scoring.corrected_scores import see
+
+        judged, criterion, by = judge_row(self.run, row), named["criterion"], named["by"]
+        given = [*judged.judgements.get(criterion, ()), *judged.other.get(criterion, ())]
+        found = see(one for one in given if by is None or one.kind == "human" or one.by == by)
+        scored.seen = None if scored.by_trial or self.completions else found
 
     def finish(self) -> None:
         """Check what was seen. Raises DatasetIntegrityError where no row has a score, RunEntryError for the cluster."""

@@ -261,9 +261,23 @@ def _make_table(results: Sequence[PairResult]) -> Table:
             f"{c.difference.low:+.3g} to {c.difference.high:+.3g}" if math.isfinite(c.difference.low) else "not known",
             f"{c.greater}/{c.less}",
             show_p(c.p),
-            show_p(one.p_holm),
+            show_p(one.p_holm) if one.p_corrected is None else "",
         )
+        if one.p_corrected is not None:
+            table.add_row(*_show_corrected(one))
     return table
+
+
+def _show_corrected(one: PairResult) -> list[str]:
+    """Return the line of the difference that people's labels correct: the one that decides."""
+    from helm_ext.analysis.comparing import show_p
+
+    found = one.to_json()["corrected"]
+    interval = f"{found['low']:+.3g} to {found['high']:+.3g}"
+    return [
+        f"  corrected by {found['labels']} labels", "", "", f"{found['difference']:+.4g}", interval, "",
+        show_p(found["p"]), show_p(one.p_holm),
+    ]  # fmt: skip
 
 
 def describe_result(one: PairResult) -> str:
@@ -274,9 +288,13 @@ def describe_result(one: PairResult) -> str:
     better = {"a": f"{one.a.model} is better", "b": f"{one.b.model} is better"}.get(
         one.verdict, "the rows do not tell which is better"
     )
-    if one.verdict == "undecided" and c.p < 0.05 <= one.p_holm:
+    if one.p_corrected is not None:
+        better += " by the judge's verdicts, corrected by people's labels"
+    elif one.corrected is not None:
+        better += f" by the judge's own verdicts, which are not corrected: {getattr(one.corrected, 'reason', '')}"
+    if one.verdict == "undecided" and one.p < 0.05 <= one.p_holm:
         of = f"the {one.family} comparisons of {'slices' if one.slice else 'all rows'} of this dataset"
-        better += f" (p is {show_p(c.p)} alone, {show_p(one.p_holm)} corrected for {of})"
+        better += f" (p is {show_p(one.p)} alone, {show_p(one.p_holm)} corrected for {of})"
     said = [
         better,
         f"{count(c.greater + c.less, 'row differs', 'rows differ')}",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from helm_ext.cli.console import Console
+from helm_ext.cli.judge_check import check
 from helm_ext.cli.judge_sheets import labels, sheet
 from helm_ext.cli.judged_runs import require_run, write_judged
 from helm_ext.cli.output import echo
@@ -217,6 +218,7 @@ def ask(
 
 judge_app.command()(sheet)
 judge_app.command()(labels)
+judge_app.command()(check)
 
 
 def _make_judging(run: Path, rubric: str, judges: Sequence[str], against: Path | None, *, swap: bool) -> Judging:

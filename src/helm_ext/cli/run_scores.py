@@ -15,7 +15,19 @@ from rich.table import Table
 from helm_ext.cli.session import shorten
 from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
-from helm_ext.scoring.stat_names import ANSWERS, BESIDE, DIFFERS, ENDS, THESE_ROWS, UNSCORED, list_judge_stats
+from helm_ext.scoring.stat_names import (
+    ANSWERS,
+    BESIDE,
+    CORRECTED,
+    DIFFERS,
+    ENDS,
+    LABELS,
+    THESE_ROWS,
+    UNDESIGNED,
+    UNSCORED,
+    judge_stat,
+    list_judge_stats,
+)
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -62,10 +74,15 @@ def _find_judged(run_spec: RunSpec) -> Mapping[str, Any]:
     return next((spec.args["judged"] for spec in run_spec.metric_specs if spec.args.get("judged")), {})
 
 
-def _judge_stats(run_spec: RunSpec) -> list[str]:
-    """Return the scores of judges, each with the numbers of what is no part of it."""
-    scores = list_judge_stats(_find_judged(run_spec))
-    return [name for score in scores for name in (score, *(f"{score}_{what}" for what in (*NOT_OK, "unscored")))]
+def _judge_stats(run_spec: RunSpec, stats: Iterable[str]) -> list[str]:
+    """Return the scores of judges: corrected, raw, and the numbers of what is part of which."""
+    found = []
+    for score in list_judge_stats(_find_judged(run_spec)):
+        corrected = f"{score}{CORRECTED}"
+        slices = sorted(name for name in stats if name.startswith(f"{corrected}@") and not name.endswith(BESIDE))
+        beside = (LABELS, UNDESIGNED, *(f"_{what}" for what in (*NOT_OK, "unscored")))
+        found += [corrected, *slices, score, *(f"{score}{ending}" for ending in beside)]
+    return found
 
 
 def find_source(run_spec: RunSpec) -> Mapping[str, Any] | None:
@@ -83,7 +100,12 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     scores = source["scores"].values() if source else ()
     theirs = [name for score in _means(scores) for name in _source_stats(score)]
     reported = {score["stat"] for score in scores if score.get("no_mean")}
-    shown = [*_asked(run_spec, stats), *_judge_stats(run_spec), *theirs, *_COUNTS, *(sorted(stats) if show_all else [])]
+    judged, every = _judge_stats(run_spec, stats), sorted(stats) if show_all else []
+    shown = [*_asked(run_spec, stats), *judged, *theirs, *_COUNTS, *every]
+    marks = {main: "main"}
+    if main in judged and f"{main}{CORRECTED}" in stats:
+        marks = {f"{main}{CORRECTED}": "main", main: "raw"}
+        shown.insert(0, f"{main}{CORRECTED}")
     cap = describe_cap({name: stat["mean"] for name, stat in stats.items()})
     title = f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}" + (f" ({cap})" if cap else "")
     table = Table(title=title, title_justify="left")
@@ -98,7 +120,9 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
             interval = "as the file reports it" if name in reported else _show_interval(stats, name, ENDS)
             these = _show_interval(stats, name, THESE_ROWS) or ("not known" if name == main else "")
             value = show_value(stats[name]["mean"])
-            table.add_row(f"{name} (main)" if name == main else name, value, interval, *[these][: int(is_repeated)])
+            table.add_row(
+                f"{name} ({marks[name]})" if name in marks else name, value, interval, *[these][: int(is_repeated)]
+            )
     return table
 
 
@@ -184,7 +208,9 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         others["unmapped"] = sum(round(share * by_split.get(split, 0)) for split, share in unmapped.items())
     capped = {"capped": numbers[NUM_CAPPED]} if numbers[NUM_CAPPED] else {}
     source = find_source(run_spec)
-    asked = [name for name in _asked(run_spec, stats) if name in stats]
+    asked = [
+        name for name in dict.fromkeys([*_asked(run_spec, stats), *_judge_stats(run_spec, stats)]) if name in stats
+    ]
     theirs = source["scores"] if source else {}
     # The source scored what it scored, also rows that ours leave out.
     rows_of = {one["stat"]: stats[one["stat"]]["count"] for one in _means(theirs.values()) if one["stat"] in stats}
@@ -306,7 +332,24 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
                 f"warning: {source['tool']} could not score {without} of {total} rows by {name}, as where a judgement "
                 "cannot be read: they are no part of its mean"
             )
-    return [*warnings, *([f"note: {'; '.join(differing)}"] if differing else [])]
+    return [*warnings, *([f"note: {'; '.join(differing)}"] if differing else []), *_list_uncorrected(run_spec, folder)]
+
+
+def _list_uncorrected(run_spec: RunSpec, folder: Path) -> list[str]:
+    """Return which judges' scores no labels correct, and why: the verdicts' mean is another number than the score."""
+    stats = read_stats(run_spec, folder)
+    names = {judge_stat(criterion): criterion for criterion in _find_judged(run_spec)}
+    lacking = [criterion for name, criterion in names.items() if name in stats and f"{name}{CORRECTED}" not in stats]
+    if not lacking:
+        return []
+    from helm_ext.analysis.judge_check import find_refusals
+    from helm_ext.analysis.run_files import RunFiles
+
+    return [
+        f"note: {judge_stat(criterion)} is the judge's own number, not corrected by people's labels: {reason}; "
+        f"helm-ext judge check {folder} says more"
+        for criterion, reason in find_refusals(RunFiles(folder), lacking).items()
+    ]
 
 
 def _ours(name: str, stat: str, source: Mapping[str, Any], own: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats, add_context
@@ -19,12 +19,19 @@ from helm.benchmark.metrics.statistic import Stat
 from helm_ext.evalset import row_extra
 from helm_ext.judging.judgement import NOT_OK, REPLACED, Judgement, question_text, take_judgements
 from helm_ext.judging.jury import judge_values, jury_value
+from helm_ext.scoring.corrected_stats import CorrectedRow, CorrectedTotal, describe_corrected, find_corrected
 from helm_ext.scoring.stat_names import UNSCORED, judge_stat
 
 __all__ = ["Judges", "JudgesTotal", "describe_judges"]
 
-JudgesSummary = Counter[MetricName]
-"""How many judgements are not ok, and rows without a value, by the names of their stats."""
+
+class JudgesSummary(NamedTuple):
+    """What a batch says beside the scores of its rows."""
+
+    numbers: Counter[MetricName]
+    """How many judgements are not ok, and rows without a value, by the names of their stats."""
+    rows: list[CorrectedRow]
+    """What the corrected scores are made of."""
 
 
 class Judges:
@@ -62,8 +69,11 @@ class Judges:
         return {name: value for name, value in made.items() if value is not None}
 
     def measure(self, states: Iterable[RequestState]) -> JudgesSummary:
-        """Count what of the states of a batch is no score."""
-        summary: JudgesSummary = Counter()
+        """Count what of the states of a batch is no score, and take what corrected scores need.
+
+        Rows of several answers have none: people label the first answer.
+        """
+        states, summary = list(states), Counter[MetricName]()
         for state in states:
             if state.reference_index is not None:
                 continue
@@ -79,7 +89,7 @@ class Judges:
                 stats = map(judge_stat, self.judged)
                 names += [f"{stat}{UNSCORED}" for stat in stats if stat not in scored]
             summary.update(add_context(Stat(MetricName(name)), context).name for name in names)
-        return summary
+        return JudgesSummary(summary, find_corrected(states, _take, self.judged) if self._reduce is None else [])
 
     def score_left_out(self, states: Iterable[RequestState]) -> Iterator[PerInstanceStats]:
         """Yield what was said of answers that cannot be scored here: rows without a gold, say."""
@@ -110,15 +120,16 @@ class JudgesTotal:
     """Adds up the batches."""
 
     def __init__(self) -> None:
-        self._found: JudgesSummary = Counter()
+        self._numbers, self._corrected = Counter[MetricName](), CorrectedTotal()
 
     def add(self, summary: JudgesSummary) -> None:
         """Add a batch."""
-        self._found.update(summary)
+        self._numbers.update(summary.numbers)
+        self._corrected.add(summary.rows)
 
     def to_stats(self) -> list[Stat]:
-        """Return the numbers of what is no score."""
-        return [Stat(name).add(number) for name, number in self._found.items()]
+        """Return the numbers of what is no score, and the corrected scores."""
+        return [*(Stat(name).add(number) for name, number in self._numbers.items()), *self._corrected.to_stats()]
 
 
 def describe_judges(judged: Mapping[str, Mapping[str, Any]]) -> list[MetricMetadata]:
@@ -151,4 +162,4 @@ def describe_judges(judged: Mapping[str, Mapping[str, Any]]) -> list[MetricMetad
                 )
                 for status, text in numbers.items()
             ]
-    return described
+    return [*described, *describe_corrected(judged)]

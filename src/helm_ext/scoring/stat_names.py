@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ANSWERS", "BESIDE", "DIFFERS", "ENDS", "NOISE", "THESE_ROWS", "UNSCORED", "judge_stat", "list_judge_stats"]
+__all__ = [
+    "ANSWERS", "BESIDE", "CORRECTED", "DIFFERS", "ENDS", "LABELS", "NOISE", "THESE_ROWS", "UNDESIGNED", "UNSCORED",
+    "judge_stat", "list_judge_stats",
+]  # fmt: skip
 
 DIFFERS = "_differs"
 """Ends the name of the stat that says on which part of the rows a source's score and ours differ."""
@@ -24,6 +27,12 @@ ANSWERS = "@answers"
 
 NOISE = "@noise"
 """Ends the name of a row's stat: the variance of its score, were the row answered as often again."""
+
+CORRECTED = "_corrected"
+"""Ends the name of a judge's score that people's labels correct: `judge_correct_corrected`."""
+
+LABELS, UNDESIGNED = "_labels", "_undesigned"
+"""End the names of the stats that say how many rows have a label whose design is recorded, and how many labels none."""
 
 BESIDE = (*ENDS, *THESE_ROWS, ANSWERS, NOISE)
 """All that ends the name of what is said of a score, and is none."""

@@ -62,8 +62,9 @@ EXPECTED = {
     f"judge_correct[{GPT}]_failed": 1,
     f"judge_correct[{CLAUDE}]_unparsed": 1,
     f"judge_correct[{CLAUDE}]_stale": 1,
+    "judge_correct_undesigned": 1,
 }
-"""Counted by hand: gpt's refusal was followed by a verdict."""
+"""Counted by hand: gpt's refusal was followed by a verdict; Ann does not say how her row was drawn."""
 
 
 def without_ends(stats: dict[str, float]) -> dict[str, float]:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helm_ext.analysis.export.columns import Column, Kind
+from helm_ext.analysis.judged import list_judged
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, open_scores
 from helm_ext.analysis.scores import find_scores
 from helm_ext.errors import RunEntryError
+from helm_ext.scoring.stat_names import CORRECTED
 
 __all__ = ["SCORE_COLUMNS", "find_main", "scores_table", "to_score_table"]
 
@@ -27,7 +29,7 @@ _COLUMNS: tuple[tuple[str, Kind, str], ...] = (
     ("mean", "number", "over the rows, each with the mean over its trials"),
     ("low", "number", "lower end of the 95 % interval; null where the rows do not tell it"),
     ("high", "number", "upper end"),
-    ("interval", "text", "how it was made: `wilson`, `t`, `clusters`, `few clusters`, `none`"),
+    ("interval", "text", "how it was made: `wilson`, `t`, `clusters`, `few clusters`, `none`, `corrected` by labels"),
     ("rows", "integer", "rows with a score"),
     ("clusters", "integer", "groups of rows that are not independent, where the run has them (`cluster=`)"),
     ("left_out", "integer", "rows without a score; null for slices"),
@@ -67,8 +69,20 @@ def _measure(run: RunFiles) -> Iterator[list[Any]]:
         if scores.rows:
             is_main = None if main is None else scores.metric == main
             yield _to_line(scores, is_main, None, None)
-            for (name, value), rows in scores.slices().items():
-                yield _to_line(scores, is_main, f"{name}={value}", rows)
+            for name, rows in _name_slices(scores):
+                yield _to_line(scores, is_main, name, rows)
+    judged = {one.score: one for one in list_judged(run, every[0].split)} if every else {}
+    for scores in every:
+        for name, (mean, low, high) in judged[scores.metric].corrected.items() if scores.metric in judged else ():
+            held = len(dict(_name_slices(scores))[name] if name else scores.rows)
+            yield [
+                run.name, run.suite, scores.model, scores.title, f"{scores.metric}{CORRECTED}", False, name or None,
+                mean, low, high, "corrected", held, None, None if name else scores.left_out,
+            ]  # fmt: skip
+
+
+def _name_slices(scores: RunScores) -> Iterator[tuple[str, Sequence[tuple[str, ScoredRow]]]]:
+    return ((f"{name}={value}", rows) for (name, value), rows in scores.slices().items())
 
 
 def _to_line(

@@ -14,6 +14,7 @@ import orjson
 
 from helm_ext.analysis.comparing import PairResult, compare_runs
 from helm_ext.analysis.drift import Series, find_series
+from helm_ext.analysis.judged import JudgedStats, list_judged
 from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
@@ -84,6 +85,8 @@ class RunFacts:
     """The score of answers that need no model: the first option always, the most frequent right label always."""
     sample: dict[str, SampledRow] = field(default_factory=dict)
     provenance: dict[str, str] = field(default_factory=dict)
+    judged: list[JudgedStats] = field(default_factory=list)
+    """What judges say of the answers."""
     cap: str = ""
     """`100 of 300 rows`, where a cap took rows away."""
 
@@ -260,7 +263,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
     facts.bins = bins if measured and measured == len(scores.rows) else []
     facts.provenance = _provenance(run)
-    facts.cap = describe_cap(run.read_means(scores.split))
+    facts.cap, facts.judged = describe_cap(run.read_means(scores.split)), list_judged(run, scores.split)
     if choices and not scores.lower_is_better and all(value in (0.0, 1.0) for value in values):
         facts.baselines["always the first option"] = first_right / choices
         facts.baselines["always the most frequent label"] = max(gold_labels.values(), default=0) / choices

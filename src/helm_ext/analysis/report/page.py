@@ -69,6 +69,7 @@ def _to_view(dataset: DatasetFacts) -> dict[str, Any]:
             {"facts": one, "chart": Markup(draw_series(one))}  # noqa: S704 - made by matplotlib
             for one in dataset.series
         ],
+        "judged": [(run.scores.model, one) for run in dataset.runs for one in run.judged],
         "slices": _to_slices(dataset),
         "matrix": _to_matrix(dataset),
         "slice_pairs": sum(bool(pair.slice) for pair in dataset.pairs),

@@ -1,0 +1,150 @@
+"""Corrected scores where people look: score, its JSON, check, compare, report; raw and corrected side by side."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import finished_runs
+import pytest
+import request_states_files as files
+from typer.testing import CliRunner
+
+from helm_ext.analysis import find_runs
+from helm_ext.cli import app
+
+PASSED, FAILED = (1.0, 90, 27, 3), (0.0, 30, 4, 16)
+"""Verdict, rows, labels that are right, labels that are wrong."""
+TRUE = 0.75 * 0.9 + 0.25 * 0.2
+
+
+def make_rows(*cells, design="by_verdict", subjects=("law", "art")):
+    states = []
+    for value, rows, right, wrong in cells:
+        for number in range(rows):
+            place = len(states)
+            state = files.answered(files.state(f"Question {place}?", "mercury", id=f"r{place}"), "mercury")
+            said = [{"by": "gpt", "kind": "model", "criterion": "correct", "value": value, "reply": "GRADE"}]
+            if number < right + wrong:
+                drawn = {"design": design, "stratum": f"{value:g}", "p": (right + wrong) / rows}
+                label = {"by": "ann", "kind": "human", "criterion": "correct", "value": float(number < right)}
+                said.append({**label, "drawn": drawn} if design else label)
+            state["instance"]["sub_split"] = None
+            states.append({**state, "judgements": said, "subject": subjects[place % 2]})
+    return states
+
+
+def score(tmp_path: Path, states: list, name: str = "judged", model: str = "org/model", **more: str):
+    return finished_runs.score(tmp_path, files.write(tmp_path / f"{name}.json", states, name="same"), model, **more)
+
+
+def stats_of(run) -> dict[str, float]:
+    return {s["name"]["name"]: s["mean"] for s in run.stats if s["name"].get("split") == "test" and "mean" in s}
+
+
+def test_corrected_and_raw_stand_side_by_side(tmp_path):
+    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
+    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, (done.output, done.exception)
+    (run,) = find_runs([tmp_path / "out"])[0]
+    stats = stats_of(run)
+    assert stats["judge_correct"] == 0.75
+    assert stats["judge_correct_corrected"] == pytest.approx(TRUE)
+    assert stats["judge_correct_corrected@ci_low"] < TRUE < stats["judge_correct_corrected@ci_high"] < 0.84
+    assert stats["judge_correct_labels"] == 50
+    lines = [line for line in done.output.splitlines() if "judge_correct" in line]
+    assert [line.split()[1] for line in lines[:3]] == [
+        "judge_correct_corrected", "judge_correct", "judge_correct_labels",
+    ]  # fmt: skip
+    shown = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "two"), "--json"])
+    metrics = json.loads(shown.stdout.splitlines()[0])["metrics"]
+    assert metrics["judge_correct_corrected"]["mean"] == pytest.approx(TRUE)
+    assert metrics["judge_correct_corrected"].keys() == metrics["judge_correct"].keys()
+
+
+def test_labels_of_no_recorded_design_correct_nothing_and_the_score_says_so(tmp_path):
+    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED, design=None))
+    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
+    assert "judge_correct is the judge's own number" in done.stderr
+    assert "50 labels do not say how their rows were drawn" in done.stderr
+    (run,) = find_runs([tmp_path / "out"])[0]
+    assert "judge_correct_corrected" not in stats_of(run)
+    assert stats_of(run)["judge_correct_undesigned"] == 50
+
+
+def test_check_begins_with_the_answer(tmp_path):
+    run = score(tmp_path, make_rows(PASSED, FAILED))
+    done = CliRunner().invoke(app, ["judge", "check", str(run.folder)])
+    assert done.exit_code == 0, (done.output, done.exception)
+    head, first, second, *_ = done.stdout.splitlines()
+    assert head == "correct, judged by gpt"
+    assert first.startswith("This judge ")
+    assert "corrected by 50 labels: 72.5%" in second
+    wrong = CliRunner().invoke(app, ["judge", "check", str(run.folder), "--criterion", "corect"])
+    assert "did you mean 'correct'?" in str(wrong.exception)
+
+
+def test_slices_are_corrected_by_the_same_rule_or_not_at_all(tmp_path):
+    rows = make_rows((1.0, 180, 54, 6), (0.0, 60, 8, 32))
+    stats = stats_of(score(tmp_path, rows, by="subject"))
+    assert 0.6 < stats["judge_correct_corrected@subject=law"] < 0.85
+    assert "judge_correct_corrected@subject=law@ci_low" in stats
+    few = make_rows((1.0, 60, 16, 2), (0.0, 30, 1, 5))
+    stats = stats_of(score(tmp_path, few, "few", by="subject"))
+    assert "judge_correct_corrected" in stats
+    assert "judge_correct_corrected@subject=law" not in stats
+
+
+def test_compare_corrects_the_difference_or_says_what_is_missing(tmp_path):
+    # b is judged as good as a, and is worse on 6 of 30 labelled rows that the judge passes.
+    a = score(tmp_path, make_rows((1.0, 90, 30, 0), (0.0, 30, 0, 20)), "a", "org/a")
+    b = score(tmp_path, make_rows((1.0, 90, 24, 6), (0.0, 30, 0, 20)), "b", "org/b")
+    plain = score(tmp_path, make_rows((1.0, 90, 0, 0), (0.0, 30, 0, 0)), "c", "org/c")
+
+    def compare(*runs):
+        found = ["compare", *(str(run.folder) for run in runs), "--metric", "judge_correct", "--allow-different"]
+        done, as_json = (CliRunner().invoke(app, [*found, *more]) for more in ((), ("--json",)))
+        assert done.exit_code == 0, (done.output, done.exception)
+        return " ".join(done.stdout.split()), json.loads(as_json.stdout.splitlines()[0])
+
+    said, found = compare(a, b)
+    assert found["difference"] == 0
+    assert found["corrected"]["difference"] == pytest.approx(-0.75 * 6 / 30)
+    assert found["corrected"]["high"] < 0
+    assert found["corrected"]["p"] == found["p_holm"] < 0.05
+    assert found["verdict"] == "a"
+    assert "corrected by 50 labels" in said
+    assert "org/a is better by the judge's verdicts, corrected by people's labels" in said
+    said, found = compare(a, plain)
+    assert found["corrected"] == {"refused": "no row has a label of both answers"}
+    assert "which are not corrected: no row has a label of both answers" in said
+
+
+def test_report_and_exported_scores_have_both(tmp_path):
+    run = score(tmp_path, make_rows(PASSED, FAILED))
+    made = CliRunner().invoke(app, ["report", str(run.folder), "-o", str(tmp_path / "report.html")])
+    assert made.exit_code == 0, (made.output, made.exception)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    row = re.search(
+        r"<td>judge_correct</td><td class=\"whole\">(.*?)</td><td>50</td><td class=\"whole\">(.*?)</td>", page
+    )
+    assert row[1].startswith("0.725")
+    assert row[2].startswith("0.75")
+    given = ["export", str(run.folder), "--to", "csv", "--table", "scores", "--out", str(tmp_path / "scores.csv")]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 0, (done.output, done.exception)
+    lines = list(csv.DictReader((tmp_path / "scores.csv").open()))
+    (corrected,) = [line for line in lines if line["metric"] == "judge_correct_corrected"]
+    assert (float(corrected["mean"]), corrected["interval"], corrected["rows"]) == (
+        pytest.approx(TRUE),
+        "corrected",
+        "120",
+    )
+    assert [line["mean"] for line in lines if line["metric"] == "judge_correct"] == ["0.75"]
+
+
+def test_several_answers_of_a_row_are_not_corrected(tmp_path):
+    run = score(tmp_path, make_rows(PASSED, FAILED), completions="mean")
+    assert "judge_correct_corrected" not in stats_of(run)
