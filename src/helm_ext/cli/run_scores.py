@@ -312,6 +312,13 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
         more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
         shown = ", ".join([*others[:_SHOWN_SCORES], *more])
         warnings.append(f"note: the main metric is {main}, {source['main_reason']}; main_metric= also takes {shown}")
+    for criterion in _find_judged(run_spec):
+        score = source["scores"].get(criterion)
+        if score is not None and score["stat"] in stats:
+            warnings.append(
+                f"note: {judge_stat(criterion)} is the mean of the judgements themselves, raw; {score['stat']}, what "
+                "the log says of them, may count one that cannot be read as wrong"
+            )
     differing = []
     for name, score in source["scores"].items():
         stat, differs, unscored = _source_stats(score)

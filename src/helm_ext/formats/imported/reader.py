@@ -134,6 +134,8 @@ class ImportReader(Reader):
             value["likelihoods"] = list(row.likelihoods)
         elif row.answers:
             value["request"] = {"result": _to_result(row.answers)}
+        if row.judgements and row.answers:
+            value["judgements"] = list(row.judgements)
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
         # Where nothing was answered nothing is compared, unless the rows may be asked yet.

@@ -73,6 +73,8 @@ class Row:
     """Why no option is right: whatever the answer, it is wrong, as the source has it. The row is scored."""
     source_scores: Mapping[str, float | None] = field(default_factory=dict)
     """The source's own score of this row, by the name that its report has. None: it made none of this row."""
+    judgements: Sequence[Mapping[str, Any]] = ()
+    """What models and people said of the answers: `helm_ext.judging.judgement.Judgement` as JSON."""
     chain_of_thought: str = ""
     """The reasoning that leads to the right answer: shown where the row is a demonstration."""
     data: Mapping[str, Any] = field(default_factory=dict)

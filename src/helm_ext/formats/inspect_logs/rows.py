@@ -15,6 +15,7 @@ from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs import choices as multiple_choice
 from helm_ext.formats.inspect_logs.choices import Shown
 from helm_ext.formats.inspect_logs.header import Header
+from helm_ext.formats.inspect_logs.judgements import JudgementReader
 from helm_ext.formats.inspect_logs.reading import Logged
 from helm_ext.formats.inspect_logs.samples import Choice, Output, Sample
 from helm_ext.formats.inspect_logs.scores import Scores
@@ -35,6 +36,8 @@ class _Epoch:
     failed: str
     scores: Mapping[str, Any]
     shown: Shown | None = None
+    judgements: Sequence[Mapping[str, Any]] = ()
+    """What models said of the answer, but for scales."""
 
 
 @dataclass(slots=True)
@@ -58,6 +61,7 @@ class RowMaker:
     def __init__(self, header: Header, scores: Scores) -> None:
         self._header = header
         self._scores = scores
+        self._judgements = JudgementReader(header)
         self._settings = header.choice_settings
         self._reads_letters = header.reads_letters
         self.counts: Counter[str] = Counter()
@@ -150,7 +154,8 @@ class RowMaker:
         if group.is_shuffled:
             self.counts["shuffled"] += 1
             shown = multiple_choice.find_shown(sample, answer.text, texts)
-        return _Epoch(sample.epoch, answer, "", scores, shown)
+        said = [self._judgements.read(name, score, texts) for name, score in (sample.scores or {}).items()]
+        return _Epoch(sample.epoch, answer, "", scores, shown, [one for one in said if one is not None])
 
     def _only_scorer(self) -> str:
         """Return the name of the score in logs that have one."""
@@ -199,6 +204,11 @@ class RowMaker:
             question=group.question,
             media=group.media,
             source_scores=scores,
+            judgements=[
+                self._judgements.settle(judgement, place)
+                for place, epoch in enumerate(answered)
+                for judgement in epoch.judgements
+            ],
             answers=answers or None,
             failed="" if answers else epochs[0].failed,
             data=data,

@@ -97,6 +97,7 @@ class SampleScore(msgspec.Struct):
     value: Any = None
     """A text, number, true or false, or a list or object of these."""
     explanation: str | None = None
+    metadata: dict[str, Any] | None = None
     history: list[Any] | None = None
     """Edits: not empty where somebody changed the score afterwards."""
 
