@@ -36,18 +36,18 @@ def run_shards(folder: Path, whole: Path, shards: int, rows: int) -> tuple[list[
     return made, cpu
 
 
-def merge(runs: list[Path], output: Path, *options: str, workers: int = 1) -> tuple[float, float, float, Path]:
-    """Merge; return CPU seconds, those of the merging process alone, its peak in MB, and the folder of the run."""
+def merge(runs: list[Path], output: Path, *options: str) -> tuple[float, float, Path]:
+    """Merge; return CPU seconds, the peak in MB, and the folder of the run."""
     shutil.rmtree(output, ignore_errors=True)
     command = [
         str(Path(sys.executable).with_name("helm-ext")), "merge", *map(str, runs), "--into", "s", "-o", str(output),
         *options,
     ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}", "HELM_EXT_WORKERS": str(workers)}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    peak = own = 0.0  # polled: what the kernel says at the end has this process in it, which holds the file
+    peak = 0.0  # polled: what the kernel says at the end has this process in it, which holds the file
     while True:
-        peak, own = max(peak, fold.peak_of(process.pid)), max(own, fold.cpu_of(process.pid))
+        peak = max(peak, fold.peak_of(process.pid))
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             break
@@ -56,7 +56,7 @@ def merge(runs: list[Path], output: Path, *options: str, workers: int = 1) -> tu
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     (made,) = output.glob("runs/s/*/stats.json")
-    return usage.ru_utime + usage.ru_stime, own, peak, made.parent
+    return usage.ru_utime + usage.ru_stime, peak, made.parent
 
 
 def main() -> None:
@@ -64,7 +64,6 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=10)
     parser.add_argument("--rows", type=int, default=20_000, help="Of each shard.")
     parser.add_argument("--sample", type=int, default=1_000, help="Rows kept in the second merge.")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--folder", type=Path, help="Where files of some GB are written. Default: a temporary folder.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
@@ -78,20 +77,18 @@ def main() -> None:
         runs, cpu_runs = run_shards(folder, whole, options.shards, options.rows)
         cost, expected = fold.run(whole, 1)
         print(f"(the start of a merge: {start:.1f} s)")
-        print("| what | CPU s | of the process that merges | more a row, µs | peak MB | same stats |")
-        print("|---|---|---|---|---|---|")
-        print(f"| helm-run, {options.shards} shards of {options.rows:,} rows | {cpu_runs:.1f} | | | | |")
-        print(f"| helm-run, one file of {total:,} rows | {cost.user + cost.sys:.1f} | | | {cost.driver_mb:.0f} | |")
+        print("| what | CPU s | more a row, µs | peak MB | same stats |")
+        print("|---|---|---|---|---|")
+        print(f"| helm-run, {options.shards} shards of {options.rows:,} rows | {cpu_runs:.1f} | | | |")
+        print(f"| helm-run, one file of {total:,} rows | {cost.user + cost.sys:.1f} | | {cost.driver_mb:.0f} | |")
         for what, rows in (("all rows kept", "all"), (f"{options.sample:,} kept", str(options.sample))):
-            for workers in options.workers:
-                cpu, own, peak, made = merge(runs, folder / "merged", "--rows", rows, workers=workers)
-                same = filecmp.cmp(expected / "stats.json", made / "stats.json", shallow=False)
-                more = (cpu - start) / total * 1e6
-                print(
-                    f"| helm-ext merge, {what}, {workers} processes | {cpu:.1f} | {own:.1f} | {more:.0f} | {peak:.0f} "
-                    f"| {'yes' if same else 'NO'} |",
-                    flush=True,
-                )
+            cpu, peak, made = merge(runs, folder / "merged", "--rows", rows)
+            same = filecmp.cmp(expected / "stats.json", made / "stats.json", shallow=False)
+            more = (cpu - start) / total * 1e6
+            print(
+                f"| helm-ext merge, {what} | {cpu:.1f} | {more:.0f} | {peak:.0f} | {'yes' if same else 'NO'} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -15,12 +15,9 @@ import pytest
 from processes import command, load, run_folders, start, without_times
 from typer.testing import CliRunner
 
-from helm_ext.analysis.run_files import RUN_FILES
 from helm_ext.cli import app
 from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.planning import CAPPED_ROWS
-from helm_ext.running import merging
-from helm_ext.running.shard_rows import find_spans
 
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
 WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
@@ -303,7 +300,7 @@ def test_a_sample_of_rows_is_no_run_of_rows(folder):
         assert refused.returncode in (1, 2), arguments
         assert "of 300 rows, its files keep a sample of about 60" in refused.stderr + refused.stdout
     again = merge(folder, [run, *find(folder, "groups")[:1]], check=False)
-    assert "keep a sample of about 60 of its 300 rows" in again.stderr
+    assert "is a merged run\n  hint: name the runs that it was made of" in again.stderr
 
 
 def test_what_was_merged_is_not_merged_again_when_asked_not_to(folder):
@@ -476,63 +473,6 @@ def test_one_row_without_log_probabilities_takes_them_from_all(folder):
     assert "logprob" not in names
     assert "ece_10_bin" not in names
     assert math.isfinite(next(s["mean"] for s in load(run / "stats.json") if s["name"]["name"] == "f1_score"))
-
-
-@pytest.mark.parametrize("name", ["groups", "nameless", "likelihoods", "trials"])
-def test_workers_write_what_one_process_writes(folder, name, monkeypatch):
-    """Bytes do not depend on who reads the shards, nor on where these are cut."""
-    runs = find(folder, name)
-    for rows in ("all", "60"):
-        merge(folder, runs, "--rows", rows, "--name", f"of {name}", into=f"by_one_{rows}")
-    monkeypatch.setattr(merging, "SPAN_BYTES", 60_000)
-    spans = len(find_spans(runs[1], merging.SPAN_BYTES))
-    assert spans > 2
-    for workers in ("1", "2"):
-        monkeypatch.setenv("HELM_EXT_WORKERS", workers)
-        for rows in ("all", "60"):
-            merge(folder, runs, "--rows", rows, "--name", f"of {name}", into=f"by_{workers}_{rows}")
-            one, other = (
-                folder / "benchmark_output" / "runs" / f"by_{who}_{rows}" / f"of {name}" for who in ("one", workers)
-            )
-            assert {path.name for path in one.iterdir()} == {path.name for path in other.iterdir()}
-            for file in RUN_FILES:
-                assert (one / file).read_bytes() == (other / file).read_bytes(), (file, workers, rows)
-
-
-def test_what_a_worker_finds_is_said_as_by_one_process(folder, monkeypatch):
-    cut = copy_of(folder, find(folder, "groups"), "cut_for_workers")
-    data = (cut[1] / "scenario_state.json").read_bytes()
-    (cut[1] / "scenario_state.json").write_bytes(data[: len(data) // 2])
-    monkeypatch.setattr(merging, "SPAN_BYTES", 60_000)
-    monkeypatch.setenv("HELM_EXT_PROGRESS", "off")  # which a slow machine would show
-    said = []
-    for workers in ("1", "2"):
-        monkeypatch.setenv("HELM_EXT_WORKERS", workers)
-        said.append(merge(folder, cut, into="bad3", check=False).stderr)
-        (left,) = (folder / "benchmark_output" / "runs" / "bad3").iterdir()
-        assert [path.name for path in left.iterdir()] == [".commit.lock"]
-    assert said[0] == said[1]
-    assert "scenario_state.json" in said[0]
-
-
-@pytest.mark.parametrize("name", ["groups", "nameless"])
-def test_merged_runs_are_merged_again(folder, name):
-    """In the order of the shards: as if all had been merged at once, to the last byte."""
-    runs = find(folder, name)
-    merge(folder, runs, into="at_once")
-    merge(folder, runs[:2], into="first_two")
-    merge(folder, runs[1:], into="last_two")
-    (expected,) = find(folder, name, "at_once")
-    first, last = (run_folders(folder, suite) for suite in ("first_two", "last_two"))
-    (first_two,) = (path for run, path in first.items() if name in run)
-    (last_two,) = (path for run, path in last.items() if name in run)
-    for number, these in enumerate(([first_two, runs[2]], [runs[0], last_two])):
-        merge(folder, these, into=f"again{number}")
-        (again,) = find(folder, name, f"again{number}")
-        for file in RUN_FILES:
-            assert (again / file).read_bytes() == (expected / file).read_bytes(), (file, number)
-    done = merge(folder, [first_two, last_two], into="refused", check=False)
-    assert "its rows would count twice" in done.stderr
 
 
 def test_a_shard_of_another_split(folder):

@@ -54,13 +54,11 @@ def merge(
     """
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.run_files import RUN_FILES
-    from helm_ext.engines.processes import find_engine
     from helm_ext.engines.progress import Progress
-    from helm_ext.planning.merged import count_shards, join_run_specs, read_run_spec
+    from helm_ext.planning.merged import join_run_specs, read_run_spec
     from helm_ext.running.merging import merge_runs, open_shard
 
     most = _read_rows(rows)
-    engine = find_engine()
     if not into or into in (".", "..") or "/" in into or "\\" in into:
         raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
     require_suite("--into", into)
@@ -79,7 +77,7 @@ def merge(
         raise RunEntryError(f"{found[0].folder}: is one run: there is nothing to merge it with")
     with without_output():
         specs = [read_run_spec(run) for run in found]
-        shards = [open_shard(run, spec, count_shards(run)) for run, spec in zip(found, specs, strict=True)]
+        shards = [open_shard(run, spec) for run, spec in zip(found, specs, strict=True)]
         total = sum(shard.rows for shard in shards)
         if most is None:
             most = total if total <= MOST_ROWS else SAMPLE
@@ -103,8 +101,8 @@ def merge(
             err=True,
         )
     try:
-        with Progress(total, title="merge", workers=engine.states) as progress, without_output():
-            merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample, engine=engine)
+        with Progress(total, title="merge") as progress, without_output():
+            merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample)
     except OSError as error:
         raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error
     echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")

@@ -22,13 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["BytesRead", "Place", "Span", "parse", "read_array", "read_element", "read_elements", "read_encoded"]
+__all__ = ["BytesRead", "Place", "parse", "read_array", "read_element", "read_elements", "read_encoded"]
 
 Place = tuple[int, int]
 """Where an element stands in its file: its first byte, and how many there are."""
-Span = tuple[int, int]
-"""Of a file in HELM's layout, some elements that stand together: from behind a comma (or the opening bracket) up to
-behind the next one that is not theirs, or to the end of the file."""
 
 
 @dataclass
@@ -57,54 +54,45 @@ def read_elements(
     path: Path, key: str | None = None, read: BytesRead | None = None
 ) -> Iterator[tuple[Place | None, Any]]:
     """Yield what `read_array` yields, and where it stands, for `read_element`; None in files of another layout."""
-    for place, found in _find_elements(path, key, read=read):
+    for place, found in _find_elements(path, key, read):
         yield place, found if place is None else parse(found)
 
 
-def read_encoded(path: Path, key: str | None = None, span: Span | None = None) -> Iterator[bytes]:
+def read_encoded(path: Path, key: str | None = None) -> Iterator[bytes]:
     """Yield the elements as they stand in HELM's layout, indented: for `ArrayWriter.add_encoded`, and `parse`.
 
-    `span`: those alone. Raises as `read_array`.
+    Raises as `read_array`.
     """
     depth = 1 if key is None else 2
-    for place, found in _find_elements(path, key, span):
+    for place, found in _find_elements(path, key):
         data = dumps(found, depth) if place is None else found.lstrip()
         yield b"  " * depth + data
 
 
-def _find_elements(
-    path: Path, key: str | None, span: Span | None = None, read: BytesRead | None = None
-) -> Iterator[tuple[Place | None, Any]]:
+def _find_elements(path: Path, key: str | None, read: BytesRead | None = None) -> Iterator[tuple[Place | None, Any]]:
     """Yield the place and the bytes of each element; None and the element in files of another layout."""
     indent = b"  " if key is None else b"    "
     opening = b"[\n  {" if key is None else b'\n  "' + key.encode() + b'": [\n    {'
     read = BytesRead() if read is None else read
     with path.open("rb") as file:
-        start = position = 0
+        buffer = file.read(CHUNK)
+        read.number += len(buffer)
+        found = 0 if key is None else buffer.find(opening)
+        while found < 0 and (more := file.read(CHUNK)):
+            buffer += more
+            read.number += len(more)
+            found = buffer.find(opening)
+        if found < 0 or not buffer.startswith(opening if key is None else b"{\n"):
+            document = json.loads(buffer + file.read())
+            yield from ((None, element) for element in (document if key is None else document[key]))
+            return
+        start, position = 0, found + len(opening) - 1
         """Where the buffer begins in the file, and where the next element begins in the buffer."""
-        stop = None
-        if span is not None:
-            start, stop = span
-            file.seek(start)
-            buffer = file.read(min(CHUNK, stop - start))
-        else:
-            buffer = file.read(CHUNK)
-            read.number += len(buffer)
-            found = 0 if key is None else buffer.find(opening)
-            while found < 0 and (more := file.read(CHUNK)):
-                buffer += more
-                read.number += len(more)
-                found = buffer.find(opening)
-            if found < 0 or not buffer.startswith(opening if key is None else b"{\n"):
-                document = json.loads(buffer + file.read())
-                yield from ((None, element) for element in (document if key is None else document[key]))
-                return
-            position = found + len(opening) - 1
         closing = b"\n" + indent + b"}"
         while True:
             last = buffer.find(closing, position) + len(closing)
             if last < len(closing) or last == len(buffer):  # what follows decides whether there is another
-                more = file.read(CHUNK if stop is None else min(CHUNK, stop - file.tell()))
+                more = file.read(CHUNK)
                 if not more:
                     raise ValueError(f"{path}: the file ends in the middle of an array: it is not complete")
                 read.number += len(more)
@@ -115,8 +103,6 @@ def _find_elements(
             if buffer[last : last + 1] != b",":
                 return
             position = last + 1
-            if start + position == stop:
-                return
 
 
 def read_element(file: BinaryIO, place: Place) -> Any:

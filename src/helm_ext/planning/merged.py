@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -22,13 +23,13 @@ from helm_ext.errors import RunEntryError, show
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.planning import OF_ONE_FILE, RUN_ARGUMENTS
-from helm_ext.planning.names import MAX_FILE_NAME, fit_arguments
+from helm_ext.planning.names import MAX_FILE_NAME, cut, fit_arguments
 from helm_ext.scoring.breakdown import SUB_SPLIT
 
 if TYPE_CHECKING:
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["count_shards", "join_run_specs", "read_run_spec"]
+__all__ = ["join_run_specs", "read_run_spec"]
 
 JSONObject = dict[str, Any]
 
@@ -37,6 +38,7 @@ _OF_SHARDS = frozenset({"digest", "questions", "live_rows", "main_split"})
 _NOT_SHOWN = ("eval_cache", "groups")
 """Folders of a suite that helm-summarize takes for no runs (helm/benchmark/presentation/summarize.py)."""
 _DIGITS = "0123456789"
+_NAME = re.compile(r"[^/\\?#%. ]([^/\\?#%]*[^/\\?#% ])?")
 
 
 def read_run_spec(run: RunFiles) -> RunSpec:
@@ -54,14 +56,12 @@ def join_run_specs(
     `merge_runs` is told. Raises RunEntryError where the runs are not those of shards: of two models, cut, of one file.
     """
     specs = [run.run_spec for run in runs]
+    seen: dict[str, RunFiles] = {}
     for run, spec, number in zip(runs, specs, rows, strict=True):
         with run.blaming("run_spec.json"):
             _require_mergeable(run, spec, number)
-    first = _comparable(specs[0])
-    seen: dict[str, RunFiles] = {}
-    shards: list[JSONObject] = []
-    for run, spec, number in zip(runs, specs, rows, strict=True):
-        difference = next(_differences(first, _comparable(spec)), None)
+            digest = _arguments(spec)["digest"]
+            difference = next(_differences(_comparable(specs[0]), _comparable(spec)), None)
         if difference is not None:
             hint = (
                 "a shard of few rows may imply another main metric than the others: name it in each file "
@@ -73,46 +73,27 @@ def join_run_specs(
             raise RunEntryError(
                 f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n  hint: {hint}"
             )
-        for shard in _shards_of(spec, number):
-            digest = shard["arguments"]["digest"]
-            if digest in seen:
-                raise RunEntryError(
-                    f"{seen[digest].folder} and {run.folder} are runs of the same data (digest {digest}): its rows "
-                    "would count twice\n  hint: name each shard once"
-                )
-            seen[digest] = run
-            shards.append(shard)
+        if digest in seen:
+            raise RunEntryError(
+                f"{seen[digest].folder} and {run.folder} are runs of the same data (digest {digest}): its rows "
+                "would count twice\n  hint: name each shard once"
+            )
+        seen[digest] = run
     merged = copy.deepcopy(specs[0])
-    joined = _join_names([shard["run"] for shard in shards]) if name is None else name
-    merged["name"] = _check_name(joined, is_given=name is not None)
+    names = [spec["name"] for spec in specs]
+    merged["name"] = _require_name(name) if name is not None else _fit(_join_names(names))
     merged["adapter_spec"].pop("max_eval_instances", None)  # no run of so many rows made it
-    arguments = _join_arguments(_arguments(specs[0]), shards, _names_data(specs[0]))
+    arguments = _join_arguments(specs)
     scenario_class = get_class_by_name(merged["scenario_spec"]["class_name"])
     fitted = fit_arguments(scenario_class, arguments)
     merged["scenario_spec"]["args"] = fitted
     merged["groups"][0] = scenario_class(**fitted).name
     merged["metric_specs"] = _join_metrics(specs)
-    told = {"runs": shards, "rows": sum(rows), "sample": sample}
+    shards = [{"run": run, "rows": number} for run, number in zip(names, rows, strict=True)]
     full = arguments if fitted != arguments else {}
-    merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": {**full, MERGED: told}})
+    told = {**full, MERGED: {"runs": shards, "rows": sum(rows), "sample": sample}}
+    merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": told})
     return _to_run_spec(merged)
-
-
-def count_shards(run: RunFiles) -> list[int]:
-    """Return how many rows each shard had that a merged run was made of; none for other runs."""
-    with run.blaming("run_spec.json"):
-        merged = _find_merged(run.run_spec)
-        return [] if merged is None else [int(shard["rows"]) for shard in merged["runs"] if "rows" in shard]
-
-
-def _shards_of(spec: JSONObject, rows: int) -> list[JSONObject]:
-    """Return what is told of the shards that a run was made of: their runs, rows, and arguments of their own."""
-    merged = _find_merged(spec)
-    if merged is not None:
-        return list(merged["runs"])
-    own = _OF_SHARDS | _names_data(spec)
-    arguments = {key: value for key, value in _arguments(spec).items() if key in own}
-    return [{"run": spec["name"], "rows": rows, "arguments": arguments}]
 
 
 def _to_run_spec(spec: JSONObject) -> RunSpec:
@@ -156,24 +137,8 @@ def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
             f"{run.folder}: its file is a {source.get('tool')} file: what its columns and golds mean is told by all of "
             "its rows, and may be told otherwise of other ones\n  hint: one run of all rows"
         )
-    merged = _find_merged(spec)
-    if merged is not None and merged.get("sample") is not None:
-        raise RunEntryError(
-            f"{run.folder}: is a merged run, whose files keep a sample of about {merged['sample']} of its "
-            f"{merged['rows']} rows: its stats cannot be added up from them\n"
-            "  hint: name the runs that it was made of; or merge them with --rows all first"
-        )
-    if merged is not None and not all(isinstance(one, dict) and "arguments" in one for one in merged["runs"]):
-        raise RunEntryError(
-            f"{run.folder}: is a merged run of an earlier version, which did not say what its shards were\n"
-            "  hint: name the runs that it was made of"
-        )
-
-
-def _find_merged(spec: JSONObject) -> JSONObject | None:
-    """Return what a merged run says of itself; None for other runs."""
-    arguments = (metric.get("args") or {} for metric in spec["metric_specs"])
-    return next((one[MERGED] for one in arguments if MERGED in one), None)
+    if any(MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"]):
+        raise RunEntryError(f"{run.folder}: is a merged run\n  hint: name the runs that it was made of")
 
 
 def _arguments(spec: JSONObject) -> JSONObject:
@@ -194,7 +159,7 @@ def _names_data(spec: JSONObject) -> frozenset[str]:
 def _comparable(spec: JSONObject) -> JSONObject:
     """Return what runs of shards agree in."""
     left_out = _OF_SHARDS | _names_data(spec)
-    metrics = [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE]
+    metrics = _metrics(spec)
     return {
         "model": spec["adapter_spec"].get("model"),
         "adapter_spec": {key: value for key, value in spec["adapter_spec"].items() if key != "max_eval_instances"},
@@ -224,18 +189,15 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
         yield f"{path} is {show(one)} and {show(other)}"
 
 
-def _join_arguments(arguments: JSONObject, shards: Sequence[JSONObject], names_data: frozenset[str]) -> JSONObject:
+def _join_arguments(specs: Sequence[JSONObject]) -> JSONObject:
     """Return the arguments of the scenario: digests of all digests, and what the files' names share."""
-    every = [shard["arguments"] for shard in shards]
-    joined = {key: value for key, value in arguments.items() if key not in ("live_rows", "main_split")}
-    for name in names_data & joined.keys():
+    every = [_arguments(spec) for spec in specs]
+    joined = {key: value for key, value in every[0].items() if key not in _OF_SHARDS}
+    for name in _names_data(specs[0]) & joined.keys():
         values = [one.get(name) for one in every]
-        joined[name] = values[0]
         if any(value != values[0] for value in values):
-            joined[name] = share([str(value) for value in values])
-    digests = [str(one["digest"]) for one in every]
-    joined["digest"] = _digest_of(digests)
-    joined.pop("questions", None)
+            joined[name] = _share([str(value) for value in values])
+    joined["digest"] = _digest_of([str(one["digest"]) for one in every])
     if any("questions" in one for one in every):
         joined["questions"] = _digest_of([str(one.get("questions", one["digest"])) for one in every])
     if all(one.get("main_split") == "valid" for one in every):  # as of one file: one row of another split is enough
@@ -243,19 +205,20 @@ def _join_arguments(arguments: JSONObject, shards: Sequence[JSONObject], names_d
     return joined
 
 
+def _metrics(spec: JSONObject) -> list[JSONObject]:
+    """Return the metrics that are not about one file."""
+    return [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE]
+
+
 def _join_metrics(specs: Sequence[JSONObject]) -> list[JSONObject]:
     """Return the metrics, with all values of attributes and all judges that occur."""
-    metrics: list[JSONObject] = [
-        copy.deepcopy(one) for one in specs[0]["metric_specs"] if one["class_name"] not in OF_ONE_FILE
-    ]
-    for number, metric in enumerate(metrics):
-        found: dict[str, dict[str, None]] = {}
+    metrics = copy.deepcopy(_metrics(specs[0]))
+    for metric, *others in zip(metrics, *map(_metrics, specs), strict=True):
+        found: dict[str, set[str]] = {}
         judges: dict[str, set[str]] = {}
-        for spec in specs:
-            others = [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE]
-            args = others[number].get("args") or {}
+        for args in (other.get("args") or {} for other in others):
             for name, values in args.get("attributes", {}).items():
-                found.setdefault(name, {}).update(dict.fromkeys(values))
+                found.setdefault(name, set()).update(values)
             for name, told in args.get("judged", {}).items():
                 judges.setdefault(name, set()).update(told["judges"])
         for name, named in judges.items():
@@ -269,7 +232,7 @@ def _digest_of(digests: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
-def share(values: Sequence[str]) -> str:
+def _share(values: Sequence[str]) -> str:
     """Return what texts begin and end with, and how many they are between: `data/shard-~12~.jsonl`."""
     begin = _begin(values).rstrip(_DIGITS)
     end = _begin([value[len(begin) :][::-1] for value in values])[::-1].lstrip(_DIGITS)
@@ -292,26 +255,24 @@ def _join_names(names: Sequence[str]) -> str:
     for key, value in split[0].items():
         values = [one[key] for one in split]
         same = len(set(values)) == 1
-        joined[key] = value if same else _digest_of(values) if key == "digest" else share(values)
+        joined[key] = value if same else _digest_of(values) if key == "digest" else _share(values)
     return f"{entries.pop()}:" + ",".join(f"{key}={value}" if value else key for key, value in joined.items())
 
 
-def _check_name(name: str, *, is_given: bool) -> str:
-    """Return a name as HELM makes a folder of it. Raises RunEntryError for one that its pages cannot show."""
-    hint = f"  hint: --name NAME: {MAX_FILE_NAME} bytes of UTF-8 at most"
-    try:
-        length = len(name.encode())
-    except UnicodeEncodeError:
-        raise RunEntryError(f"{show(name)}: no name of a folder can be so: it is no UTF-8\n{hint}") from None
-    if length > MAX_FILE_NAME:
-        raise RunEntryError(f"{show(name)}: no name of a folder can be so: it has {length} bytes\n{hint}")
-    if is_given:
-        wrong = next((letter for letter in name if letter in "/\\?#%" or not letter.isprintable()), None)
-        if wrong is not None:
-            raise RunEntryError(f"--name {show(name)}: {show(wrong)} cannot be in the name of a run: it is a folder's")
-        if not name or name[0] == "." or name in _NOT_SHOWN or name != name.strip():
-            raise RunEntryError(
-                f"--name {show(name)}: helm-summarize and helm-server do not show such a folder\n"
-                "  hint: a name that begins with a letter"
-            )
-    return name.replace(os.path.sep, "_")
+def _fit(name: str) -> str:
+    """Return a name as HELM makes a folder of it, the end of one that is too long replaced by a digest."""
+    name = name.replace(os.path.sep, "_")
+    if len(name.encode()) <= MAX_FILE_NAME:
+        return name
+    return f"{cut(name, MAX_FILE_NAME - DIGEST_LENGTH - 1)}~{_digest_of([name])}"
+
+
+def _require_name(name: str) -> str:
+    """Return a name that was given. Raises RunEntryError for what HELM's pages do not show, or cannot be a folder."""
+    is_long = len(name.encode("utf-8", "surrogatepass")) > MAX_FILE_NAME
+    if is_long or not (_NAME.fullmatch(name) and name.isprintable()) or name in _NOT_SHOWN:
+        raise RunEntryError(
+            f"--name {show(name)}: cannot be the name of a run: it is a folder that HELM's pages show\n"
+            f"  hint: at most {MAX_FILE_NAME} bytes, without / \\ ? # %, and not a dot or a space at the beginning"
+        )
+    return name

@@ -1,22 +1,19 @@
 """Runs of the shards of a dataset as one run: its stats are those of one run of all rows, to the last bit.
 
 HELM's stats are sums of floats in the order of the rows, and some (calibration, intervals) want a number of each row;
-means of shards do not add up to them. So the rows' Stats are read again, in order, and added up as the run's metrics
-add up batches (`fold`). Each shard's own are added up apart too, and must come to its `stats.json`: what cannot be
-added up again (a file that was changed, a stat that another version counts otherwise) is refused, not guessed.
+means of shards do not add up to them. So the rows' Stats are streamed, in order, and added up as the run's metrics add
+up batches (`fold`). Each shard's own are added up apart too, and must come to its `stats.json`: what cannot be added up
+again (a file that was changed, a stat that another version counts otherwise) is refused, not guessed.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from array import array
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from helm.benchmark.metrics.metric import create_metric
@@ -24,7 +21,7 @@ from helm.benchmark.runner import remove_stats_nans
 from helm.benchmark.scenarios.scenario import create_scenario
 
 from helm_ext.adaptation.recorded import name_unmeasured
-from helm_ext.engines.engine import ThisProcess
+from helm_ext.adaptation.run_scoring import make_run_scoring, with_unmeasured
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.columns import Lacks
@@ -32,9 +29,8 @@ from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import to_plain
 from helm_ext.files.staged import staged
-from helm_ext.running.fold import RunFiles
-from helm_ext.running.shard_rows import SPAN_BYTES, Spans, find_spans
-from helm_ext.running.shard_work import ShardWork, SpanResult, SpanTask, writing_to
+from helm_ext.running.fold import Batch, BatchWork, RunFiles, RunTotals
+from helm_ext.running.shard_rows import MeasuredStats, ShardRow, iter_rows
 from helm_ext.scoring.completeness import LOGPROB_STATS
 
 if TYPE_CHECKING:
@@ -43,12 +39,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from helm_ext.analysis.run_files import RunFiles as FinishedFiles
-    from helm_ext.engines.engine import Engine
     from helm_ext.engines.progress import Progress
 
-__all__ = ["Shard", "count_rows", "merge_runs", "open_shard"]
+__all__ = ["Shard", "merge_runs", "open_shard"]
 
 JSONObject = dict[str, Any]
+
+BATCH_ROWS = 1_000
+"""Little of a row is kept here, so a batch has more of them than in a run."""
 
 _BY_NAME = name_unmeasured(Lacks.TOKENS | Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED)
 """Stats that every row has, unless a run says that nobody measured them."""
@@ -67,15 +65,10 @@ class Shard:
     facts: RunFacts
     rows: int
     """Those that were evaluated, the ones that were left out included."""
-    parts: Sequence[int]
-    """How many rows each of the shards had that it was made of; one number, where it is no merged run."""
 
 
-def open_shard(files: FinishedFiles, run_spec: RunSpec, parts: Sequence[int] = ()) -> Shard:
-    """Return a run as a shard. `parts`: how many rows each shard had that it was made of, if it was.
-
-    Raises RunEntryError where its stats cannot be added up from its rows' stats.
-    """
+def open_shard(files: FinishedFiles, run_spec: RunSpec) -> Shard:
+    """Return a run as a shard. Raises RunEntryError where its stats cannot be added up from its rows' stats."""
     for spec in run_spec.metric_specs:
         try:
             metric = create_metric(spec)
@@ -96,18 +89,12 @@ def open_shard(files: FinishedFiles, run_spec: RunSpec, parts: Sequence[int] = (
                 f"{files.folder}: its rows are perturbed: worst cases want all rows at once, and cannot be merged\n"
                 "  hint: one run of all rows"
             )
-        rows = count_rows(files.stats)
-        return Shard(files, _find_facts({name["name"] for name in names}), rows, parts or [rows])
-
-
-def count_rows(stats: Sequence[JSONObject]) -> int:
-    """Return how many rows a run evaluated, by its stats: those that were scored and those that were left out."""
-    counts = [
-        stat["mean"]
-        for stat in stats
-        if stat["name"]["name"] in ("num_instances", "num_left_out") and stat.get("mean") is not None
-    ]
-    return round(sum(counts))
+        counts = [
+            stat["mean"]
+            for stat in files.stats
+            if stat["name"]["name"] in ("num_instances", "num_left_out") and stat.get("mean") is not None
+        ]
+        return Shard(files, _find_facts({name["name"] for name in names}), round(sum(counts)))
 
 
 def _find_facts(names: set[str]) -> RunFacts:
@@ -124,136 +111,100 @@ def _find_facts(names: set[str]) -> RunFacts:
 
 
 def merge_runs(
-    shards: Sequence[Shard],
-    run_spec: RunSpec,
-    folder: Path,
-    progress: Progress,
-    *,
-    sample: int | None = None,
-    engine: Engine,
+    shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progress: Progress, *, sample: int | None = None
 ) -> tuple[int, int]:
     """Write the run of all rows of the shards, in their order, to `folder`; return its rows and those that it keeps.
 
     `sample`: about so many rows are kept in the files of rows, the same ones whatever model answered; None: all. Stats
-    are those of all rows. `engine`: who reads the shards. Memory: that of some spans of rows, and
-    some 40 bytes a row.
+    are those of all rows. Memory: that of a batch, and of each row what its metrics want of it (calibration,
+    intervals) and two hashes.
 
     Raises DatasetIntegrityError for a shard that is not what its stats say, or a row that two shards have, and then
-    writes nothing; OSError.
+    writes nothing; HelmExtError for a full disk; OSError.
     """
     total = sum(shard.rows for shard in shards)
-    limit = None if sample is None or sample >= total else 2**64 * sample // total
+    limit = 2**64 if sample is None or sample >= total else 2**64 * sample // total
     first = shards[0].files.scenario
     scenario = create_scenario(run_spec.scenario_spec)
     scenario.description, scenario.tags = first.get("description", ""), first.get("tags") or []
     folder.mkdir(parents=True, exist_ok=True)
+    reader = _Reader(run_spec, shards)
+    totals, rows, kept = reader.make_totals(reader.facts), 0, 0
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
-        merge = _Merge(run_spec, shards, folder, written, limit)
-        merge.run(engine, progress)
+        for shard in shards:
+            own = reader.make_totals(shard.facts)
+            for batch in reader.read(shard):
+                own.add(batch.own.summaries)
+                totals.add(batch.merged.summaries)
+                keeps = {row.id for row in batch.rows if sampling_number(row.id) < limit}
+                encoded = [one for row in batch.rows if row.id in keeps for one in row.encode()]
+                if encoded:
+                    written.rows.states.add_encoded(b",\n".join(encoded))
+                written.rows.write(
+                    [], [[row for row in rows if row.instance_id in keeps] for rows in batch.merged.segments]
+                )
+                rows += len({row.id for row in batch.rows})
+                kept += len(keeps)
+                progress.done(len(batch.rows))
+            _require_same(shard, own.to_stats())
         progress.step = "adding up"
-        with writing_to(folder):
-            written.finish(merge.totals.to_stats())
-    return merge.rows, merge.kept
+        written.finish(totals.to_stats())
+    return rows, kept
 
 
-class _Merge:
-    """Adds shards to a run: workers read spans of their rows, which are named, added up and written in order."""
+class _Batch(NamedTuple):
+    """Some rows of a shard, and what the metrics say of them: for its own run, and for that of all rows."""
 
-    def __init__(
-        self, run_spec: RunSpec, shards: Sequence[Shard], folder: Path, files: RunFiles, limit: int | None
-    ) -> None:
-        self.rows = self.kept = 0
+    rows: list[ShardRow]
+    own: Batch
+    merged: Batch
+
+
+class _Reader:
+    """Reads the rows of shards, one shard after the other."""
+
+    def __init__(self, run_spec: RunSpec, shards: Sequence[Shard]) -> None:
         self._run_spec = run_spec
-        self._shards = shards
-        self._folder = folder
-        self._files = files
-        facts = [shard.facts for shard in shards]
-        merged = RunFacts(unmeasured=frozenset().union(*(one.unmeasured for one in facts)))
-        self._work = ShardWork(run_spec, facts, merged, folder, limit)
-        self.totals = self._work.make_totals(merged)
-        self._ids = _Ids([shard.files.folder for shard in shards for _ in shard.parts])
-        self._at = -1
-        """The shard whose rows come now."""
-        self._own = self.totals
-        self._parts: deque[float] = deque()
-        """How many rows its parts have that are to come: a merged run has several."""
-        self._room = 0.0
-        """How many rows are to come of this part."""
-        self._renames = False
-        """Whether the last rows got other ids: then the next ones will too, mostly."""
+        self._metrics = [
+            metric for metric in map(create_metric, run_spec.metric_specs) if isinstance(metric, FoldingMetric)
+        ]
+        self._stats = MeasuredStats()
+        self._ids = _Ids()
+        self.facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
+        scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
+        self._scoring = with_unmeasured(scoring, self.facts.unmeasured)
+        self._is_first = True
 
-    def run(self, engine: Engine, progress: Progress) -> None:
-        """Add all shards. Raises DatasetIntegrityError, HelmExtError."""
-        here = self._work.begin()
-        with ExitStack() as stack:
-            make_worker = self._work.begin
-            if not isinstance(engine, ThisProcess) and self._work.limit is None:  # of a sample little comes back
-                make_worker = replace(self._work, parts_folder=self._files.folder).begin
-            results = stack.enter_context(closing(engine.map(make_worker, self._iter_tasks())))
-            for result in results:
-                self._reach(result.task.shard)
-                names = self._choose(result)
-                self._renames = names != result.ids
-                right = result if names == result.names else here(result.task._replace(names=names))
-                self._add(right)
-                progress.done(len(names))
-                if result is not right:
-                    _remove(result.parts)
-            self._reach(len(self._shards))
+    def make_totals(self, facts: RunFacts) -> RunTotals:
+        """Return what adds up the batches of a run of which this is so."""
+        return RunTotals(self._run_spec, self._metrics, [facts] * len(self._metrics))
 
-    def _iter_tasks(self) -> Iterator[SpanTask]:
-        """Yield the tasks, each when there is somebody to do it."""
-        numbers = itertools.count()
-        is_whole = self._work.run_spec.adapter_spec.num_train_trials > 1
-        before = 0
-        for place, shard in enumerate(self._shards):
-            folder = shard.files.folder
-            with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
-                spans = [Spans(None, None)] if is_whole else find_spans(folder, SPAN_BYTES)
-            for one in spans:
-                suffix = before + 1 if self._renames and before and len(shard.parts) == 1 else None
-                yield SpanTask(next(numbers), place, folder, one, suffix)
-            before += len(shard.parts)
+    def _begin(self, facts: RunFacts) -> BatchWork:
+        return BatchWork(self._run_spec, self._metrics, self._stats, [facts] * len(self._metrics))
 
-    def _reach(self, place: int) -> None:
-        """Go on with a shard, and with those before it, which are complete. Raises DatasetIntegrityError."""
-        while self._at < place:
-            if self._at >= 0:
-                _require_same(self._shards[self._at], self._own.to_stats())
-            self._at += 1
-            if self._at < len(self._shards):
-                shard = self._shards[self._at]
-                self._own = self._work.make_totals(shard.facts)
-                self._parts, self._room = deque([*shard.parts[:-1], math.inf]), 0
+    def read(self, shard: Shard) -> Iterator[_Batch]:
+        """Yield the rows by batches, under the ids that they get. Raises DatasetSyntaxError, DatasetIntegrityError.
 
-    def _choose(self, result: SpanResult) -> list[str]:
-        """Return the ids that the rows get."""
-        names: list[str] = []
-        while len(names) < len(result.ids):
-            while not self._room:
-                self._ids.start()
-                self._room = self._parts.popleft()
-            some = slice(len(names), int(min(len(names) + self._room, len(result.ids))))
-            names += self._ids.choose(result.ids[some], result.numbers[some], result.contents[some])
-            self._room -= some.stop - some.start
-        return names
-
-    def _add(self, result: SpanResult) -> None:
-        for own, merged in result.summaries:
-            self._own.add(own)
-            self.totals.add(merged)
-        self.rows += len(result.ids)
-        self.kept += result.kept
-        if result.ids:
-            with writing_to(self._folder):
-                self._files.join(result.parts)
-
-
-def _remove(parts: Sequence[Path | bytes]) -> None:
-    """Remove parts that are not needed."""
-    for part in parts:
-        if isinstance(part, Path):
-            part.unlink(missing_ok=True)
+        Where there are several trials, the states of a row may stand anywhere: then there is one batch.
+        """
+        folder = shard.files.folder
+        size = BATCH_ROWS if self._run_spec.adapter_spec.num_train_trials == 1 else None
+        own = merged = self._begin(self.facts)
+        if shard.facts != self.facts:
+            own = self._begin(shard.facts)
+        with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
+            self._stats.open(folder / "per_instance_stats.json")
+            found = iter_rows(folder / "scenario_state.json", self._scoring if self._is_first else None)
+            while rows := list(itertools.islice(found, size)):
+                self._ids.choose(folder, rows)
+                instances = {row.id: row.make_instance() for row in rows}
+                states = [state for row in rows for state in row.make_states(instances[row.id])]
+                self._stats.start_batch({row.id: row.shard_id for row in rows})
+                measured = merged.measure(states)
+                yield _Batch(rows, measured if own is merged else own.measure(states), measured)
+            self._stats.close()
+        self._ids.finish(folder)
+        self._is_first = False
 
 
 def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
@@ -287,76 +238,65 @@ def _agree(one: JSONObject, other: JSONObject) -> bool:
     )
 
 
+class _Known(NamedTuple):
+    """A shard that was read: hashes of the ids that its rows got, and of the rows, each sorted."""
+
+    folder: Path
+    ids: NDArray[np.uint64]
+    rows: NDArray[np.uint64]
+
+
 class _Ids:
-    """Chooses the ids of rows: those of their runs, but for rows of two shards that have one id.
+    """Chooses the ids of rows: those of their runs, with the shard's number where an earlier shard has that id."""
 
-    Holds 20 bytes a row: hashes of ids, and of rows, sorted up to the last shard.
-    """
+    def __init__(self) -> None:
+        self._known: list[_Known] = []
+        self._ids: list[NDArray[np.uint64]] = []
+        self._rows: list[NDArray[np.uint64]] = []
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = folders
-        """Of the shards' runs."""
-        self._shard = 0
-        self._names = np.empty(0, np.uint64)
-        self._rows = np.empty(0, np.uint64)
-        self._shards = np.empty(0, np.uint32)
-        self._new_names = array("Q")
-        self._new_rows = array("Q")
-        self._taken: set[int] | None = None
-        """Hashes of this shard's ids, once one had to be made."""
+    def choose(self, folder: Path, rows: Sequence[ShardRow]) -> None:
+        """Set the ids of the shard's next rows. Raises DatasetIntegrityError for a row that an earlier shard has."""
+        by_id = {row.shard_id: row for row in rows}
+        contents = _to_array(row.hash_content() for row in by_id.values())
+        for known in self._known:
+            for place in np.flatnonzero(_is_in(known.rows, contents)):
+                raise DatasetIntegrityError(
+                    f"{known.folder} and {folder}: both have the row {[*by_id][place]!r}, with the same question and "
+                    "references\n  hint: shards must not overlap; rows that are meant to count twice need ids of their "
+                    "own"
+                )
+        are_taken = self._are_taken(_to_array(map(sampling_number, by_id))).tolist()
+        taken = {shard_id for shard_id, is_taken in zip(by_id, are_taken, strict=True) if is_taken}
+        for row in rows:
+            if row.shard_id in taken:
+                row.id = f"{row.shard_id}-{len(self._known) + 1}"
+        self._ids.append(_to_array(sampling_number(row.id) for row in by_id.values()))
+        self._rows.append(contents)
 
-    def start(self) -> None:
-        """Go on with the next shard."""
-        self._names = np.sort(np.concatenate([self._names, np.frombuffer(self._new_names, np.uint64)]), kind="stable")
-        rows = np.concatenate([self._rows, np.frombuffer(self._new_rows, np.uint64)])
-        shards = np.concatenate([self._shards, np.full(len(self._new_rows), self._shard, np.uint32)])
-        order = np.argsort(rows, kind="stable")
-        self._rows, self._shards = rows[order], shards[order]
-        self._new_names, self._new_rows, self._taken = array("Q"), array("Q"), None
-        self._shard += 1
-
-    def choose(self, ids: Sequence[str], numbers: array[int], contents: array[int]) -> list[str]:
-        """Return the ids of the next rows; `numbers` and `contents` are hashes of their own ids, and of the rows.
-
-        Raises DatasetIntegrityError for a row that an earlier shard has.
-        """
-        places, found = _find(self._rows, contents)
-        for number in np.flatnonzero(found).tolist():
-            earlier = self._folders[self._shards[places[number]] - 1]
+    def finish(self, folder: Path) -> None:
+        """Go on with the next shard. Raises DatasetIntegrityError where an id that was made is that of another row."""
+        ids, rows = (np.sort(np.concatenate([*these, _to_array([])])) for these in (self._ids, self._rows))
+        if (ids[1:] == ids[:-1]).any() or self._are_taken(ids).any():
             raise DatasetIntegrityError(
-                f"{earlier} and {self._folders[self._shard - 1]}: both have the row {ids[number]!r}, with the same "
-                "question and references\n  hint: shards must not overlap; rows that are meant to count twice need "
-                "ids of their own"
+                f"{folder}: ids that earlier shards have get the number of this one, and then are those of other rows\n"
+                "  hint: give the rows of each shard ids of their own"
             )
-        self._new_rows.extend(contents)
-        _, is_taken = _find(self._names, numbers)
-        names = list(ids)
-        if self._taken is None and not is_taken.any():
-            self._new_names.extend(numbers)
-            return names
-        taken = self._taken = set(self._new_names) if self._taken is None else self._taken
-        for number, (hashed, is_other) in enumerate(zip(numbers, is_taken.tolist(), strict=True)):
-            if is_other or hashed in taken:
-                names[number] = self._make(ids[number], taken)
-                hashed = sampling_number(names[number])  # noqa: PLW2901 - that of the new one
-            taken.add(hashed)
-            self._new_names.append(hashed)
-        return names
+        self._known.append(_Known(folder, ids, rows))
+        self._ids, self._rows = [], []
 
-    def _make(self, base: str, taken: set[int]) -> str:
-        """Return an id that no row has: with the number of the shard behind it."""
-        for number in itertools.count(self._shard):
-            name = f"{base}-{number}"
-            hashed = sampling_number(name)
-            if hashed not in taken and not _find(self._names, array("Q", [hashed]))[1][0]:
-                return name
-        raise AssertionError
+    def _are_taken(self, numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        found = np.zeros(len(numbers), np.bool_)
+        for known in self._known:
+            found |= _is_in(known.ids, numbers)
+        return found
 
 
-def _find(known: NDArray[np.uint64], wanted: array[int]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return where values stand in a sorted array, and whether they are there."""
-    values = np.frombuffer(wanted, np.uint64)
+def _to_array(numbers: Iterable[int]) -> NDArray[np.uint64]:
+    return np.fromiter(numbers, np.uint64)
+
+
+def _is_in(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether values are in a sorted array."""
     if not len(known):
-        return np.zeros(len(values), np.intp), np.zeros(len(values), np.bool_)
-    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return places, known[places] == values
+        return np.zeros(len(wanted), np.bool_)
+    return known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted

@@ -1,7 +1,7 @@
 """The rows of a finished run, as its metrics add them up: some at a time, with the Stats that the run gave them.
 
     scenario_state.json ────┐
-                            ├──▶ ShardBatch: request states that know their instance ──metrics──▶ summaries
+                            ├──▶ ShardRow: request states that know their instance ──metrics──▶ summaries
     per_instance_stats.json ┘    MeasuredStats: what each row was measured as
 
 What the model was asked and said is not looked at again: nothing is scored, no tokenizer and no dataset is needed.
@@ -10,12 +10,10 @@ What the model was asked and said is not looked at again: nothing is scored, no 
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import replace
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric_name import MetricName
@@ -26,7 +24,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.evalset.folding import MeasuredRows
-from helm_ext.fast.json_arrays import Span, parse, read_encoded
+from helm_ext.fast.json_arrays import parse, read_encoded
 from helm_ext.fast.serialise import dumps
 
 if TYPE_CHECKING:
@@ -34,88 +32,63 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import RunScoring
 
-__all__ = ["SPAN_BYTES", "MeasuredStats", "ShardRow", "Spans", "find_spans", "iter_rows"]
+__all__ = ["MeasuredStats", "ShardRow", "iter_rows"]
 
 JSONObject = dict[str, Any]
 
-_STATES = "request_states"
-_SHARD_ID = "shard_id"
-"""The key of `RowExtra` that a merge adds to rows whose ids it changes."""
 
-SPAN_BYTES = 8 << 20
-"""Of `per_instance_stats.json`, in a span: some 1,500 rows, enough for what comes back of them to be little."""
-_LOOK_AT = 64 << 10
-_WIDTHS = (512 << 10, 8 << 20, 64 << 20)
-"""How far around the place where a row must about be it is looked for."""
-
-
-class ShardRow(NamedTuple):
+class ShardRow:
     """An instance of a run, with all its request states that stand together."""
 
-    instance_id: str
-    """As the run has it."""
-    encoded: list[bytes]
-    """The request states, for `ArrayWriter.add_encoded`."""
-    parsed: list[JSONObject]
-
-    @property
-    def shard_id(self) -> str:
-        """The id that the run of its shard gave it: another one where a merge has changed it."""
-        extra = (self.parsed[0]["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
-        return str(extra.get(_SHARD_ID, self.instance_id))
+    def __init__(
+        self, shard_id: str, encoded: list[bytes], parsed: list[JSONObject], scoring: RunScoring | None
+    ) -> None:
+        """`shard_id`: as its run has it. `encoded`: the request states, for `ArrayWriter.add_encoded`."""
+        self.id = self.shard_id = shard_id
+        """`id`: the one that it gets."""
+        self._encoded = encoded
+        self._parsed = parsed
+        self._scoring = scoring
 
     def hash_content(self) -> int:
         """Return what tells the row among those of all shards: its id there, what is asked and what is right."""
-        instance = self.parsed[0]["instance"]
+        instance = self._parsed[0]["instance"]
         content = dumps([self.shard_id, instance["input"], instance.get("references")])
         return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
 
-    def encode_as(self, name: str, scoring: RunScoring | None = None) -> list[bytes]:
-        """Return the states encoded, with this id; the first one that the row had is kept, as readers of files do.
+    def encode(self) -> list[bytes]:
+        """Return the states encoded, with their id; the first one that the row had is kept, as readers of files do.
 
-        `scoring`: what the first row of a run says instead of what that of its shard's run said (`RowExtra.scoring`).
+        The first row of a run says how it is scored: that becomes what is so of the merged run, or nothing.
         """
-        tells = self._take_scoring(scoring)
-        if name == self.instance_id:
-            return [b"    " + dumps(state, depth=2) for state in self.parsed] if tells else self.encoded
-        shard_id = self.shard_id
-        for state in self.parsed:
+        is_changed = self.id != self.shard_id or any(b'"scoring"' in one for one in self._encoded)
+        if not is_changed:
+            return self._encoded
+        for state in self._parsed:
             instance = state["instance"]
-            instance["id"] = name
             data = instance.get("extra_data") or {}
-            extra = {**(data.get(EXTRA_KEY) or {})}
-            if name != shard_id:
-                extra.setdefault("id", shard_id)
-                extra[_SHARD_ID] = shard_id
-            else:  # a merge of fewer shards had changed it
-                del extra[_SHARD_ID]
-                if extra.get("id") == shard_id:
-                    del extra["id"]
-            instance["extra_data"] = {**data, EXTRA_KEY: extra}
-        return [b"    " + dumps(state, depth=2) for state in self.parsed]
+            extra = dict(data.get(EXTRA_KEY) or {})
+            if "scoring" in extra:
+                del extra["scoring"]
+                if self._scoring is not None:
+                    extra["scoring"] = self._scoring
+            if self.id != self.shard_id:
+                instance["id"] = self.id
+                extra.setdefault("id", self.shard_id)
+            if extra or EXTRA_KEY in data:
+                instance["extra_data"] = {**data, EXTRA_KEY: extra}
+        return [b"    " + dumps(state, depth=2) for state in self._parsed]
 
-    def _take_scoring(self, scoring: RunScoring | None) -> bool:
-        """Replace what the row says of its run's scoring, or take it out; return whether it said something."""
-        if not any(b'"scoring"' in one for one in self.encoded):
-            return False
-        extras = [(state["instance"].get("extra_data") or {}).get(EXTRA_KEY) for state in self.parsed]
-        telling = [extra for extra in extras if isinstance(extra, dict) and "scoring" in extra]
-        for extra in telling:
-            del extra["scoring"]
-            if scoring is not None:
-                extra["scoring"] = scoring
-        return bool(telling)
-
-    def make_instance(self, name: str) -> Instance:
-        """Return what metrics must know of the instance, with this id."""
-        found = self.parsed[0]["instance"]
+    def make_instance(self) -> Instance:
+        """Return what metrics must know of the instance."""
+        found = self._parsed[0]["instance"]
         return replace(
             _INSTANCE,
             input=Input(text=found["input"].get("text") or "", messages=found["input"].get("messages")),
             references=found.get("references") or [],
             split=found.get("split"),
             sub_split=found.get("sub_split"),
-            id=name,
+            id=self.id,
             extra_data=found.get("extra_data"),
         )
 
@@ -124,7 +97,7 @@ class ShardRow(NamedTuple):
         about; of rows that were judged what was said, too.
         """
         is_judged = "judgements" in row_extra(instance)
-        for state in self.parsed:
+        for state in self._parsed:
             yield replace(
                 _STATE,
                 instance=instance,
@@ -168,83 +141,15 @@ _STATE = RequestState(
 )
 
 
-class Spans(NamedTuple):
-    """Where some rows of a run stand in its files; None: all of them, from the beginning of the array to its end."""
+def iter_rows(path: Path, scoring: RunScoring | None) -> Iterator[ShardRow]:
+    """Yield the rows of a `scenario_state.json`. Raises ValueError, KeyError or OSError for broken files.
 
-    states: Span | None
-    stats: Span | None
-    """Where the Stats of the first of them are, and about those of the others."""
-
-
-def find_spans(folder: Path, size: int) -> list[Spans]:
-    """Return the rows of a run in spans of about so many bytes of stats, without reading all of its files.
-
-    One span where the files are not laid out as HELM writes them, or have their rows in two orders. All states of a row
-    that stand together are in one span. Raises OSError.
+    `scoring`: what they say of how their run is scored (`RowExtra.scoring`), where they say something.
     """
-    with (
-        (folder / "scenario_state.json").open("rb") as states,
-        (folder / "per_instance_stats.json").open("rb") as stats,
-    ):
-        head = states.read(_WIDTHS[0])
-        opening = f'\n  "{_STATES}": ['.encode()
-        first = head.find(opening + b"\n    {\n") + len(opening)
-        if not head.startswith(b"{\n") or first < len(opening) or stats.read(5) != b"[\n  {":
-            return [Spans(None, None)]
-        ends = _size_of(states), _size_of(stats)
-        cuts = [(first, 1)]
-        for target in range(size, ends[1], size):
-            cut = _find_cut(states, stats, target, cuts[-1], ends)
-            if cut is not None and cut[0] > cuts[-1][0] and cut[1] > cuts[-1][1]:
-                cuts.append(cut)
-    cuts.append(ends)
-    return [Spans((one[0], other[0]), (one[1], other[1])) for one, other in pairwise(cuts)]
-
-
-def _size_of(file: BinaryIO) -> int:
-    return os.fstat(file.fileno()).st_size
-
-
-_STATS_ID = b'\n  },\n  {\n    "instance_id": '
-_STATE_ID = b'\n        "id": '
-_STATE_BEGIN = b"\n    {\n"
-
-
-def _find_cut(
-    states: BinaryIO, stats: BinaryIO, target: int, last: tuple[int, int], ends: tuple[int, int]
-) -> tuple[int, int] | None:
-    """Return where a row begins in both files, behind `target` in that of the stats; None if that cannot be seen."""
-    window = os.pread(stats.fileno(), _LOOK_AT, target)
-    found = window.find(_STATS_ID)
-    begin = found + len(_STATS_ID)
-    end = window.find(b"\n", begin)
-    if found < 0 or end < 0:
-        return None
-    wanted = _STATE_ID + window[begin:end].rstrip(b",")
-    place = target + found + len(b"\n  },")
-    guess = last[0] + (place - last[1]) * (ends[0] - last[0]) // (ends[1] - last[1])
-    for width in _WIDTHS:
-        low = max(last[0], guess - width)
-        data = os.pread(states.fileno(), 2 * width, low)
-        at = data.find(wanted)
-        while at >= 0 and data[at + len(wanted) : at + len(wanted) + 1] not in (b",", b"\n"):
-            at = data.find(wanted, at + 1)
-        start = data.rfind(_STATE_BEGIN, 0, at) if at >= 0 else -1
-        before = data.rfind(_STATE_ID, 0, start) if start >= 0 else -1
-        if before < 0 or data[start - 7 : start] != b"\n    },":
-            continue  # it is not here, or there is no seeing whether the state before is of the same row
-        if data[before : before + len(wanted) + 1].rstrip(b",\n") == wanted:
-            return None
-        return low + start, place
-    return None
-
-
-def iter_rows(path: Path, span: Span | None = None) -> Iterator[ShardRow]:
-    """Yield the rows of a `scenario_state.json`. Raises ValueError, KeyError or OSError for broken files."""
-    states = ((encoded, parse(encoded)) for encoded in read_encoded(path, _STATES, span))
-    for instance_id, found in groupby(states, key=lambda state: str(state[1]["instance"]["id"])):
+    states = ((encoded, parse(encoded)) for encoded in read_encoded(path, "request_states"))
+    for shard_id, found in groupby(states, key=lambda state: str(state[1]["instance"]["id"])):
         group = list(found)
-        yield ShardRow(instance_id, list(map(itemgetter(0), group)), list(map(itemgetter(1), group)))
+        yield ShardRow(shard_id, [encoded for encoded, _ in group], [state for _, state in group], scoring)
 
 
 _BEFORE_STATS = b'\n    "stats": [\n      {'
@@ -273,25 +178,19 @@ class MeasuredStats(MeasuredRows):
         self._batch: dict[RowKey, list[list[list[Stat]]]] = {}
         """Of the rows of this batch, by their ids in the run: the Stats of each of their elements."""
 
-    def open(self, path: Path, span: Span | None = None) -> None:
-        """Go on with the rows of another run, whose Stats begin there."""
-        if path != self._path:
-            self.close()
+    def open(self, path: Path) -> None:
+        """Go on with the rows of another run."""
+        self.close()
         self._path = path
-        self._following = read_encoded(path, span=span)
-        self._batch = {}
+        self._following = read_encoded(path)
         self._advance()
 
     def close(self) -> None:
         """Close the run's file."""
+        self._following = iter(())
         if self._index is not None:
             self._index.close()
             self._index = None
-
-    def release(self) -> None:
-        """Let go of what was read of the file; what is known of where its rows are is kept."""
-        self._following = iter(())
-        self._batch = {}
 
     def start_batch(self, ids: dict[str, str]) -> None:
         """Forget the rows of the last batch. `ids` as above, of this one."""

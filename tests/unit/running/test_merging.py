@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from array import array
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,9 @@ from helm.common.request import Request
 
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.fast.json_arrays import read_encoded
-from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import write_array
 from helm_ext.running.merging import _find_facts, _Ids
-from helm_ext.running.shard_rows import MeasuredStats, Spans, find_spans, iter_rows
+from helm_ext.running.shard_rows import MeasuredStats, ShardRow, iter_rows
 
 NONE = frozenset()
 
@@ -127,17 +125,17 @@ def write_states(path, ids):
 
 def test_rows_have_their_states_as_they_stand(tmp_path):
     states = write_states(tmp_path / "s.json", "ab")
-    found = list(iter_rows(tmp_path / "s.json"))
-    assert [one.instance_id for one in found] == ["a", "b"]
+    found = list(iter_rows(tmp_path / "s.json", None))
+    assert [one.shard_id for one in found] == ["a", "b"]
     text = (tmp_path / "s.json").read_bytes()
-    assert all(encoded in text for one in found for encoded in one.encode_as(one.instance_id))
-    renamed = [json.loads(encoded) for encoded in found[1].encode_as("b-2")]
+    assert all(encoded in text for one in found for encoded in one.encode())
+    found[1].id = "b-2"
+    renamed = [json.loads(encoded) for encoded in found[1].encode()]
     for one, given in zip(renamed, states[2:], strict=True):
         assert one["instance"].pop("id") == "b-2"
-        extra = one["instance"]["extra_data"]["helm_ext"]
-        assert extra.pop("id") == extra.pop("shard_id") == given["instance"].pop("id") == "b"
+        assert one["instance"]["extra_data"]["helm_ext"].pop("id") == given["instance"].pop("id") == "b"
         assert one == given
-    again = b",\n".join(found[1].encode_as("b-2"))
+    again = b",\n".join(found[1].encode())
     assert again.startswith(b'    {\n      "instance": {')
     assert again.isascii()
 
@@ -152,29 +150,29 @@ def test_encoded_elements_have_one_layout(tmp_path):
 
 class TestIds:
     def choose(self, *shards):
-        ids = _Ids([Path(f"run{number}") for number in range(len(shards))])
-        found = []
-        for shard in shards:
-            ids.start()
-            own = [one for one, _ in shard]
-            numbers, contents = array("Q", map(sampling_number, own)), array("Q", [hash(row) % 2**64 for row in shard])
-            found += ids.choose(own, numbers, contents)
+        ids, found = _Ids(), []
+        for number, shard in enumerate(shards):
+            for part in (shard[:1], shard[1:]):  # two batches
+                rows = [ShardRow(one, [], [{"instance": {"input": text}}], None) for one, text in part]
+                ids.choose(Path(f"run{number}"), rows)
+                found += [one.id for one in rows]
+            ids.finish(Path(f"run{number}"))
         return found
 
     def test_shared_ids_get_the_number_of_the_shard(self):
-        shards = [[("a", b"1"), ("b", b"2")], [("a", b"3"), ("c", b"4")], [("a", b"5"), ("c", b"6"), ("b", b"7")]]
+        shards = [[("a", "1"), ("b", "2")], [("a", "3"), ("c", "4")], [("a", "5"), ("c", "6"), ("b", "7")]]
         assert self.choose(*shards) == ["a", "b", "a-2", "c", "a-3", "c-3", "b-3"]
 
-    def test_made_ids_are_unique_too(self):
-        assert self.choose([("a", b"1"), ("a-2", b"2")], [("a", b"3"), ("a-3", b"4")]) == ["a", "a-2", "a-3", "a-3-2"]
-        assert self.choose([("a", b"1")], [("a-2", b"2"), ("a", b"3")]) == ["a", "a-2", "a-3"]
+    @pytest.mark.parametrize(
+        "shards", [[[("a", "1"), ("a-2", "2")], [("a", "3")]], [[("a", "1")], [("a-2", "2"), ("a", "3")]]]
+    )
+    def test_a_made_id_that_another_row_has_is_an_error(self, shards):
+        with pytest.raises(DatasetIntegrityError, match="run1: ids that earlier shards have get the number"):
+            self.choose(*shards)
 
     def test_one_row_in_two_shards_is_told_with_both(self):
         """Also where its id was changed when it came first."""
-        for shards in (
-            [[("a", b"1")], [("b", b"2")], [("a", b"1")]],
-            [[("a", b"1")], [("a", b"2")], [("a", b"2")]],
-        ):
+        for shards in ([[("a", "1")], [("b", "2")], [("a", "1")]], [[("a", "1")], [("a", "2")], [("a", "2")]]):
             with pytest.raises(DatasetIntegrityError, match=r"run[01] and run2: both have the row 'a'"):
                 self.choose(*shards)
 
@@ -182,47 +180,3 @@ class TestIds:
 def test_what_is_missing_where_no_row_is_scored_was_not_unmeasured():
     assert not _find_facts({"num_left_out", "num_too_long"}).unmeasured
     assert "logprob" in _find_facts({"num_instances", "exact_match", "num_left_out"}).unmeasured
-
-
-class TestSpans:
-    def write(self, folder, ids, scored):
-        states = [json.loads(json.dumps(one)) for i in ids for one in write_states(folder / "one.json", [i])]
-        text = json.dumps({"adapter_spec": {}, "request_states": states}, indent=2)
-        (folder / "scenario_state.json").write_text(text)
-        write(folder / "per_instance_stats.json", [row(i, 0, exact=1) for i in scored])
-
-    @pytest.mark.parametrize("left_out", [0, 3])
-    def test_each_row_is_in_one(self, tmp_path, left_out):
-        """Whole, with both of its states, and with its Stats."""
-        ids = [f"r{number}\u00e9" for number in range(200)]
-        scored = [name for number, name in enumerate(ids) if not left_out or number % left_out]
-        self.write(tmp_path, ids, scored)
-        spans = find_spans(tmp_path, 5_000)
-        assert len(spans) > 3
-        found, stats = [], MeasuredStats()
-        for span in spans:
-            stats.open(tmp_path / "per_instance_stats.json", span.stats)
-            rows = list(iter_rows(tmp_path / "scenario_state.json", span.states))
-            assert all(len(one.encoded) == 2 for one in rows)
-            found += [one.instance_id for one in rows]
-            for one in rows:
-                stats.start_batch({})
-                if one.instance_id in scored:
-                    assert len(stats.find([state(one.instance_id)], NONE)) == 1
-            assert stats._index is None  # they were found where they were thought to be
-        assert found == ids
-        whole = list(iter_rows(tmp_path / "scenario_state.json"))
-        parts = [one for span in spans for one in iter_rows(tmp_path / "scenario_state.json", span.states)]
-        assert whole == parts
-
-    def test_another_layout_or_order_is_one(self, tmp_path):
-        ids = [f"r{number}" for number in range(200)]
-        self.write(tmp_path, ids, ids)
-        (tmp_path / "scenario_state.json").write_text(
-            json.dumps(json.loads((tmp_path / "scenario_state.json").read_text()))
-        )
-        assert find_spans(tmp_path, 5_000) == [Spans(None, None)]
-        self.write(tmp_path, ids, ids[::-1])
-        found = [one.instance_id for span in find_spans(tmp_path, 5_000)
-                 for one in iter_rows(tmp_path / "scenario_state.json", span.states)]  # fmt: skip
-        assert found == ids
