@@ -27,7 +27,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from helm_ext.evalset.remembering import remember_short
-from helm_ext.scoring.normal_form import bare_form, normalize
 from helm_ext.scoring.score import Score, StatInfo
 
 __all__ = [
@@ -153,6 +152,8 @@ def _summarize(prefix: str, found: str) -> Callable[[Mapping[str, float]], dict[
 
 def _to_form(segment: str) -> tuple[str, ...]:
     """Return the normal forms of a segment's parts (`extract_all` with several groups makes tuples)."""
+    from helm_ext.scoring.normal_form import bare_form, normalize
+
     return tuple([normalize(part) or bare_form(part) for part in segment.split("\x1f")])
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from datetime import date
 from decimal import Decimal
 
-from helm_ext.scoring.normal_form import bare_form, may_have, normalize
 from helm_ext.scoring.score import Score
 
 __all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "squad_f1", "value_exact_match"]
@@ -18,6 +17,8 @@ __all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "squad_f1", "val
 
 def normalized_exact_match(gold: str, prediction: str) -> float:
     """Return 1.0 if both have one normal form; where that is empty ("A", "?"), if they have one bare form."""
+    from helm_ext.scoring.normal_form import bare_form, may_have, normalize
+
     wanted = normalize(gold)
     if wanted and not may_have(prediction, wanted):
         return 0.0
@@ -29,6 +30,8 @@ def normalized_exact_match(gold: str, prediction: str) -> float:
 
 def normalized_f1(gold: str, prediction: str) -> float:
     """Return the F1 of the words of both normal forms, with multiplicity (SQuAD's rule; HELM's f1_score takes sets)."""
+    from helm_ext.scoring.normal_form import normalize
+
     wanted, said = normalize(gold).split(), normalize(prediction).split()
     if not wanted or not said:
         return normalized_exact_match(gold, prediction)
