@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,6 +1,7 @@
 """`helm_ext.score` and `helm_ext.compare`: what the commands do, without files of one's own."""
 
 import json
+import logging
 import re
 import sys
 from pathlib import Path
@@ -61,6 +62,22 @@ def test_rows_without_pandas_say_what_to_install(tmp_path, monkeypatch):
 def test_several_runs_are_refused():
     with pytest.raises(RunEntryError, match="there are 2"):
         helm_ext.score(pd.DataFrame(ROWS), output="fox+hen")
+
+
+def test_what_the_command_warns_of_is_a_warning_and_the_log_goes_on():
+    rows = pd.DataFrame({**ROWS, "fox": ["Paris", None, "Madrid", "Quito"]})
+    logging.disable(logging.NOTSET)
+    with pytest.warns(UserWarning) as found:
+        run = helm_ext.score(rows, output="fox", metrics=["exact_match", "f1_score"])
+    assert run.read_means("test")["exact_match"] == pytest.approx(2 / 3)  # counted, of the rows with an output
+    assert logging.getLogger("mine").isEnabledFor(logging.WARNING)
+    rows.to_json("rows.jsonl", orient="records", lines=True)
+    given = ["score", "rows.jsonl", "--arg", "output=fox", "--arg", "metrics=exact_match+f1_score", "-o", "command"]
+    done = CliRunner().invoke(app, given)
+    said = [str(one.message).partition(": ")[2] for one in found]  # behind the file's name
+    assert len(said) == done.stderr.count("warning: ")
+    assert all(one in done.stderr for one in said)
+    assert "1 row was not run of 4; left out of the score" in said[0]
 
 
 def test_what_the_command_refuses_is_refused():

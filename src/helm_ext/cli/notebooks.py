@@ -6,8 +6,12 @@ What they plan, score and write is what `helm-ext score` does, by its functions.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import logging
 import shutil
 import tempfile
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,17 +36,22 @@ def score(
 
     `data` is a file or folder that `helm-ext score` takes, or a DataFrame with a column for each of question, gold and
     output; `arguments` are those of `--arg` (gold="answer", output="falcon", by="subject"). The run is written below
-    `output_path`, or in a temporary folder that is deleted when this process ends. Raises HelmExtError where the
-    command would end with an error, and RunEntryError where there is more than one run to be made.
+    `output_path`, or in a temporary folder that is deleted when this process ends. What the command writes to standard
+    error is a UserWarning. Raises HelmExtError where the command would end with an error, and RunEntryError where there
+    is more than one run to be made.
     """
     from helm_ext.cli.score import score_one
     from helm_ext.cli.session import parse_arguments
 
     folder = Path(output_path) if output_path is not None else _make_temporary()
     file = Path(data) if isinstance(data, str | Path) else _write_table(data)
-    given = parse_arguments([f"{name}={value}" for name, value in arguments.items()])
+    given = parse_arguments([f"{name}={_to_text(value)}" for name, value in arguments.items()])
     local_path = Path("prod_env") if Path("prod_env").is_dir() else folder / "prod_env"
-    return read_run(score_one(file, format, given, model, folder, suite, local_path))
+    with _log_as_it_was():
+        run, said = score_one(file, format, given, model, folder, suite, local_path)
+    for one in said:
+        warnings.warn(one.removeprefix("warning: "), stacklevel=2)
+    return read_run(run)
 
 
 def compare(run_a: FinishedRun, run_b: FinishedRun, **options: Any) -> pd.DataFrame:
@@ -51,6 +60,21 @@ def compare(run_a: FinishedRun, run_b: FinishedRun, **options: Any) -> pd.DataFr
     `options` are those of `Suite.compare`: metric, cluster, allow_different. Raises RunEntryError, DatasetError.
     """
     return Suite((run_a, run_b)).compare(**options)
+
+
+@contextlib.contextmanager
+def _log_as_it_was() -> Iterator[None]:
+    """The command turns logs off for as long as it runs, which is not for this process's."""
+    before = logging.root.manager.disable
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _to_text(value: object) -> str:
+    """Return an argument as it stands behind `--arg KEY=`."""
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _make_temporary() -> Path:

@@ -108,8 +108,6 @@ def score(
     The runs are those that `helm-run` makes of the same files, one for each of their tasks; helm-summarize and
     helm-server work on them. Where one of several cannot be scored, the others are, and the exit code is 1.
     """
-    from helm_ext.analysis.siblings import list_beside
-
     arguments = parse_arguments(arg or [])
     _require_sense(model, suite, arguments)
     if missing is not None:
@@ -122,9 +120,8 @@ def score(
     console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
     failures = 0
     for run_spec, facts, folder in scoring.score_all(files):
-        warnings = [*facts.warnings, *list_warnings(run_spec, folder)]
+        warnings = _list_all_warnings(run_spec, facts, folder)
         below = find_below(run_spec, folder, least)
-        warnings += [f"warning: {said}" for said in list_beside(folder)]
         for said in (*warnings, *below):
             echo(said, err=True)
         failures += len(below) + (sum(one.startswith("warning") for one in warnings) if strict else 0)
@@ -139,6 +136,14 @@ def score(
         echo(f"written to {folder}", err=as_json)
     if failures or scoring.refused:
         raise typer.Exit(1)
+
+
+def _list_all_warnings(run_spec: RunSpec, facts: FileFacts, folder: Path) -> list[str]:
+    """Return what a reader of a run's scores must know, of the file, of the scores and of the runs beside it."""
+    from helm_ext.analysis.siblings import list_beside
+
+    beside = [f"warning: {said}" for said in list_beside(folder)]
+    return [*facts.warnings, *list_warnings(run_spec, folder), *beside]
 
 
 def _require_sense(model: str | None, suite: str, arguments: Mapping[str, Any]) -> None:
@@ -159,17 +164,17 @@ def _require_sense(model: str | None, suite: str, arguments: Mapping[str, Any]) 
 def score_one(
     file: Path, kind: str | None, arguments: Mapping[str, Any], model: str | None, output_path: Path, suite: str,
     local_path: Path,
-) -> Path:  # fmt: skip
-    """Score a file of one run as the command does, and return the run's folder.
+) -> tuple[Path, list[str]]:  # fmt: skip
+    """Score a file of one run as the command does; returns the run's folder, and what the command would warn of.
 
     Raises HelmExtError, and RunEntryError where the file makes several runs.
     """
     _require_sense(model, suite, arguments)
     start_helm()
     scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=False)
-    found = [folder for _, _, folder in scoring.score_all([file])]
+    found = [(folder, _list_all_warnings(*made, folder)) for *made, folder in scoring.score_all([file])]
     if len(found) + scoring.refused != 1:
-        made = "\n  ".join(folder.name for folder in found)
+        made = "\n  ".join(folder.name for folder, _ in found)
         hint = "name one, as output=COLUMN or task=NAME"
         raise RunEntryError(f"{file}: one run was asked for, and there are {len(found)}: {made}\n  hint: {hint}")
     return found[0]
