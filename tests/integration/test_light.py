@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,26 @@ def test_commands_do_the_same_as_in_the_full_installation(light, tmp_path):
         assert done.returncode == 1
         lines = [line for line in done.stderr.splitlines() if line.startswith(("error", "Traceback"))]
         assert lines == [f"error: this needs the package {package}, which is not installed"]
+
+
+def test_the_wheel_runs_the_readmes_first_dataset(light, tmp_path):
+    """What would be published, in place of what `make light` installed from these files."""
+    pip = [str(light / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    made = [*pip, "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
+    subprocess.run(made, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("helm_ext-*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--force-reinstall", str(wheel)], check=True, capture_output=True)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (dataset,) = re.findall(r"```json\n(.*?)```", readme, flags=re.DOTALL)
+    (tmp_path / "adapter_specs").mkdir()
+    (tmp_path / "adapter_specs/capitals.json").write_text(dataset, encoding="utf-8")
+    shown = "".join(re.findall(r"```sh\n(.*?)```", readme.partition("```json")[2], flags=re.DOTALL)).splitlines()
+    commands = [line.removeprefix("helm-ext ") for line in shown if line.startswith("helm-ext ")][:3]
+    assert [given.split()[0] for given in commands] == ["validate", "preview", "score"]
+    for given in commands:
+        done = run(light / "bin", tmp_path, given)
+        assert done.returncode == 0, done.stderr
+    assert re.search(r"exact_match\W+0\.5", done.stdout)  # Paris, not Milan
 
 
 def test_a_log_is_scored_beside_the_newest_inspect_ai(light, tmp_path):

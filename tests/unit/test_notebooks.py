@@ -67,7 +67,7 @@ def test_several_runs_are_refused():
 def test_what_the_command_warns_of_is_a_warning_and_the_log_goes_on():
     rows = pd.DataFrame({**ROWS, "fox": ["Paris", None, "Madrid", "Quito"]})
     logging.disable(logging.NOTSET)
-    with pytest.warns(UserWarning) as found:
+    with pytest.warns(UserWarning, match="not run") as found:
         run = helm_ext.score(rows, output="fox", metrics=["exact_match", "f1_score"])
     assert run.read_means("test")["exact_match"] == pytest.approx(2 / 3)  # counted, of the rows with an output
     assert logging.getLogger("mine").isEnabledFor(logging.WARNING)

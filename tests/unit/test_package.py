@@ -12,6 +12,9 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import pythons  # noqa: E402 - tools/ is put on the path above
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -46,3 +49,13 @@ def test_the_version_is_the_newest_of_the_changelog():
         re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
         == PROJECT["version"]
     )
+
+
+def test_the_classifiers_are_the_pythons_that_are_tested():
+    named = [
+        line.rpartition(" ")[2]
+        for line in PROJECT["classifiers"]
+        if line.startswith("Programming Language :: Python :: 3.")
+    ]
+    assert tuple(named) == pythons.VERSIONS
+    assert PROJECT["requires-python"] == f">={named[0]}"
