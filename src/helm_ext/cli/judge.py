@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.cli.console import Console
 from helm_ext.cli.judge_check import check
 from helm_ext.cli.judge_sheets import labels, sheet
 from helm_ext.cli.judged_runs import require_run, write_judged
-from helm_ext.cli.output import echo
+from helm_ext.cli.output import echo, status
 from helm_ext.cli.request_runs import Settings, started
 from helm_ext.cli.requests import (
     MAX_PER_SHARD,
@@ -159,7 +158,7 @@ def in_(
     assert judging is not None
     reading = judging if rubric is None else _read_otherwise(judging, rubric)
     try:
-        with Console(stderr=True).status("reading results"):
+        with status("reading results"):
             answers = join(manifest, folder, files or [])
     except OSError as error:
         raise HelmExtError(f"{folder}: {error.strerror}") from error

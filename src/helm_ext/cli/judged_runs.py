@@ -57,7 +57,8 @@ def add_judgements(folder: Path, judged: Judged, output_path: Path, suite: str, 
             part.replace()
     except OSError as error:
         raise HelmExtError(f"{target}: cannot be written: {error.strerror}") from error
-    return score_one(target, "adapter_spec", {}, model, output_path, suite, local_path)
+    written, _ = score_one(target, "adapter_spec", {}, model, output_path, suite, local_path)
+    return written
 
 
 def require_run(folder: Path) -> None:

@@ -172,7 +172,7 @@ def score_one(
     _require_sense(model, suite, arguments)
     start_helm()
     scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=False)
-    found = [(folder, _list_all_warnings(*made, folder)) for *made, folder in scoring.score_all([file])]
+    found = [(folder, _list_all_warnings(run, facts, folder)) for run, facts, folder in scoring.score_all([file])]
     if len(found) + scoring.refused != 1:
         made = "\n  ".join(folder.name for folder, _ in found)
         hint = "name one, as output=COLUMN or task=NAME"
