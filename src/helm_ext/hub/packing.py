@@ -6,9 +6,9 @@ bytes that deflate gives depend on the version of zlib, and zlib-ng's differ fro
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
-import shutil
 import tempfile
 import zipfile
 from array import array
@@ -98,12 +98,11 @@ def _write(
     with tempfile.TemporaryFile(dir=_folder(path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             for split, member in MEMBERS.items():
-                _write_member(archive, member, sources[split], compress)
+                _write_member(archive, member, sources[split], counted[split].digest, compress)
             text = json.dumps(meta, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
             with archive.open(_info(META_NAME, len(text.encode()), compress), "w") as out:
                 out.write(text.encode())
         digest = sha256_of(file)
-        _require_unchanged(sources, counted)
         _require_readable(file, str(path))
         if path.exists() and not replace:
             with path.open("rb") as old:
@@ -134,7 +133,7 @@ def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitChe
     ids = array("q")
     for split, source in sources.items():
         if source is None:
-            counted[split].digest = _EMPTY
+            counted[split].digest = hashlib.sha256().hexdigest()
             continue
         for _, record in _read(source, problems, counted[split]):
             ids.append(hash(record.id))
@@ -149,10 +148,6 @@ def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitChe
     check_ids(ids, reread, problems)
     raise_for(problems.finish())
     return counted
-
-
-_EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-"""SHA-256 of no bytes."""
 
 
 def _read(source: Path, problems: Problems, counted: SplitCheck) -> Iterator[tuple[str, Record]]:
@@ -173,15 +168,6 @@ def _require_seekable(file: BinaryIO, source: Path) -> None:
         raise DatasetNotFoundError(f"{source}: no regular file\n  hint: {hint}")
 
 
-def _require_unchanged(sources: Mapping[Split, Path | None], counted: Mapping[Split, SplitCheck]) -> None:
-    """Raise DatasetIntegrityError if a source was written to between its check and its packing."""
-    for split, source in sources.items():
-        if source is not None:
-            with source.open("rb") as file:
-                if sha256_of(file) != counted[split].digest:
-                    raise DatasetIntegrityError(f"{source}: changed while it was packed\n  hint: pack it again")
-
-
 def _require_readable(file: Any, path: str) -> None:
     """Raise DatasetError for a bundle that would be refused when it is read: too large, too much alike, ..."""
     problems = Problems()
@@ -198,12 +184,17 @@ def _info(name: str, size: int, compress: bool) -> zipfile.ZipInfo:
     return info
 
 
-def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, compress: bool) -> None:
-    size = 0 if source is None else source.stat().st_size
-    with archive.open(_info(name, size, compress), "w") as out:
+def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, digest: str, compress: bool) -> None:
+    """Write a source. Raises DatasetIntegrityError if it was written to since it was checked."""
+    hashes = hashlib.sha256()
+    with archive.open(_info(name, source.stat().st_size if source else 0, compress), "w") as out:
         if source is not None:
             with source.open("rb") as file:
-                shutil.copyfileobj(file, out, COPY_BYTES)
+                while chunk := file.read(COPY_BYTES):
+                    hashes.update(chunk)
+                    out.write(chunk)
+    if hashes.hexdigest() != digest:
+        raise DatasetIntegrityError(f"{source}: changed while it was packed\n  hint: pack it again")
 
 
 def _folder(path: Path) -> Path:

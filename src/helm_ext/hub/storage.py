@@ -14,7 +14,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -235,12 +235,9 @@ class RemoteStorage:
                 f"{'/'.join(sorted(self.protocols))} is not known to; nothing was changed\n"
                 f"  hint: use a local folder, or one of {', '.join(sorted(EXCLUSIVE))}"
             )
-        with self._explained(path, "cannot be written"):
-            if "memory" in self.protocols:
-                with _MEMORY_LOCK:
-                    self.file_system.pipe_file(f"{self.path}/{path}", data, mode="create")
-            else:
-                self.file_system.pipe_file(f"{self.path}/{path}", data, mode="create")
+        lock = _MEMORY_LOCK if "memory" in self.protocols else nullcontext()
+        with self._explained(path, "cannot be written"), lock:
+            self.file_system.pipe_file(f"{self.path}/{path}", data, mode="create")
 
     def put(self, path: str, source: Path, digest: str) -> bool:
         target = f"{self.path}/{path}"

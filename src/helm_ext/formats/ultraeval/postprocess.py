@@ -17,7 +17,7 @@ from helm_ext.formats.ultraeval.checkout import POSTPROCESS_FILE, Checkout, open
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OURS", "get_postprocess", "known_names"]
+__all__ = ["OURS", "get_postprocess"]
 
 NONE = ("", "none", "general_torch")
 """Names of "leave the completion as it is"."""
@@ -31,23 +31,17 @@ def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
     checkout = open_checkout(Path(root), None) if root else None
     if name in NONE:
         return _unchanged
-    if checkout is not None:
-        registry = _registry(checkout)
-        if name in registry:
-            return _from_checkout(name, checkout, registry[name])
+    registry = _registry(checkout) if checkout is not None else {}
+    if checkout is not None and name in registry:
+        return _from_checkout(name, checkout, registry[name])
     if name in OURS:
         return OURS[name]
-    known = known_names(checkout)
-    where = f"in {checkout.root / 'tasks' / 'postprocess.py'} or among ours" if checkout else "among ours"
+    known = {*OURS, *map(str, registry)}
+    where = f"in {checkout.root / POSTPROCESS_FILE} or among ours" if checkout else "among ours"
     hint = did_you_mean(name, known) or f"known: {', '.join(sorted(known))}"
     if checkout is None:
         hint += "; root=FOLDER names the UltraEval checkout that has it"
     raise RunEntryError(f"postprocess={name}: no such postprocessing {where}\n  hint: {hint}")
-
-
-def known_names(checkout: Checkout | None) -> set[str]:
-    """Return every name that `get_postprocess` would find."""
-    return set(OURS) | ({str(name) for name in _registry(checkout)} if checkout else set())
 
 
 def comes_from_checkout(name: str, checkout: Checkout | None) -> bool:
