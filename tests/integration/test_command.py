@@ -38,8 +38,8 @@ def test_the_readmes_commands_in_order(folder):
     assert "nltk_data" not in scored.stderr  # what HELM prints of itself
     assert "Looking in path" not in scored.stderr
     recorded, live = readme_commands("helm-run")
-    for entry in (recorded, live):
-        command(folder, *entry, fresh=True)
+    command(folder, *recorded, fresh=True)
+    command(folder, *live)
     (summarize,) = readme_commands("helm-summarize")
     command(folder, *summarize, fresh=True)
     tables = load(folder / "benchmark_output/runs/demo/groups/all_scenarios.json")

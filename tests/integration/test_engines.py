@@ -25,7 +25,7 @@ from helm_ext.engines.ray_engine import RayEngine
 from helm_ext.engines.ray_start import RaySettings
 from helm_ext.errors import DatasetError, HelmExtError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/engines", "tests/engine_workers.py")]
 
 LISTER = functools.partial(engine_workers.make_lister, 9)
 

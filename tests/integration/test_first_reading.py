@@ -11,7 +11,10 @@ import pytest
 from processes import OFFLINE, command
 from request_states_files import answered, state
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/engines", "src/helm_ext/formats/request_states", "src/helm_ext/files"),
+]
 
 SCRIPT = """
 import multiprocessing, os, signal, sys

@@ -168,6 +168,7 @@ def test_files_of_a_part_of_the_rows_are_those_of_helms_runner(folder):
     assert parsed(run(folder, "fold100", *OURS, most=100, HELM_EXT_WORKERS="1")) == parsed(helms)
 
 
+@pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/engines", "src/helm_ext/evalset")
 def test_rays_actors_make_the_same_files(folder, whole):
     """Rows are sent to them, and the parts of the files come back: no disk is shared."""
     pytest.importorskip("ray")

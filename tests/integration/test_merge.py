@@ -7,12 +7,11 @@ import math
 import random
 import shutil
 import signal
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from processes import command, load, run_folders, start, without_times
+from processes import command, killed_before_file, load, run_folders, without_times
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
@@ -451,12 +450,10 @@ def test_options_that_make_no_sense(folder, options):
 def test_a_merge_that_is_killed_leaves_nothing_of_a_run(folder):
     runs = find(folder, "likelihoods")
     suite = folder / "benchmark_output" / "runs" / "killed"
-    process = start(folder, "helm-ext", "merge", *runs, "--into", "killed")
-    until = time.monotonic() + 60
-    while not list(suite.glob("*/.staged-*/scenario_state.json.part")) and time.monotonic() < until:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    env = killed_before_file(folder, 1)
+    done = command(folder, "helm-ext", "merge", *runs, "--into", "killed", check=False, env=env)
+    assert done.returncode == -signal.SIGKILL
+    assert list(suite.glob("*/.staged-*/scenario_state.json.part"))
     (run,) = suite.iterdir()
     assert not [path for path in run.glob("*.json")]
     merge(folder, runs, into="killed")

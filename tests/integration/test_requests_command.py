@@ -268,25 +268,10 @@ def test_requests_that_are_there_are_not_written_over(folder, capsys):
     assert 'these requests were planned with "here/tiny"' in said
 
 
-KILL = """
-import os, signal, sys
-left = {step}
-def watch(event, arguments):
-    global left
-    if event == "os.rename" and os.getcwd() in os.path.abspath(arguments[1]):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(watch)
-"""
-
-
 def kill_before_each_file(folder, *arguments):
     """Run the command, killed before it puts its first file in place, then its second ...; yield after each."""
-    (folder / "kill").mkdir(exist_ok=True)
     for step in range(1, 20):
-        (folder / "kill" / "sitecustomize.py").write_text(KILL.format(step=step))
-        env = {"PYTHONPATH": str(folder / "kill")}
+        env = processes.killed_before_file(folder, step)
         done = processes.command(folder, "helm-ext", "requests", *arguments, check=False, env=env)
         if done.returncode == 0:
             assert step > 2
