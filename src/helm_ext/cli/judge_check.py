@@ -90,6 +90,8 @@ def describe(one: JudgeCheck) -> list[str]:
             f"With both answers swapped it stays by its verdict in {_percent(one.swapped.consistency)} of the pairs; "
             f"the first model wins {_percent(one.swapped.win_rate)}."
         )
+    if score.set_aside:
+        said.append(f"Labels of {score.set_aside:,} rows were drawn in another way, earlier, and are set aside.")
     if one.statuses:
         numbers = (f"{number:,} {status}" for status, number in sorted(one.statuses.items()))
         said.append(f"No part of this: {', '.join(numbers)}.")
@@ -167,7 +169,7 @@ def _make_table(one: JudgeCheck) -> Table:
     for model in [one.whole, *(one.models if len(one.models) > 1 else [])]:
         score = model.score
         sides = (_of_interval(model.sensitivity), _of_interval(model.specificity))
-        cells = (f"{score.raw.count:,}", f"{score.labels:,}", f"{score.raw.mean:.3f}", _of(score.corrected))
+        cells = (f"{score.raw.count:,}", f"{score.labels:,}", f"{score.raw.mean:.2f}", _of(score.corrected))
         table.add_row(escape(model.model), *cells, _of(model.bias, sign="+"), *sides)
     return table
 
@@ -180,7 +182,7 @@ def _of(found: Corrected | Refused, sign: str = "") -> str:
 def _of_interval(interval: Interval | None, sign: str = "") -> str:
     if interval is None:
         return ""
-    return f"{interval.mean:{sign}.3f} ({interval.low:{sign}.2f} to {interval.high:{sign}.2f})"
+    return f"{interval.mean:{sign}.2f} ({interval.low:{sign}.2f} to {interval.high:{sign}.2f})"
 
 
 def _percent(interval: Interval) -> str:
@@ -231,6 +233,7 @@ def _model_json(model: ModelCheck) -> dict[str, Any]:
         "rows": score.raw.count,
         "labels": score.labels,
         "undesigned_labels": score.undesigned,
+        "set_aside": score.set_aside,
         "raw": _json(score.raw),
         "corrected": _json(getattr(score.corrected, "interval", None)),
         "refused": getattr(score.corrected, "reason", None),

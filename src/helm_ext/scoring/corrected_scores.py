@@ -49,6 +49,22 @@ _FEW_GRADES = 11
 """Grades that are taken for steps in an order rather than for any number."""
 
 
+class Label(NamedTuple):
+    """What a person said of a row that was drawn in a known way."""
+
+    by: str
+    value: float
+    design: str
+    stratum: str
+    p: float | None
+    at: str
+
+    @property
+    def kind(self) -> str:
+        """The design; one word for those by which all rows of a verdict have one chance: such draws may be joined."""
+        return BY_VERDICT if self.design == RANDOM else self.design
+
+
 class Seen(NamedTuple):
     """What was said of one row by one criterion."""
 
@@ -62,17 +78,10 @@ class Seen(NamedTuple):
     scale: tuple[float, float] | None
     """The lowest and the highest value; None where judges and people have not one scale."""
     is_binary: bool
-    labels: tuple[tuple[str, float], ...] = ()
-    """Rater and value, of labels whose design is recorded."""
-    drawn: tuple[str, str, float | None] | None = None
-    """Design, stratum and chance of the labels."""
+    labels: tuple[Label, ...] = ()
+    """Those whose design is recorded."""
     undesigned: int = 0
     """Labels that do not say how their rows were drawn."""
-
-    @property
-    def gold(self) -> float:
-        """The label; NaN where there is none."""
-        return math.fsum(value for _, value in self.labels) / len(self.labels) if self.labels else math.nan
 
 
 class Chosen(NamedTuple):
@@ -82,6 +91,8 @@ class Chosen(NamedTuple):
     """NaN where a row has none."""
     chances: NDArray[np.float64] | None
     """None: one chance for all."""
+    labels: list[tuple[Label, ...]]
+    """Of each row, those that count."""
     is_balanced: bool = False
     """Whether rows were drawn by the labels themselves."""
 
@@ -94,6 +105,8 @@ class JudgedScore(NamedTuple):
     labels: int
     """Rows with a label that says how it was drawn."""
     undesigned: int
+    set_aside: int
+    """Rows whose labels were drawn in another way than those that count."""
     agreement: Agreement | None
     """Of judge and people, weighted so that it is that of all rows; None without labels."""
     raters: Interval | None
@@ -107,14 +120,17 @@ def see(judgements: Iterable[Judgement]) -> Seen | None:
     """
     found = [one for one in judgements if one.completion == 0]
     human = [one for one in found if one.kind == "human" and one.value is not None]
-    designed = [one for one in human if one.drawn is not None]
+    labels = tuple(
+        Label(one.by, one.value, one.drawn.design, one.drawn.stratum, one.drawn.p, one.at or "")
+        for one in human
+        if one.drawn is not None and one.value is not None
+    )
     is_binary = all(one.is_binary for one in found)
     values = [*judge_values(found).values()]
     verdict = jury_value(values, is_binary=is_binary)
     if verdict is None and not human:
         return None
     votes = math.fsum(value for value in values if value is not None)
-    drawn = designed[0].drawn if designed else None
     lows, highs = zip(*(one.bounds for one in found), strict=True)
     return Seen(
         verdict,
@@ -122,37 +138,59 @@ def see(judgements: Iterable[Judgement]) -> Seen | None:
         _SIDES.get(verdict or 0.0, "") if len(values) > 1 else "",
         (min(lows), max(highs)) if len({*lows}) == len({*highs}) == 1 else None,
         is_binary,
-        tuple((one.by, one.value) for one in designed if one.value is not None),
-        None if drawn is None else (drawn.design, drawn.stratum, drawn.p),
-        len(human) - len(designed),
+        labels,
+        len(human) - len(labels),
     )
 
 
 def choose_labels(rows: Sequence[Seen], cells: Sequence[Hashable]) -> Chosen | Refused:
-    """Return the labels that count, by how they were drawn. `cells`: each row's verdict, or both of two models."""
-    gold = np.array([row.gold for row in rows])
-    designs = {row.drawn[0] for row in rows if row.drawn is not None}
-    undesigned = sum(row.undesigned for row in rows)
-    if not designs:
-        if undesigned:
-            return Refused(f"{undesigned} labels do not say how their rows were drawn")
-        return Refused("no labels")
-    if designs == {BY_LABEL}:
-        return Chosen(gold, None, is_balanced=True)
-    others = designs - {BY_LABEL}  # of two kinds of labels, those that were not drawn by what they say
-    gold[[row.drawn is not None and row.drawn[0] == BY_LABEL for row in rows]] = math.nan
-    if others == {RANDOM}:
-        return Chosen(gold, None)
-    chances = np.array([math.nan if row.drawn is None or row.drawn[2] is None else row.drawn[2] for row in rows])
-    drawn = ~np.isnan(gold)
-    if not np.isnan(chances[drawn]).any():
-        return Chosen(gold, chances)
-    if others <= {RANDOM, BY_VERDICT}:  # each verdict had one chance, which the labels' number tells
+    """Return the labels that count, by how they were drawn. `cells`: each row's verdict, or both of two models.
+
+    Of labels that were drawn in several ways, whose chances cannot be joined, the latest ones count: a later label of a
+    rater replaces the earlier one, so that of the earlier draw some are missing.
+    """
+    latest: dict[str, str] = {}
+    for label in (label for row in rows for label in row.labels):
+        latest[label.kind] = max(latest.get(label.kind, ""), label.at)
+    if not latest:
+        undesigned = sum(row.undesigned for row in rows)
+        return Refused(f"{undesigned} labels do not say how their rows were drawn" if undesigned else "no labels")
+    if len(latest) > 1:
+        latest.pop(BY_LABEL, None)
+    kind = max(latest, key=lambda one: latest[one])
+    if sum(at == latest[kind] for at in latest.values()) > 1:
+        return Refused(
+            f"labels were drawn in several ways, {', '.join(sorted(latest))}, and it is not known which later"
+        )
+    labels = [tuple(label for label in row.labels if label.kind == kind) for row in rows]
+    gold = np.array([_mean_label(one) for one in labels])
+    if kind == BY_LABEL:
+        return Chosen(gold, None, labels, is_balanced=True)
+    if all(label.design == RANDOM for one in labels for label in one):
+        return Chosen(gold, None, labels)
+    strata: dict[tuple[Hashable, str], set[float | None]] = {}
+    for cell, one in zip(cells, labels, strict=True):
+        for label in one:
+            strata.setdefault((cell if kind == BY_VERDICT else "", label.stratum), set()).add(label.p)
+    if kind == BY_VERDICT and len({cell for cell, stratum in strata if stratum}) == sum(
+        bool(name) for _, name in strata
+    ):
+        # The verdicts are those by which rows were drawn: each had one chance, which the labels' number tells.
         names = np.unique(np.array([str(cell) for cell in cells]), return_inverse=True)[1]
-        of_cell = np.bincount(names, weights=drawn) / np.bincount(names)
-        return Chosen(gold, of_cell[names])
-    named = ", ".join(sorted(others - {RANDOM, BY_VERDICT}))
-    return Refused(f"labels drawn by {named} do not say with which chance")
+        return Chosen(gold, (np.bincount(names, weights=~np.isnan(gold)) / np.bincount(names))[names], labels)
+    if any(None in chances for chances in strata.values()):
+        return Refused(f"labels drawn by {kind} do not say with which chance")
+    # Of several draws, the chance to be in one of them.
+    joined = {name: 1 - math.prod(1 - (p or 0.0) for p in chances) for name, chances in strata.items()}
+    of_rows = [
+        joined[cell if kind == BY_VERDICT else "", one[0].stratum] if one else math.nan
+        for cell, one in zip(cells, labels, strict=True)
+    ]
+    return Chosen(gold, np.array(of_rows), labels)
+
+
+def _mean_label(labels: Sequence[Label]) -> float:
+    return math.fsum(label.value for label in labels) / len(labels) if labels else math.nan
 
 
 def measure_judged(
@@ -172,10 +210,10 @@ def measure_judged(
     cells, undesigned = [row.cell for row in rows], sum(row.undesigned for row in rows)
     chosen = choose_labels(rows, cells)
     if isinstance(chosen, Refused):
-        return JudgedScore(raw, chosen, sum(bool(row.labels) for row in rows), undesigned, None, None)
+        return JudgedScore(raw, chosen, sum(bool(row.labels) for row in rows), undesigned, 0, None, None)
     drawn = ~np.isnan(chosen.gold)
     is_binary = all(row.is_binary for row in rows)
-    ratings = _to_matrix([row.labels for row in rows])
+    ratings = _to_matrix(chosen.labels)
     corrected = _correct(
         rows, cells, verdicts, chosen, belongs, rater_variance(ratings), is_binary=is_binary, level=level
     )
@@ -187,7 +225,8 @@ def measure_judged(
         pair = (to_right(one[drawn], is_binary=is_binary) for one in (verdicts, chosen.gold))
         agreement = agree(*pair, weights=weights, clusters=of_labels, scale=scale)
     raters = alpha(ratings, clusters=belongs, scale=scale) if ratings.shape[1] > 1 else None
-    return JudgedScore(raw, corrected, int(drawn.sum()), undesigned, agreement, raters)
+    aside = sum(bool(row.labels) for row in rows) - int(drawn.sum())
+    return JudgedScore(raw, corrected, int(drawn.sum()), undesigned, aside, agreement, raters)
 
 
 def _correct(
@@ -231,7 +270,7 @@ def measure_bias(rows: Sequence[Seen], clusters: Sequence[Hashable] | None = Non
         return chosen
     if chosen.is_balanced:
         return Refused("labels balanced on the human verdict do not tell")
-    variance = rater_variance(_to_matrix([row.labels for row in rows]))
+    variance = rater_variance(_to_matrix(chosen.labels))
     errors = chosen._replace(gold=verdicts - chosen.gold)
     is_binary = all(row.is_binary for row in rows)
     return _correct(
@@ -255,15 +294,14 @@ def compare_judged(
     both = [(one, other) for one, other in zip(a, b, strict=True)]
     if any(row.verdict is None for pair in both for row in pair):
         raise ValueError("a row has no verdict")
-    labelled = [(one, other) for one, other in both if one.labels and other.labels]
-    if not labelled:
+    if not any(one.labels and other.labels for one, other in both):
         return Refused("no row has a label of both answers")
-    unlike = sum(one.drawn != other.drawn for one, other in labelled)
-    if unlike and any(row.drawn is not None and row.drawn[0] != RANDOM for pair in labelled for row in pair):
-        return Refused(f"on {unlike} rows the labels of both answers were drawn in different ways")
-    rows = [
-        one if one.labels and other.labels else one._replace(labels=(), drawn=None, undesigned=0) for one, other in both
+    matching = [
+        [label for label in one.labels if any(_are_one_draw(label, its) for its in other.labels)] for one, other in both
     ]
+    if not any(matching):
+        return Refused("the labels of both answers were drawn in different ways")
+    rows = [one._replace(labels=tuple(labels), undesigned=0) for (one, _), labels in zip(both, matching, strict=True)]
     cells = [f"{one.cell} and {other.cell}" for one, other in both]
     chosen = choose_labels(rows, cells)
     if isinstance(chosen, Refused):
@@ -273,7 +311,11 @@ def compare_judged(
     scale = _find_scale([*a, *b])
     if scale is None:
         return Refused("labels and verdicts of both models are not all on one scale")
-    gold = np.array([other.gold for _, other in both]) - chosen.gold
+    others = [
+        [its for its in other.labels if any(_are_one_draw(label, its) for label in labels)]
+        for (_, other), labels in zip(both, chosen.labels, strict=True)
+    ]
+    gold = np.array([_mean_label(one) for one in others]) - chosen.gold
     low, high = scale
     if all(row.is_binary for pair in both for row in pair):
         sides = (
@@ -287,6 +329,13 @@ def compare_judged(
         grades = [other.verdict - one.verdict for one, other in both]  # type: ignore[operator]
         found = correct_graded(grades, gold, chances=chosen.chances, clusters=clusters, level=level)
     return _within(found, (low - high, high - low))
+
+
+def _are_one_draw(one: Label, other: Label) -> bool:
+    """Whether the labels of both answers tell the chance of the pair: each by its own verdict, or drawn together."""
+    return one.kind == other.kind == BY_VERDICT or (one.design, one.stratum, one.p) == (
+        other.design, other.stratum, other.p,
+    )  # fmt: skip
 
 
 def to_right(values: NDArray[np.float64], *, is_binary: bool) -> NDArray[np.float64]:
@@ -303,11 +352,11 @@ def _within(found: Corrected | Refused, bounds: tuple[float, float]) -> Correcte
     return found._replace(interval=replace(found.interval, **cut))
 
 
-def _to_matrix(labels: Sequence[Sequence[tuple[str, float]]]) -> NDArray[np.float64]:
+def _to_matrix(labels: Sequence[Sequence[Label]]) -> NDArray[np.float64]:
     """Return a line a row, a column a rater, NaN where one said nothing."""
-    raters = {name: place for place, name in enumerate(sorted({by for row in labels for by, _ in row}))}
+    raters = {name: place for place, name in enumerate(sorted({label.by for row in labels for label in row}))}
     matrix = np.full((len(labels), len(raters)), math.nan)
     for place, row in enumerate(labels):
-        for by, value in row:
-            matrix[place, raters[by]] = value
+        for label in row:
+            matrix[place, raters[label.by]] = label.value
     return matrix

@@ -159,13 +159,34 @@ def test_two_models_are_compared_by_rows_with_both_answers_labelled():
     a, b = rows(labelled)
     found = compare_judged(a, b)
     cells = [f"{x.cell} and {y.cell}" for x, y in zip(a, b, strict=True)]
-    gold = [y.gold - x.gold for x, y in zip(a, b, strict=True)]
+    gold = [y.labels[0].value - x.labels[0].value if x.labels else math.nan for x, y in zip(a, b, strict=True)]
     assert found.interval == correct_by_verdict(cells, gold, is_difference=True).interval
     total = len(a)
     assert found.interval.mean == pytest.approx((432 * -2 / 32 + 60 * -1 + 102 * 0.5) / total)
     alone = [row if number % 2 else row._replace(labels=()) for number, row in enumerate(a)]
     others = [row._replace(labels=()) if number % 2 else row for number, row in enumerate(b)]
     assert compare_judged(alone, others) == Refused("no row has a label of both answers")
-    other = [row._replace(drawn=("by_verdict", "1", 0.5)) if row.drawn else row for row in b]
-    assert "drawn in different ways" in compare_judged(a, other).reason
+    other = [row._replace(labels=tuple(one._replace(design="pairs", p=0.5) for one in row.labels)) for row in b]
+    assert compare_judged(a, other) == Refused("the labels of both answers were drawn in different ways")
+    # Both drawn by each one's own verdict: the pair has the product of both chances, one for each pair of verdicts.
+    apart = [
+        row._replace(labels=tuple(one._replace(design="by_verdict", stratum=row.cell) for one in row.labels))
+        for row in b
+    ]
+    assert compare_judged(a, apart).interval == found.interval
     assert math.isnan(gold[-1])
+
+
+def test_of_labels_drawn_in_several_ways_the_latest_count():
+    early = make(CELLS, "by_verdict", {1.0: 50 / 900, 0.0: 0.5})
+    late = make(((1.0, 900, 30, 0), (0.0, 100, 0, 30)), "pairs", {1.0: 30 / 900, 0.0: 0.3})
+    dated = [[row._replace(labels=tuple(one._replace(at=at) for one in row.labels)) for row in rows]
+             for rows, at in ((early, "2026-01"), (late, "2026-02"))]  # fmt: skip
+    both = [one._replace(labels=one.labels + other.labels) for one, other in zip(*dated, strict=True)]
+    found = measure_judged(both)
+    assert (found.labels, found.set_aside, found.corrected.interval.mean) == (60, 40, pytest.approx(0.9))
+    undated = [one._replace(labels=one.labels + other.labels) for one, other in zip(early, late, strict=True)]
+    assert "drawn in several ways, by_verdict, pairs" in measure_judged(undated).corrected.reason
+    # Two draws by the same verdicts are one.
+    more = make(CELLS, "by_verdict", {1.0: 0.1, 0.0: 0.6})
+    assert measure_judged(early + more).corrected.interval.mean == pytest.approx(TRUE)
