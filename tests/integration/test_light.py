@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-MEGABYTES = 480
+MEGABYTES = 490
 LM_EVAL = "samples_lx_letters", "samples_lx_index"
 SUITE = "benchmark_output/runs/score"
 COMMANDS = (
