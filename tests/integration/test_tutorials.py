@@ -1,5 +1,6 @@
 """The commands of the tutorials and how-to pages print what the pages say."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def test_every_tutorial_shows_what_its_commands_print():
 def test_the_page_is_true(path, tmp_path):
     if path.name == "live_model.md":
         build_tiny_model(tmp_path / "my-model", chat_template=True)
+    if path.name == "judged_scores.md":
+        shutil.copytree(ROOT / "examples/judged", tmp_path / "judged")
     with serve_process("--model", "my-org/my-model", "--generates", "--vllm") as url:
         text = path.read_text(encoding="utf-8").replace("http://localhost:8000", url)
         page = console_blocks.read_page(text)

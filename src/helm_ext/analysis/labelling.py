@@ -137,11 +137,19 @@ def draw_sheet(
 ) -> tuple[Draw, dict[str, JudgedRow]]:
     """Return a draw of so many answers of one or two runs, and the row of each item. Raises HelmExtError.
 
-    `disagreements` of two runs draws questions that both have answered: both answers are labelled.
+    Where there are verdicts, answers without one are not drawn. `disagreements` of two runs draws questions that both
+    have answered: both answers are labelled.
     """
     names = list(runs)
     rows = {name: {key_of(row.row): row for row in runs[name] if can_be_labelled(row)} for name in names}
-    keys: list[RowKey] = [key for key in rows[names[0]] if all(key in rows[name] for name in names)]
+    is_judged = any(asked.criterion in row.judgements for judged in runs.values() for row in judged)
+    keys: list[RowKey] = [
+        key
+        for key in rows[names[0]]
+        if all(key in rows[name] for name in names)
+        # Labels of what the judge said nothing of correct nothing of what it said.
+        and not (is_judged and any(name_stratum(rows[name][key], asked.criterion) == NO_VERDICT for name in names))
+    ]
     if not keys:
         raise HelmExtError(f"{' and '.join(names)}: no answer to label")
     strata: dict[str, list[RowKey]] = {}

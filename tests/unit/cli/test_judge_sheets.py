@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from helm_ext.cli import app
 from helm_ext.judging.drawing import allocate, draw
 
-ROWS, FAILED = 60, 12
+ROWS, FAILED = 61, 12
 """The judge fails the first twelve answers, and says nothing of the last one."""
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
@@ -85,10 +85,7 @@ def read_labels(folder):
 def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
     said = run("judge", "sheet", find_run(), "-n", 20)
     assert "20 answers to label: correct, drawn by verdict" in said
-    # Equal numbers of three verdicts, of which one has one row: 1, and 19 of the other two.
-    assert "  0: 9 of 12" in said
-    assert "  1: 10 of 47" in said
-    assert "  none: 1 of 1" in said
+    assert "  0: 10 of 12\n  1: 10 of 48\n" in said  # equal numbers of both verdicts, none of what has no verdict
     rows = read_sheet()
     assert list(rows[0]) == ["item", "question", "reference", "answer", "label"]
     for name in ("sheet.csv", "sheet.html"):
@@ -117,7 +114,7 @@ def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
         [one] = labels[f"r{n}"]
         assert one["value"] == [1, 0][number % 2]
         assert one["by"] == "rater A"
-        stratum, p = ("none", 1) if n == ROWS - 1 else ("1", 10 / 47) if n >= FAILED else ("0", 9 / 12)
+        stratum, p = ("1", 10 / 48) if n >= FAILED else ("0", 10 / 12)
         assert one["drawn"] == {"design": "by_verdict", "stratum": stratum, "p": pytest.approx(p)}
     # Labels stay when the same sheet comes again, once each, and when the run is judged again.
     run("judge", "labels", "sheet.csv", find_run("judged"))
@@ -158,7 +155,7 @@ def test_two_runs_are_drawn_where_they_differ(folder):
     runs = find_run(), find_run("t")
     said = run("judge", "sheet", *runs, "-n", 40, "--design", "disagreements")
     assert "40 answers to label" in said  # 20 questions, both answers
-    assert "  0, 0: 10 of 12\n  0, 1: 8 of 12\n  1, 0: 10 of 48\n  1, 1: 10 of 46\n  none, 1: 2 of 2\n" in said
+    assert "  0, 0: 10 of 12\n  0, 1: 10 of 12\n  1, 0: 10 of 48\n  1, 1: 10 of 48\n" in said
     rows = read_sheet()
     assert len({row["question"] for row in rows}) == 20
     for row in rows:
@@ -220,7 +217,7 @@ def test_labels_made_elsewhere_correct_nothing_without_their_design(folder):
     run("judge", "labels", "mine.csv", find_run(), "--design", "by_verdict", "--by", "Ada", "--suite", "known")
     labels = read_labels(find_run("known"))
     assert labels["r2"][0]["drawn"] == {"design": "by_verdict", "stratum": "0", "p": 10 / 12}
-    assert labels["r20"][0]["drawn"] == {"design": "by_verdict", "stratum": "1", "p": 20 / 47}
+    assert labels["r20"][0]["drawn"] == {"design": "by_verdict", "stratum": "1", "p": 20 / 48}
     assert "did you mean 'random'" in run("judge", "labels", "mine.csv", find_run(), "--design", "randm", code=1)
     rows[3]["answer"] = "something else"
     write_back([*rows, {"id": "nobody", "label": "1", "answer": ""}], "mine.csv")
