@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -76,6 +76,15 @@ class PairResult:
         return -found.mean if self.a.lower_is_better else found.mean
 
     @property
+    def refusal(self) -> str | None:
+        """Why a judge's verdicts are not corrected; None where they are, and for other scores."""
+        return getattr(self.corrected, "reason", None)
+
+    def correct(self, level: float) -> Corrected | Refused | None:
+        """Return the difference on all rows, corrected, with an interval of this level; None as `corrected`."""
+        return None if self.corrected is None else _correct(_pair(self.a, self.b)[0], level)
+
+    @property
     def p(self) -> float:
         """The p that decides: that of the corrected difference, where there is one."""
         return self.comparison.p if self.p_corrected is None else self.p_corrected
@@ -138,7 +147,7 @@ class PairResult:
     def _correction_json(self, found: Corrected | Refused) -> dict[str, Any]:
         interval = getattr(found, "interval", None)
         if interval is None:
-            return {"refused": getattr(found, "reason", "")}
+            return {"refused": self.refusal}
         return {
             "difference": interval.mean,
             "low": interval.low,
@@ -312,32 +321,24 @@ def _to_result(
 ) -> PairResult:
     result = PairResult(a, b, name, len(pairs), unpaired, compare_rows(*_to_scores(pairs)))
     if any(row.seen is not None for _, *both in pairs for row in both):
-        result.corrected, result.p_corrected = _correct(pairs)
+        from helm_ext.scoring.statistics.corrected import Corrected, find_p
+
+        result.corrected = _correct(pairs)
+        if isinstance(result.corrected, Corrected):
+            result.p_corrected = find_p(lambda level: cast("Corrected", _correct(pairs, level)))
     return result
 
 
-def _correct(
-    pairs: Sequence[tuple[str, ScoredRow, ScoredRow]],
-) -> tuple[Corrected | Refused, float | None]:
-    """Return the difference of judges' verdicts, corrected by labels, with its p; or why it is not."""
+def _correct(pairs: Sequence[tuple[str, ScoredRow, ScoredRow]], level: float = 0.95) -> Corrected | Refused:
+    """Return the difference of judges' verdicts, corrected by labels; or why it is not."""
     from helm_ext.scoring.corrected_scores import compare_judged
-    from helm_ext.scoring.statistics.corrected import Corrected, Refused, find_p
+    from helm_ext.scoring.statistics.corrected import Refused
 
     both = [(one.seen, other.seen) for _, one, other in pairs]
     a, b = [one for one, _ in both if one is not None], [other for _, other in both if other is not None]
     if min(len(a), len(b)) < len(both):
-        return Refused("not each row was judged once for each model"), None
-    clusters = _to_scores(pairs)[2]
-    found = compare_judged(a, b, clusters)
-    if isinstance(found, Refused):
-        return found, None
-
-    def at(level: float) -> Corrected:
-        again = compare_judged(a, b, clusters, level=level)
-        assert isinstance(again, Corrected)  # what is missing does not depend on the level
-        return again
-
-    return found, find_p(at)
+        return Refused("not each row was judged once for each model")
+    return compare_judged(a, b, _to_scores(pairs)[2], level=level)
 
 
 def _to_scores(pairs: Sequence[tuple[str, ScoredRow, ScoredRow]]) -> tuple[list[float], list[float], list[str] | None]:

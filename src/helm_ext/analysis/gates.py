@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from helm_ext.analysis.comparing import PairResult, show_p
 from helm_ext.analysis.run_scores import RunScores
@@ -41,7 +41,7 @@ class Gate:
         one, test = self.result, self.test
         margin = f" by more than {test.margin:g}" if test.margin else ""
         on = f"{one.a.model} on {one.a.title}{margin}"
-        if self.by_mean:
+        if self.by_mean and one.refusal is None:
             said = "worse" if self.outcome == "fail" else "not worse"
             return (
                 f"{self.outcome}: the mean of {one.b.model} is {said} than that of {on}: {test.gain:+.4g}; "
@@ -53,6 +53,8 @@ class Gate:
             "cannot tell": f"cannot tell whether {one.b.model} is worse than {on}",
         }[self.outcome]
         sign = " (more is better)" if one.a.lower_is_better else ""
+        if one.refusal is not None:
+            return f"{said}: by the judge's own verdicts {test.gain:+.4g}{sign}, which are not corrected: {one.refusal}"
         if test.p_worse is None:
             return f"{said}: {test.gain:+.4g}{sign}, and how sure that is is not known{self._describe_unpaired()}"
         p = f"one-sided p {show_p(test.p_worse)}"
@@ -103,7 +105,7 @@ def judge(results: Sequence[PairResult], margin: float, *, by_mean: bool = False
     gates = []
     for one, test in zip(whole, tests, strict=True):
         p_holm = None if test.p_worse is None else next(corrected)
-        outcome = _decide_by_mean(test) if by_mean else _decide(test.p_worse, p_holm)
+        outcome = _decide_by_mean(test) if by_mean and one.refusal is None else _decide(test.p_worse, p_holm)
         gates.append(Gate(one, test, p_holm, outcome, by_mean))
     return gates
 
@@ -117,10 +119,24 @@ def find_not_judged(scores: Sequence[RunScores], results: Sequence[PairResult], 
 
 
 def _test(one: PairResult, margin: float) -> MarginTest:
+    if one.corrected is not None:
+        return _test_corrected(one, margin)
     a, b, clusters = one.scores()
     lowest, highest = find_bounds(one.a.metric, one.a.run.metric_arguments)
     worse, better = (b, a) if one.a.lower_is_better else (a, b)
     return judge_margin(worse, better, clusters, margin=margin, level=_LEVEL, span=highest - lowest)
+
+
+def _test_corrected(one: PairResult, margin: float) -> MarginTest:
+    """Return the test of a judge's verdicts as labels correct them. Uncorrected, they tell nothing."""
+    from helm_ext.scoring.statistics.corrected import Corrected, find_p
+
+    found, sign = one.correct(2 * _LEVEL - 1), -1 if one.a.lower_is_better else 1
+    if not isinstance(found, Corrected):
+        return MarginTest(margin, one.gain, None, -math.inf, math.inf, None, 0.0)
+    low, high = sorted((sign * found.interval.low, sign * found.interval.high))
+    p = find_p(lambda level: cast("Corrected", one.correct(level)), -sign * margin)
+    return MarginTest(margin, one.gain, p / 2 if one.gain < -margin else 1 - p / 2, low, high, None, one.gain)
 
 
 def _decide(p_worse: float | None, p_holm: float | None) -> Outcome:

@@ -145,7 +145,9 @@ def compare(
         echo(f"written to {html}", err=True)
     for gate in gates:
         echo(gate.describe(), err=True)
-    if any(not gate.by_mean and gate.result.comparison.test == "mcnemar" for gate in gates):
+    if any(
+        not gate.by_mean and gate.result.comparison.test == "mcnemar" and not gate.result.corrected for gate in gates
+    ):
         echo("note: one-sided p is of Tango's score test; at the edge McNemar's exact p may say otherwise", err=True)
     outcomes = {gate.outcome for gate in gates}
     for model, title in find_not_judged(scores, results, against) if gates and against is not None else ():
@@ -290,8 +292,8 @@ def describe_result(one: PairResult) -> str:
     )
     if one.p_corrected is not None:
         better += " by the judge's verdicts, corrected by people's labels"
-    elif one.corrected is not None:
-        better += f" by the judge's own verdicts, which are not corrected: {getattr(one.corrected, 'reason', '')}"
+    elif one.refusal is not None:
+        better += f" by the judge's own verdicts, which are not corrected: {one.refusal}"
     if one.verdict == "undecided" and one.p < 0.05 <= one.p_holm:
         of = f"the {one.family} comparisons of {'slices' if one.slice else 'all rows'} of this dataset"
         better += f" (p is {show_p(one.p)} alone, {show_p(one.p_holm)} corrected for {of})"

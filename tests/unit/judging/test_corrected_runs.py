@@ -122,6 +122,35 @@ def test_compare_corrects_the_difference_or_says_what_is_missing(tmp_path):
     assert "which are not corrected: no row has a label of both answers" in said
 
 
+@pytest.mark.parametrize(
+    ("labels", "options", "says", "code"),
+    [
+        (30, ["--fail-if-worse", "0.02"], "fail: org/b is worse than org/a", 1),
+        (30, ["--fail-if-worse", "0.3"], "pass: org/b is not worse than org/a", 0),
+        (30, ["--fail-if-worse", "0.1"], "cannot tell whether org/b is worse", 0),
+        (0, ["--fail-if-worse", "0", "--point-estimate"], "not corrected: no row has a label of both answers", 0),
+    ],
+)
+def test_a_gate_judges_by_the_corrected_difference(tmp_path, labels, options, says, code):
+    a = score(tmp_path, make_rows((1.0, 90, labels, 0), (0.0, 30, 0, labels * 2 // 3)), "a", "org/a")
+    worse = labels // 5
+    b = score(tmp_path, make_rows((1.0, 90, labels - worse, worse), (0.0, 30, 0, labels * 2 // 3)), "b", "org/b")
+    given = ["compare", str(a.folder), str(b.folder), "--metric", "judge_correct", "--allow-different", *options]
+    done = CliRunner().invoke(app, given)
+    assert says in done.stderr
+    assert done.exit_code == code, (done.output, done.exception)
+
+
+def test_the_least_value_is_asked_of_the_corrected_score(tmp_path):
+    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
+    given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--arg", "main_metric=judge_correct"]
+    done = CliRunner().invoke(app, [*given, "--fail-under", "main=0.74"])
+    assert done.exit_code == 1
+    assert "judge_correct_corrected is 0.725, less than 0.74" in done.stderr
+    assert "judge_correct_corrected (main)" in done.stdout
+    assert "judge_correct (raw)" in done.stdout
+
+
 def test_report_and_exported_scores_have_both(tmp_path):
     run = score(tmp_path, make_rows(PASSED, FAILED))
     made = CliRunner().invoke(app, ["report", str(run.folder), "-o", str(tmp_path / "report.html")])

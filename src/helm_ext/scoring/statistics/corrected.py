@@ -300,13 +300,16 @@ def correct_balanced(verdicts: ArrayLike, gold: ArrayLike, *, level: float = 0.9
     return Corrected(Interval(min(1.0, max(0.0, mean)), low, high, rows, "Rogan-Gladen", level=level), int(drawn.sum()))
 
 
-def find_p(correct: Callable[[float], Corrected]) -> float:
-    """Return the two-sided p of no difference: 1 - the level at which the interval just holds 0; at least 1e-6."""
+def find_p(correct: Callable[[float], Corrected], value: float = 0.0) -> float:
+    """Return the two-sided p of a true mean of `value`: 1 - the level at which the interval just holds it.
+
+    At least 1e-6. `correct` makes the interval of a level.
+    """
     low, high = 0.0, 1 - 1e-6
     for _ in range(40):
         level = (low + high) / 2
         interval = correct(level).interval
-        low, high = (low, level) if interval.low <= 0 <= interval.high else (level, high)
+        low, high = (low, level) if interval.low <= value <= interval.high else (level, high)
     return 1 - low
 
 
