@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helm_ext.judging.judgement import NOT_OK, Judgement, take_judgements
+from helm_ext.judging.judgement import NOT_OK, REPLACED, STALE, Judgement, take_judgements
 from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, list_judge_stats
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["JudgedRow", "JudgedStats", "judge_row", "list_judged", "read_judged"]
+__all__ = ["JudgedRow", "JudgedStats", "judge_row", "list_judged", "read_judged", "to_portable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,3 +95,18 @@ def list_judged(run: RunFiles, split: str | None) -> list[JudgedStats]:
             labels = round(means.get(f"{score}{LABELS}", 0))
             found.append(JudgedStats(score, read(score), corrected, labels, lost))
     return found
+
+
+def to_portable(row: Prediction) -> list[dict[str, Any]]:
+    """Return what was judged of a row, for other formats' files: what is stale stays so, the rest is bound anew there.
+
+    There the question may be another text: the prompt as it was sent.
+    """
+    if not row.judgements:
+        return []
+    answers = None if row.left_out == "unscored" else [one["text"] for one in row.completions]
+    said = []
+    for given, one in zip(row.judgements, take_judgements(row.judgements, row.judged_question, answers), strict=True):
+        if one.status != REPLACED:
+            said.append(given if one.status == STALE else {k: v for k, v in given.items() if k != "judged_sha256"})
+    return said

@@ -57,7 +57,7 @@ def rows_of_words(**more: Any) -> list[dict[str, Any]]:
     return [
         {
             "question": f"Which metal is number {at}?", "gold": word, "alpha": word.upper(), "beta": f"It is {word}.",
-            "subject": f"s{at % 2}", "passage": f"p{at // 2}", "key": f"k{at}", "wording": f"Name metal {at}.", "score": "CPIN"[at % 4],
+            "subject": f"s{at % 2}", "passage": f"p{at // 2}", "key": f"k{at}", "wording": f"Name metal {at}.", "score": "CPIN"[at % 4], "verdict": at % 2,
             "other_gold": f"{word}!", "part": "train" if at < 2 else "test", **more,
         }
         for at, word in enumerate(WORDS)
@@ -123,6 +123,7 @@ TABLE = {
     "gold": Case("other_gold", beside="output=alpha"),
     "output": Case("beta", unlike="output=alpha"),
     "scores": Case("score", beside="output=alpha"),
+    "judgements": Case("verdict", beside="output=alpha"),
     "id": Case("key", beside="output=alpha"),
     "context": Case("subject", beside="output=alpha"),
     "split": Case("part", beside="output=alpha"),
@@ -548,9 +549,9 @@ def test_score_of_several_outputs_plans_the_run_of_each(argument, files, monkeyp
     one = {**read_arguments(case.beside, folder), argument: case.value}
     file = made[case.file]
     outputs = ["3", "4"] if case.file == "bare" else ["beta", "alpha"]
-    if argument == "scores":  # they are those of one output (docs/table.md)
-        with pytest.raises(RunEntryError, match="scores=score would be those of 2 models"):
-            format_.tasks({"path": str(file), "output": outputs, "scores": [case.value]})
+    if argument in ("scores", "judgements"):  # they are those of one output (docs/table.md)
+        with pytest.raises(RunEntryError, match=f"{argument}={case.value} would be those of 2 models"):
+            format_.tasks({"path": str(file), "output": outputs, argument: [case.value]})
         return
     expected = [without_model(plan(format_, file, {**one, "output": output})) for output in outputs]
     scored: list[RunSpec] = []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import finished_runs
+import inspect_files
 import pytest
 import request_states_files as files
 from helm.benchmark.executor import ExecutionSpec
@@ -125,6 +127,43 @@ def test_a_converted_file_keeps_them_and_a_run_without_any_knows_nothing_of_them
         for file in plain.folder.iterdir()
         if any(word in file.read_bytes() for word in (b"judge_", b'judged"', b'judgements"'))
     ]
+
+
+def test_one_judged_run_in_four_formats_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an inspect log, format 1, CSV, JSON Lines, Every Eval Ever and an edited one: to the last bit, without a net."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    said = [("C", "Right. GRADE: C"), ("I", "GRADE: I"), ("C", "GRADE: C"), (float("nan"), "Hm."), ("I", "GRADE: I")]
+    samples = [inspect_judged(number, *one) for number, one in enumerate(said)]
+    head = inspect_files.with_eval(scorers=[{"name": "model_graded_qa", "options": {"model": "judge"}}])
+    log = finished_runs.score(tmp_path / "log", inspect_files.write_json(tmp_path, samples, head))
+    expected = {name: value for name, value in stats_of(log).items() if name.startswith("judge_")}
+    assert without_ends(expected) == {
+        "judge_model_graded_qa": 0.5, "judge_model_graded_qa_unparsed": 1, "judge_model_graded_qa_unscored": 1,
+    }  # fmt: skip
+    assert stats_of(finished_runs.score(tmp_path / "own", log.folder / "scenario_state.json")) == expected
+    for to, name in (("csv", "rows.csv"), ("jsonl", "rows.jsonl"), ("every_eval_ever", "records")):
+        out = tmp_path / name
+        done = CliRunner().invoke(app, ["export", str(log.folder), "--to", to, "--out", str(out)])
+        assert done.exit_code == 0, (done.output, str(done.exception))
+        columns = {"question": "input", "gold": "gold", "output": "completion", "judgements": "judgements"}
+        again = finished_runs.score(
+            tmp_path / f"{name}.again", out if out.is_file() else next(out.rglob("*-*.json")),
+            **(columns if out.is_file() else {}),
+        )  # fmt: skip
+        assert stats_of(again) == expected, to
+        assert [one.reply for row in read_judged(again) for one in row.judgements.get("model_graded_qa", ())] == [
+            reply for value, reply in said if value in ("C", "I")
+        ]  # fmt: skip
+
+
+def inspect_judged(number: int, value: Any, reply: str) -> dict[str, Any]:
+    explanation = reply if "GRADE" in reply else f"Grade not found in model output: {reply}"
+    score = {"value": value, "answer": "Anda", "explanation": explanation, "history": []}
+    return {**inspect_files.sample(number), "scores": {"model_graded_qa": score}}
 
 
 def test_what_was_changed_in_a_run_is_stale(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from helm_ext.analysis.export.lines import to_json
+from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.run_files import RunFiles
 
@@ -109,7 +110,12 @@ COLUMNS: tuple[Column, ...] = (
 
 ATTRIBUTE = "attribute."
 STAT = "stat."
+JUDGEMENTS = Column(
+    "judgements", "JSON", "where answers of a run were judged: what was said of the row's, as in format 1. Those that "
+    "are not stale have no `judged_sha256`", _of_row(lambda row: to_portable(row) or None),
+)  # fmt: skip
 MORE = (
+    (JUDGEMENTS.name, JUDGEMENTS.kind, JUDGEMENTS.description),
     ("attribute.NAME", "text", "the row's value of each attribute that the report groups by"),
     (
         "stat.NAME",
@@ -126,6 +132,7 @@ def find_columns(runs: Sequence[RunFiles]) -> list[Column]:
     stats = dict.fromkeys(name for run in runs for name in run.row_stats.names)
     return [
         *COLUMNS,
+        *([JUDGEMENTS] if any(run.metric_arguments.get("judged") for run in runs) else ()),
         *(
             Column(ATTRIBUTE + name, "text", "", partial(_attribute, name))
             for name in attributes

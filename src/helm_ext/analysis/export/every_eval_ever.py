@@ -30,6 +30,7 @@ from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
 from helm_ext.formats.every_eval_ever.schema import KEPT, ORIGINAL_LIBRARY, VERSION
+from helm_ext.scoring.stat_names import judge_stat
 
 __all__ = ["Publisher", "Written", "has_scores", "write_every_eval_ever"]
 
@@ -275,6 +276,7 @@ class _Record:
         if facts.lower_is_better is None:
             details["lower_is_better"] = "not known"
         return {
+            **self._judged_by(name),
             "metric_id": name,
             "metric_name": facts.display_name,
             "evaluation_description": facts.description or facts.display_name,
@@ -284,6 +286,18 @@ class _Record:
             "max_score": _to_bound(high),
             "additional_details": details,
         }
+
+    def _judged_by(self, name: str) -> JSONObject:
+        """Return the field of who judged, for a score of judges."""
+        for criterion, told in (self.run.metric_arguments.get("judged") or {}).items():
+            for by in ("", *told["judges"]):
+                if name == judge_stat(criterion, by):
+                    judges = [{"model_info": {"name": one, "id": one}} for one in ([by] if by else told["judges"])]
+                    said = "not recorded; the digest of each prompt is in metadata.judgements of the samples"
+                    method = "majority_vote" if told["scale"] == [0.0, 1.0] else "average"
+                    jury = {"aggregation_method": method} if len(judges) > 1 else {}
+                    return {"llm_scoring": {"judges": judges, "input_prompt": said, **jury}}
+        return {}
 
     def _source_data(self) -> JSONObject:
         arguments = self.run.run_spec["scenario_spec"].get("args") or {}

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from helm_ext.analysis.export.lines import to_json
+from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
+from helm_ext.scoring.stat_names import list_judge_stats
 from helm_ext.scoring.statistics import Interval, mean_interval
 
 __all__ = ["SampleWriter", "to_hash"]
@@ -72,6 +74,7 @@ class SampleWriter:
         dataset: str,
     ) -> None:
         self._is_ours = run.is_ours
+        self._judge_stats = frozenset(list_judge_stats(run.metric_arguments.get("judged") or {}))
         self._source_stats = {score["stat"]: name for name, score in (source.get("scores") or {}).items()}
         self._start = {"schema_version": VERSION, "evaluation_id": evaluation_id, "model_id": model_id}
         self._dataset = dataset
@@ -107,8 +110,9 @@ class SampleWriter:
                 yield self._to_sample(row, shared, name["name"], result_id, scores[by_key[key]], error=row.error)
         place = _place(row.split, row.sub_split if self._knows_sub_splits else None, row.perturbation)
         for name, key, result_id in self._results:
-            if name["name"] in self._source_stats and row.left_out is None and row.error is None:
-                continue  # the source has made no such score of this row
+            is_others = name["name"] in self._source_stats or name["name"] in self._judge_stats
+            if is_others and row.left_out is None and row.error is None:
+                continue  # the source has made no such score of this row, or no judge has
             if name["name"] not in scored and self._places[key] == place:
                 self.left_out[key] += 1
                 why = row.error or _LEFT_OUT.get(row.left_out or "", "no score was made of this row")
@@ -263,6 +267,7 @@ def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str
         "left_out": row.left_out,
         "likelihoods": row.likelihoods or None,
         "other_outputs": list(other_outputs) or None,
+        "judgements": to_portable(row) or None,
     }
     own = {**row.attributes, **{key: value for key, value in row.data.items() if key != KEPT}}
     known = {key: value for key, value in said.items() if value is not None}

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext.errors import DatasetChangedError, DatasetIntegrityError, Location, Problems
+from helm_ext.formats.every_eval_ever.judgements import KEY as JUDGEMENTS
+from helm_ext.formats.every_eval_ever.judgements import read_row_judgements
 from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
@@ -104,7 +106,12 @@ class RowMaker:
         read = [self._read(lines[0]) for lines in repeats]
         question = read[0][0]
         reasons = [_why_not(lines, found) for lines, (_, found) in zip(repeats, read, strict=True)]
-        answers = [one for (_, found), (why, _) in zip(read, reasons, strict=True) if not why for one in found or ()]
+        answers: list[Answer] = []
+        begins = []
+        """Of each repeat, the number of its first answer."""
+        for (_, found), (why, _) in zip(read, reasons, strict=True):
+            begins.append(len(answers))
+            answers += () if why else found or ()
         failed = "" if answers else next((why for why, _ in reasons if why), "")
         unscored = next((why for _, why in reasons if why), "")
         options = read_options(first)
@@ -126,7 +133,8 @@ class RowMaker:
             failed=failed,
             unscored=unscored or ("" if gold or not self._needs_gold else "no reference says what is right"),
             source_scores=scores,
-            data={**first.metadata, KEPT: kept},
+            judgements=read_row_judgements(str(self._path), repeats, begins, self._aggregate),
+            data={**{key: value for key, value in first.metadata.items() if key != JUDGEMENTS}, KEPT: kept},
         )
 
     def _read_gold(self, sample: Sample, options: Mapping[str, str] | None) -> Sequence[str]:

@@ -192,16 +192,17 @@ def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def require_one_scored(arguments: Mapping[str, Any]) -> None:
-    """Raise RunEntryError where scores are named with several columns of outputs: whose they are is not said."""
+    """Raise RunEntryError where scores, or judgements, are named with several columns of outputs: whose are they?"""
     outputs = list_outputs(arguments)
-    scores = arguments.get("scores")
-    if scores is None and is_mapping_file(str(arguments.get("path", ""))):
-        scores = read_mapping(str(arguments["path"]))[0].scores
-    if len(outputs) > 1 and scores:
-        raise RunEntryError(
-            f"table: scores={'+'.join(scores)} would be those of {len(outputs)} models, {'+'.join(outputs)}\n"
-            f"  hint: score them one by one, output={outputs[0]} with its own scores"
-        )
+    for role in ("scores", "judgements"):
+        named = arguments.get(role)
+        if named is None and is_mapping_file(str(arguments.get("path", ""))):
+            named = getattr(read_mapping(str(arguments["path"]))[0], role)
+        if len(outputs) > 1 and named:
+            raise RunEntryError(
+                f"table: {role}={'+'.join(named)} would be those of {len(outputs)} models, {'+'.join(outputs)}\n"
+                f"  hint: score them one by one, output={outputs[0]} with its own {role}"
+            )
 
 
 def name_model(arguments: Mapping[str, Any]) -> str:

@@ -46,6 +46,8 @@ class MappingModel(TypedDict, total=False):
     """The column of a model's outputs; several: one run for each."""
     scores: Columns
     """The columns of scores that the outputs were given."""
+    judgements: Columns
+    """The columns of what was judged of the outputs."""
     id: str
     """The column of the rows' names."""
     split: str
@@ -107,7 +109,7 @@ def read_mapping(path: str) -> tuple[Options, str]:
         raise DatasetSchemaError(_problems(error, path, source.text())) from None
     said.pop("$schema", None)
     said.pop("schema_", None)
-    for key in ("options", "output", "scores"):
+    for key in ("options", "output", "scores", "judgements"):
         if isinstance(said.get(key), str):
             said[key] = [said[key]]
     table = said.pop("path")

@@ -23,6 +23,8 @@ class Options:
     output: Sequence[str] | None = None
     scores: Sequence[str] = ()
     """Columns of scores that the outputs were given."""
+    judgements: Sequence[str] = ()
+    """Columns of what was judged of the outputs."""
     id: str | None = None
     split: str | None = None
     splits: Sequence[str] | None = None

@@ -34,6 +34,9 @@ CANDIDATES: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 """Role to the names, in lower case and with _ for a space, that a column of it may have."""
 
+_NAMED = ("scores", "judgements")
+"""Roles that the user alone gives."""
+
 OUTPUT_NAMES = frozenset(CANDIDATES["output"])
 """A column of another name is called after its model."""
 
@@ -70,6 +73,8 @@ class Roles:
     """The cell of a layout that holds its scores by name."""
     scores: tuple[str, ...] = ()
     """The columns of scores that the user named."""
+    judgements: tuple[str, ...] = ()
+    """The columns of judgements that the user named."""
     layout: Layout | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Role to why it is this column, in words."""
@@ -83,7 +88,7 @@ class Roles:
         """Return (role, column) of what the user knows of."""
         return [
             (role, column if isinstance(column, str) else "+".join(column))
-            for role in (*CANDIDATES, "scores")
+            for role in (*CANDIDATES, *_NAMED)
             if (column := getattr(self, role))
         ]
 
@@ -103,7 +108,7 @@ class _Chooser:
         self._layout = find_layout(table.columns, sample)
         named = (options.question, options.gold, options.context, options.id, options.split)
         self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ()),
-                       *options.scores}  # fmt: skip
+                       *options.scores, *options.judgements}  # fmt: skip
         """Columns that the user has named: each is what he says, and nothing else."""
         self._sample = sample
 
@@ -126,6 +131,7 @@ class _Chooser:
             id=self._one("id", given.id),
             split="" if self._table.splits and not given.split else self._one("split", given.split),
             scores=tuple(self._known("scores", column) for column in given.scores),
+            judgements=tuple(self._known("judgements", column) for column in given.judgements),
             layout=self._layout,
             reasons=self._reasons,
             **{role: self._of_layout(role) for role in ("thought", "likelihoods", "source_scores")},
@@ -254,8 +260,8 @@ class _Chooser:
     def _require_apart(self, roles: Roles) -> None:
         """Raise DatasetError for a column that is two things."""
         used: dict[str, str] = {}
-        single = [(role, column) for role, column in roles.columns() if role not in ("options", "scores")]
-        several = [("options", one) for one in roles.options] + [("scores", one) for one in roles.scores]
+        single = [(role, column) for role, column in roles.columns() if role not in ("options", *_NAMED)]
+        several = [(role, one) for role in ("options", *_NAMED) for one in getattr(roles, role)]
         for role, column in [*single, *several]:
             other = used.setdefault(column, role)
             if other != role and not (role == "options" and other == "gold" and roles.gold_is_option):

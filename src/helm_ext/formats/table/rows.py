@@ -66,6 +66,7 @@ class _RowReader:
             likelihoods=likelihoods,
             unscored="" if right or not survey.is_measured else "the row has no gold",
             source_scores=self._values.scores(cells) if roles.source_scores or roles.scores else {},
+            judgements=self._values.judgements(cells) if roles.judgements else (),
             data=self._kept(cells),
             chain_of_thought=thought,
         )

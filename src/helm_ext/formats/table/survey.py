@@ -154,6 +154,7 @@ class _Surveyor:
             found.same_as_gold += isinstance(gold, str | int) and answers[0].text.strip() == str(gold).strip()
         elif roles.likelihoods and look_up(cells, roles.likelihoods):
             found.recorded += 1
+        values.judgements(cells)
         for name in values.scores(cells):
             found.scores.setdefault(name, SourceScore())
         found.train += values.splits.get(split) == "train"
@@ -208,9 +209,10 @@ class _Surveyor:
         found, values = self._found, self._values
         if not found.rows:
             values.refuse("there are no rows", "", "no-rows")
-        if values.is_live and values.roles.scores:
-            message = "no column holds the outputs that the scores were given to"
-            values.refuse(message, "output=COLUMN names it", "scores")
+        for role in ("scores", "judgements"):
+            if values.is_live and getattr(values.roles, role):
+                message = f"no column holds the outputs that the {role} were given to"
+                values.refuse(message, "output=COLUMN names it", role)
         if len(self._models) == 1:
             (found.row_model,) = self._models
         found.lines = values.table.lines

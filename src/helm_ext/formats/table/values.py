@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
 
-from helm_ext.errors import DatasetIntegrityError, Location, did_you_mean, show
+from helm_ext.errors import DatasetIntegrityError, Location, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import NO_YES, GoldKind, to_options
 from helm_ext.formats.imported.row import Answer, Message
 from helm_ext.formats.imported.score_values import to_number
@@ -15,6 +16,7 @@ from helm_ext.formats.table.cells import CellError, label_options, look_up, read
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.roles import MOST_OPTIONS, Roles, option_labels
 from helm_ext.formats.table.table import Cells, Table
+from helm_ext.judging.judgement import read_judgements
 
 __all__ = ["SPLITS", "TRUTHS", "Split", "Values", "name_parts", "shown", "uses_adapted"]
 
@@ -28,6 +30,9 @@ SPLITS: Mapping[str, Split] = {
 
 TRUTHS: Mapping[str, bool] = {"true": True, "false": False}
 """How CSV writes what is true and false; spreadsheets in capitals, Python with one."""
+
+_CRITERION = "correct"
+"""What a column of verdicts is about."""
 
 _OBJECT = re.compile(r"""\{\s*(['"])\w+\1\s*:""")
 """How an object begins that is written as text."""
@@ -54,7 +59,8 @@ class Values:
             return None
         roles = self.roles
         named = [roles.question, roles.context, *roles.options, roles.gold, roles.output, roles.id, roles.split,
-                 roles.likelihoods, roles.source_scores, *roles.scores, *self.options.by]  # fmt: skip
+                 roles.likelihoods, roles.source_scores, *roles.scores, *roles.judgements,
+                 *self.options.by]  # fmt: skip
         columns = {name if name in self.table.columns else name.partition(".")[0] for name in named}
         return [column for column in self.table.columns if column in columns]
 
@@ -198,6 +204,42 @@ class Values:
             for name, score in value.items()
             if score is None or isinstance(score, int | float)
         } | given
+
+    def judgements(self, cells: Cells) -> list[dict[str, Any]]:
+        """Return what was judged of the row. Raises CellError."""
+        found: list[dict[str, Any]] = []
+        for column in self.roles.judgements:
+            value = look_up(cells, column)
+            value = value.strip() if isinstance(value, str) else value
+            if isinstance(value, str) and value.startswith("["):
+                try:
+                    value = json.loads(value)
+                except ValueError as error:
+                    raise CellError(f"the judgements of {column} are no JSON: {error}", "") from error
+            if isinstance(value, list):
+                found += self._read_judgements(column, value)
+            elif value is None or value == "":
+                found.append({"by": column, "kind": "model", "criterion": _CRITERION, "status": "not_run"})
+            elif (number := to_number(value)) in (0.0, 1.0):
+                found.append({"by": column, "kind": "model", "criterion": _CRITERION, "value": number})
+            else:
+                raise CellError(
+                    f"the judgement {column} is {show(value)}",
+                    "a verdict is 1 or 0, true/false, yes/no, C or I; else a list of judgements as in format 1",
+                )
+        return found
+
+    def _read_judgements(self, column: str, value: list[Any]) -> list[dict[str, Any]]:
+        flaws: list[str] = []
+        right = read_judgements(
+            value,
+            lambda where, message, hint: flaws.append(
+                f"{format_path((column, *where))}: {message}" + (f", {hint}" if hint else "")
+            ),
+        )
+        if flaws:
+            raise CellError(f"a judgement is wrong: {flaws[0]}", "docs/adapter_spec.md, Judgements")
+        return [one.to_json() for one in right]
 
     def _score(self, column: str, value: Any) -> float | None:
         """Return a score that stands in a column of its own."""
