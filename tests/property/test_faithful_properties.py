@@ -4,6 +4,7 @@ import json
 import math
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json
@@ -54,6 +55,7 @@ def is_hard_to_tell(text):
     return any(part in text for part in (r"\u0022", r"\u006e", "0" * 30))
 
 
+@pytest.mark.long
 @MANY
 @given(objects(values), st.sampled_from([orjson.loads, from_json]))
 def test_what_a_quick_parser_loses_is_found(text, parse):

@@ -230,6 +230,7 @@ def test_there_are_enough_shapes():
     assert len(set(SILENT)) == len(SILENT) >= 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", STATING)
 def test_a_shape_that_states_an_answer_states_every_label(shape):
     missed = [
@@ -240,6 +241,7 @@ def test_a_shape_that_states_an_answer_states_every_label(shape):
     assert missed == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SILENT)
 def test_a_shape_that_states_none_states_no_label(shape):
     read = [
@@ -270,6 +272,7 @@ def _renamed(draw):
     return (filled[0], first), (filled[1], second)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=300)
 @given(_renamed())
 def test_any_text_means_the_same_option_under_other_labels(pair):

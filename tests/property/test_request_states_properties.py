@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def outcome(path):
     return None
 
 
+@pytest.mark.long
 @FEW
 @given(spec=specs, rows=st.lists(states, min_size=1, max_size=6), is_lines=st.booleans())
 def test_whatever_the_file_holds(tmp_path_factory, spec, rows, is_lines):
@@ -101,6 +103,7 @@ def test_whatever_the_file_holds(tmp_path_factory, spec, rows, is_lines):
         assert set(labels.values()) <= {reference.output.text for reference in instance.references}
 
 
+@pytest.mark.long
 @FEW
 @given(count=st.integers(12, 60), demonstrations=st.integers(0, 4), cap=st.none() | st.integers(1, 20), seed=st.integers(0, 3), shuffle=st.randoms())  # fmt: skip
 def test_sampling_is_a_disjoint_partition_independent_of_order(

@@ -6,6 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def ours(rows, *, fewshot=0, description="", **options):
     return made
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(rows=ROWS, description=TEXT, shots=st.integers(0, 3), seed=st.integers(0, 5))
 def test_prompts_are_those_of_the_rule(rows, description, shots, seed):

@@ -34,6 +34,7 @@ def test_a_data_frame_is_scored_and_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_file_is_scored_and_compared_as_the_commands_do(tmp_path):
     pd.DataFrame(ROWS).to_csv("capitals.csv", index=False)
     fox, hen = (helm_ext.score("capitals.csv", output=name, output_path="out") for name in ("fox", "hen"))
@@ -59,6 +60,7 @@ def test_rows_without_pandas_say_what_to_install(tmp_path, monkeypatch):
         _ = run.rows
 
 
+@pytest.mark.long
 def test_several_runs_are_refused():
     with pytest.raises(RunEntryError, match="there are 2"):
         helm_ext.score(pd.DataFrame(ROWS), output="fox+hen")
@@ -85,6 +87,7 @@ def test_what_the_command_refuses_is_refused():
         helm_ext.score("absent.csv")
 
 
+@pytest.mark.long
 def test_the_tutorial_runs_as_it_stands():
     page = (Path(__file__).parents[2] / "docs/tutorials/notebook.md").read_text(encoding="utf-8")
     names: dict = {}

@@ -6,6 +6,8 @@ import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -28,6 +30,7 @@ def imported():
                 yield node.module.partition(".")[0], path
 
 
+@pytest.mark.long
 def test_whatever_is_imported_is_declared():
     given = [
         *PROJECT["dependencies"],

@@ -67,6 +67,7 @@ def test_pictures_of_adapter_spec_files_are_part_of_the_questions_digest(tmp_pat
     assert len(made) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [picture_log, helm_file])
 def test_runs_of_other_pictures_are_not_compared(tmp_path, make):
     suffix = "eval" if make is picture_log else "jsonl"

@@ -43,6 +43,7 @@ def test_a_table_says_nothing(tmp_path):
         assert {key: config["additional_details"][key] for key in BOTH} == BOTH
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -74,6 +75,7 @@ def test_a_converted_file_says_no_more(tmp_path):
     assert provenance(score(tmp_path, tmp_path / "x.jsonl")) == BOTH
 
 
+@pytest.mark.long
 def test_a_run_scored_again_says_no_more(tmp_path):
     run = score(tmp_path, table(tmp_path))
     assert provenance(score(tmp_path, run.folder / "scenario_state.json", model="again")) == BOTH

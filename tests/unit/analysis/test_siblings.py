@@ -44,6 +44,7 @@ def names_of_rows(tmp_path):
     return [row[0]["value"] for path in tables for row in json.loads(path.read_bytes())[0]["rows"]]
 
 
+@pytest.mark.long
 def test_outputs_of_several_models_get_no_single_name(tmp_path, table):
     done = score(tmp_path, table, "--arg", "output=alpha+beta", "--model", "foo")
     assert str(done.exception) == (
@@ -54,6 +55,7 @@ def test_outputs_of_several_models_get_no_single_name(tmp_path, table):
     assert score(tmp_path, table, "--arg", "output=alpha", "--model", "foo").exit_code == 0
 
 
+@pytest.mark.long
 def test_tasks_that_name_no_model_or_cannot_be_read_are_no_other_model(tmp_path):
     """Two tasks without a results file, which would name the model, and one that is broken."""
     for task in ("lx_sums", "lx_lists"):
@@ -66,6 +68,7 @@ def test_tasks_that_name_no_model_or_cannot_be_read_are_no_other_model(tmp_path)
     assert "error: " in done.output
 
 
+@pytest.mark.long
 def test_rows_of_several_models_are_not_one_run(tmp_path):
     rows = [{"question": f"{at}+1?", "gold": str(at + 1), "output": "2", "model": name}
             for at in range(2) for name in ("alpha", "beta")]  # fmt: skip
@@ -78,6 +81,7 @@ def test_rows_of_several_models_are_not_one_run(tmp_path):
     assert score(tmp_path, same, "--model", "m").exit_code == 0
 
 
+@pytest.mark.long
 def test_a_mean_of_two_runs_is_said(tmp_path, table):
     first = score(tmp_path, table, "--arg", "output=alpha", "--model", "foo")
     assert "the mean of" not in first.output
@@ -88,6 +92,7 @@ def test_a_mean_of_two_runs_is_said(tmp_path, table):
     assert "stale" not in second.output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("corrected", ["output", "question"])
 def test_the_run_of_a_file_that_was_corrected_is_stale(tmp_path, table, corrected):
     """Where the question was corrected too, the runs are of two datasets, and are not averaged."""
@@ -118,6 +123,7 @@ def test_the_run_of_a_file_that_was_corrected_is_stale(tmp_path, table, correcte
     assert sorted(names_of_rows(tmp_path)) == expected
 
 
+@pytest.mark.long
 def test_comparisons_of_stale_runs_come_last_and_are_no_more_datasets_and_models(tmp_path, table):
     """The first file gets the larger digest's place by chance: both orders are tried."""
     for first, then in (("1+1?", "1+1=?"), ("1 + 1?", "1+1 ?")):
@@ -137,6 +143,7 @@ def test_comparisons_of_stale_runs_come_last_and_are_no_more_datasets_and_models
         assert "<p>1 dataset, 2 models, stale runs not counted. " in page.read_text()
 
 
+@pytest.mark.long
 def test_the_model_that_every_row_of_a_run_names_is_the_model(tmp_path, table):
     """HELM's own file, what is converted from it, and the same with one row of another model or of none."""
     score(tmp_path, table, "--arg", "output=alpha", "--model", "org/alpha")
@@ -154,6 +161,7 @@ def test_the_model_that_every_row_of_a_run_names_is_the_model(tmp_path, table):
         assert "the file does not say whose completions it holds" in str(done.exception)
 
 
+@pytest.mark.long
 def test_what_counts_is_the_time_that_a_run_says(tmp_path, table):
     """The files' own times change when they are copied. A run that says none is neither old nor new."""
     score(tmp_path, table, "--arg", "output=alpha")

@@ -481,6 +481,7 @@ class TestArgument:
         value = case.value.replace("{folder}", str(folder))
         return get_format(name), made[case.file], {**beside, argument: value}, without
 
+    @pytest.mark.long
     def test_helm_run(self, case, argument):
         format_, file, arguments, without = case
         if argument in OF_LOAD:
@@ -494,12 +495,14 @@ class TestArgument:
             return  # without the argument the file is refused
         assert found != unlike
 
+    @pytest.mark.long
     def test_validate(self, case):
         format_, file, arguments, _ = case
         report = check_file(file, format_, given(arguments), lint=True)
         assert [str(problem) for problem in report["problems"] if problem.severity == "error"] == []
         assert report["linted"]
 
+    @pytest.mark.long
     def test_score_preview_and_requests_out_plan_the_run_of_helm_run(self, case, argument, monkeypatch, tmp_path):
         if argument in OF_LOAD:
             return
@@ -526,6 +529,7 @@ class TestArgument:
             planned_by, expected
         )
 
+    @pytest.mark.long
     def test_convert_writes_what_scores_alike(self, case, argument, tmp_path):
         format_, file, arguments, _ = case
         if argument == "missing":

@@ -12,6 +12,8 @@ from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.cli import app
 from helm_ext.errors import RunEntryError
 
+pytestmark = pytest.mark.long
+
 ROWS = 100
 WRONG = {"mon": range(10), "tue": range(5, 15), "wed": range(30), "thu": range(32)}
 """Rows that a day's run gets wrong: 5 and 5 flip on Tuesday, 20 to wrong on Wednesday, 22 on Thursday."""

@@ -25,6 +25,7 @@ def make_table(path, name):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [

@@ -141,6 +141,7 @@ ROWS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", ROWS)
 def test_results_are_those_of_helms_client(folders, kind, row):
     requests = make_requests(kind, **ROWS[row])

@@ -155,6 +155,7 @@ def again_choices(server, path, body):
     return (answer_chat if "chat" in path else answer_completions)(body)["choices"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
 def test_errors_that_may_pass_are_tried_five_times_more(server, config, status):
     server.instead = lambda path, body: (status, {"error": {"message": "busy"}})
@@ -178,6 +179,7 @@ def test_errors_of_one_request_are_not_tried_again(server, config, status):
     assert len(server.asked) == 1
 
 
+@pytest.mark.long
 def test_the_server_says_when_to_come_again(server, config):
     first(server, Odd(429, {}, {"Retry-After": "1"}))
     started = time.monotonic()
@@ -211,6 +213,7 @@ def test_what_retry_after_may_be():
     assert _retry_after({}) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("odd", [Odd(seconds=30), Odd(body=b"{" + b" " * 1000 + b"}", drip=0.05)])
 def test_a_server_that_sends_nothing_or_a_byte_at_a_time_is_given_up_and_not_asked_again(odd, server, config):
     server.instead = lambda path, body: odd

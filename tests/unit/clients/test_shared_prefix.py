@@ -118,6 +118,7 @@ def largest_difference(found, expected):
     return sums
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SHARE)
 def test_sharing_changes_no_value(name):
     model = build(SHARE[name]())
@@ -128,6 +129,7 @@ def test_sharing_changes_no_value(name):
         assert largest_difference(score(asked, sequences), expected) <= 1e-6, what
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SHARE_NOT)
 def test_models_that_cannot_share_are_asked_as_helm_asks(name):
     make, reason = SHARE_NOT[name]

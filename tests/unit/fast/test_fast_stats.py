@@ -219,6 +219,7 @@ def assert_equal(ours, helms):
         assert plain(mine.stats) == plain(theirs.stats)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [

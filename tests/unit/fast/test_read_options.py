@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import request_states_files as files
 from helm.benchmark.presentation.schema import Schema
 from helm.benchmark.run_spec import RunSpec
@@ -15,6 +16,7 @@ from helm_ext.fast.display import write_display_files
 ANSWERS = ("The answer is B.", "A", "no idea")
 
 
+@pytest.mark.long
 def test_options_have_letters_and_the_answer_is_the_one_that_was_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = []

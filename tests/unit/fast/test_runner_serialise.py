@@ -104,6 +104,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(JSON, JSON)
 def test_any_value(first, second):
     box = Box(first, [second])

@@ -269,6 +269,7 @@ def test_a_sample_is_shown(tmp_path, size):
         assert [r for r in json.loads((tmp_path / "again" / name).read_text()) if r["instance_id"] in shown] == full
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", CASES)
 @pytest.mark.parametrize("layout", ["helm", "compact", "small-reads"])
 def test_what_is_shown_of_an_instance_does_not_depend_on_the_sample(tmp_path, method, layout, monkeypatch):
@@ -305,6 +306,7 @@ def write_long_run(path, rows):
     return spec
 
 
+@pytest.mark.long
 def test_memory_does_not_hold_what_is_not_shown(tmp_path, monkeypatch):
     """Of rows that are not shown, what draws the sample is held: some bytes. The stats of a row take over 100."""
     monkeypatch.setattr(json_arrays, "CHUNK", 1 << 16)

@@ -172,6 +172,7 @@ class TestBrokenCompression:
         assert len(sources.read_source(path, max_ratio=100).data) == 3_000_000
 
 
+@pytest.mark.long
 def test_blank_lines_that_are_next_to_nothing_when_compressed_end_soon(tmp_path):
     """256 MB here; four thousand of these frames would be a day's work."""
     path = write(tmp_path / "x.jsonl.zst", zstandard.compress((b" " * 255 + b"\n") * (1 << 20)))

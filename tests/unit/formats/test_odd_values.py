@@ -76,6 +76,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CASES)
 def test_odd_values_are_read_or_refused(kind, tmp_path):
     value, write = CASES[kind]

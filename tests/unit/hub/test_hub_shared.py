@@ -97,6 +97,7 @@ class TestSeveralUsers:
         with hub.open_version(hub.resolve("demo", None, root), root) as bundle:
             return [len(list(bundle.records("test"))), len(hub.verify(hub=root))]
 
+    @pytest.mark.long
     @pytest.mark.parametrize("umask", [0o077, 0o027, 0o002])
     @pytest.mark.parametrize("mode", [0o1777, 0o777])
     def test_a_shared_folder_is_read_and_written_by_all_whatever_their_umask(self, shared, umask, mode):

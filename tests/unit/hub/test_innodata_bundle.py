@@ -370,6 +370,7 @@ print(problems[0])
 """
 
 
+@pytest.mark.long
 def test_a_bomb_costs_nothing(tmp_path):
     path = tmp_path / "demo.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

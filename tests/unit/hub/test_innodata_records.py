@@ -300,6 +300,7 @@ U, A = {"role": "user", "content": ""}, {"role": "assistant", "content": ""}
 MANY = 100_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "value",
     [

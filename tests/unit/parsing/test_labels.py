@@ -407,6 +407,7 @@ def test_what_stands_in_the_middle_of_a_very_long_completion_is_not_seen():
     assert read_label(f"{filler}The answer is C. {filler}", CITIES) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece",
     [

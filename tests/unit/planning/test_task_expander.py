@@ -105,6 +105,7 @@ def test_a_file_of_one_task(config):
     assert "task=" not in only.name
 
 
+@pytest.mark.long
 def test_expanders_that_came_before_are_kept(config):
     """`ultraeval:model=m,config=FILE`: the same runs as with the arguments the other way round."""
     model = run_expander.ModelRunExpander("simple/model1")

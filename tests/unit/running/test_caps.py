@@ -48,6 +48,7 @@ def stats_of(folder: Path):
             if stat["name"].get("split") == "test"}  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runner", [StreamingRunner, Runner])
 @pytest.mark.parametrize(("most", "evaluated"), [(None, 12), (1_000_000, 12), (12, 12), (5, 5)])
 def test_a_cap_is_counted_where_it_bites(tmp_path, file, caplog, runner, most, evaluated):
@@ -65,6 +66,7 @@ def test_a_cap_is_counted_where_it_bites(tmp_path, file, caplog, runner, most, e
         assert "capped" not in run_spec.name
 
 
+@pytest.mark.long
 def test_a_cap_stands_in_the_titles_of_score_report_and_leaderboard(tmp_path, file):
     run_spec, folder = run(tmp_path, file, 5)
     assert make_table(run_spec, folder, show_all=False).title.endswith("(5 of 12 rows)")

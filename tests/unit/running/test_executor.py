@@ -377,6 +377,7 @@ def test_a_server_that_hangs_ends_a_run(server, tmp_path):
     assert len(server.asked) <= 20
 
 
+@pytest.mark.long
 def test_a_row_that_hangs_does_not_hold_up_the_others(server, tmp_path):
     finished = []
 

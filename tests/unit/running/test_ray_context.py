@@ -115,6 +115,7 @@ def test_a_machine_where_our_path_is_somebody_elses(tmp_path, driver):
     assert local_path == str(driver / "prod_env")
 
 
+@pytest.mark.long
 def test_no_credentials_are_none(tmp_path, driver):
     (driver / "prod_env" / "credentials.conf").unlink()
     python(driver, DRIVER)
@@ -159,6 +160,7 @@ def test_a_variable_that_is_not_set(monkeypatch):
         HelmContext.of_this_process(spec)
 
 
+@pytest.mark.long
 def test_folders_are_told_as_absolute_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     spec = ExecutionSpec(None, Authentication(""), "p", 3, False, SqliteCacheBackendConfig("p/cache"))

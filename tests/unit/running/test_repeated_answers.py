@@ -34,6 +34,7 @@ def these_rows(folder, metric=METRIC):
     return value(folder, f"{metric}@these_rows_low"), value(folder, f"{metric}@these_rows_high")
 
 
+@pytest.mark.long
 def test_the_answers_noise_is_written_of_each_row_and_adds_up(tmp_path, monkeypatch):
     """Variances of the rows' means: p (1 - p) / 3. Their sum is 1/12 + 1/16, Satterthwaite's freedom 5.88."""
     from scipy.special import stdtrit
@@ -54,6 +55,7 @@ def test_the_answers_noise_is_written_of_each_row_and_adds_up(tmp_path, monkeypa
     assert these_rows(again) == (low, high)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "answers", "completions"),
     [((1, 0, 1, 1), 1, "mean"), (RIGHT, 4, "pass_at_4"), (RIGHT, 4, "max"), ((4, 0, 4, 0), 4, "mean")],
@@ -76,6 +78,7 @@ def test_a_run_of_single_answers_says_nothing_of_repeats(tmp_path, monkeypatch):
     assert "@" not in written.replace("@ci_low", "").replace("@ci_high", "")
 
 
+@pytest.mark.long
 def test_epochs_of_a_log_say_it_of_its_own_score(tmp_path, monkeypatch):
     """Two samples in two epochs: right and wrong (variance 1/4), always right. Mean 3/4, a freedom of 1."""
     monkeypatch.chdir(tmp_path)

@@ -258,6 +258,7 @@ def run_both(tmp_path, run_spec, **options):
     return texts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
 def test_files_are_helms(tmp_path, name):
     helms, ours = run_both(tmp_path, RUNS[name])
@@ -376,6 +377,7 @@ def test_garbage_collector_is_left_as_it_was(monkeypatch):
     assert gc.get_threshold() == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reads", [garbage.relaxed, garbage.paused])
 def test_what_a_failed_run_left_is_freed_by_the_next_one(reads):
     """The rows hang on the frames of an exception that refers to itself: a cycle. Freezing would keep it for good."""
@@ -403,6 +405,7 @@ def test_what_a_failed_run_left_is_freed_by_the_next_one(reads):
         gc.unfreeze()
 
 
+@pytest.mark.long
 def test_prompts_are_counted_once(tmp_path, monkeypatch):
     from helm.tokenizers.simple_tokenizer import SimpleTokenizer
 

@@ -435,6 +435,7 @@ BY_HELMS_RUNNER = ("lists", "left_out", "live_text", "live_separate", "refusals"
 """It writes the same files: a few will do."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "runner"),
     [*((name, StreamingRunner) for name in KINDS), *((name, Runner) for name in BY_HELMS_RUNNER)],
@@ -489,6 +490,7 @@ def test_rows_that_were_left_out_are_said(tmp_path):
     assert found["not-run"].hint == "as in the run that wrote the file"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
@@ -532,6 +534,7 @@ def test_one_row_alone_says_how_a_run_scores(tmp_path):
     assert said == [True, False, False, False, False, False]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["left_out", "lists", "groups", "innodata"])
 def test_rows_that_are_read_when_they_are_scored_tell_the_same(tmp_path, monkeypatch, name):
     """Of files that are not in memory; by HELM's runner, which has all rows, and by ours."""

@@ -316,6 +316,7 @@ def test_where_punctuation_counts_words_stand_between_spaces():
     assert words("\u0130I", ignore_case=False) == ("\u0130I",)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece", ["1,", "1-", "$1", "5kg-", "1 ", "a1", "1%", "(", "'", "5.", "EUR", "-", "x1,1-", "$"]
 )

@@ -42,6 +42,7 @@ def test_time_is_limited():
     assert not passes("while True: pass", timeout=0.5)
 
 
+@pytest.mark.long
 def test_what_it_started_is_ended(tmp_path):
     marker = tmp_path / "marker"
     child = f"import time; time.sleep(1.5); open({str(marker)!r}, 'w')"
@@ -67,6 +68,7 @@ while not os.path.exists({path!r}):
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what leaves the session is not found")
 @pytest.mark.parametrize("end", ["", "while True: pass", "import os; os.kill(0, 9)", "raise SystemExit"])
 def test_what_left_its_session_is_ended_too(tmp_path, end):

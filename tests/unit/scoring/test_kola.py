@@ -141,6 +141,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", RECIPES)
 def test_a_recipe_gives_the_number_of_its_scripts(tmp_path, title):
     spec, rows, expected = CASES[title]

@@ -556,6 +556,7 @@ def said(stats):
     return [repr(vars(stat)) for stat in stats]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("perturbed", [False, True])
 @pytest.mark.parametrize("trials", [1, 2])
 @pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2"])

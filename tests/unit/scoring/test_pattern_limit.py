@@ -34,6 +34,7 @@ def labelled(**instance):
     return choice("q?", ["x", "y"], **instance)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "spec", "scoring"),
     [

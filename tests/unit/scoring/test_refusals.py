@@ -24,6 +24,7 @@ def count(rows):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("half", "wrong", "unclear"),
     [

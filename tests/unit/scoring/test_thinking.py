@@ -106,6 +106,7 @@ def _scores(folder):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
 def test_recorded_answers_are_scored_without_it(tmp_path, write):
     found = {}
@@ -127,6 +128,7 @@ def test_recorded_answers_are_scored_without_it(tmp_path, write):
     assert value(kept, "num_thinking") is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("thinking", ["move", "keep"])
 @pytest.mark.parametrize("model", ["recorded/m", run_entries.MODEL])
 def test_both_runners_write_the_same(tmp_path, monkeypatch, model, thinking):
@@ -161,6 +163,7 @@ def test_a_reference_about_such_tags_keeps_it(tmp_path):
     assert value(made, "num_thinking") is None
 
 
+@pytest.mark.long
 def test_extract_lists_and_options_see_the_answer_alone(tmp_path):
     """A thought without an end, from which a pattern would take an answer, is none."""
     unfinished = files.answered(files.state("Which town?", "Rome", split="test"), "<think>So it is: Rome. No,")

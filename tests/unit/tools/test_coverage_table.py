@@ -72,6 +72,7 @@ def test_the_gates_numbers_are_made_again(true):
     assert list(coverage_table.count_outcomes(200, 0.3, true)) == pytest.approx([written[1], written[3]], abs=0.0005)
 
 
+@pytest.mark.long
 def test_clusters_hold_from_40_on():
     page = (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")
     block = page.split("<!-- clusters -->")[1].split("<!-- end of clusters -->")[0]

@@ -35,6 +35,8 @@ from helm_ext.formats.every_eval_ever.schema import (
     find_missing,
 )
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[4]
 ULTRAEVAL = ROOT / "examples" / "ultraeval" / "logs" / "first-model" / "workshop_workshop_gen" / "instance.jsonl"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")

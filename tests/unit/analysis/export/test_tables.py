@@ -40,6 +40,7 @@ def lines(runs, tmp_path_factory):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.long
 def test_every_line_has_all_columns(runs, lines):
     names = [column.name for column in columns.find_columns(runs)]
     assert [list(line) for line in lines] == [names] * 5

@@ -18,6 +18,7 @@ from helm_ext.analysis.lint import likeness, lint
 from helm_ext.analysis.lint.likeness import ALL_PAIRS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "each"), [(ALL_PAIRS - 100, 3), (1_000, 8)], ids=["all pairs", "minhash"])
 @pytest.mark.parametrize("kind", lint_sets.KINDS)
 def test_every_kind_of_dataset(kind, rows, each, tmp_path):
@@ -26,6 +27,7 @@ def test_every_kind_of_dataset(kind, rows, each, tmp_path):
     assert found.total() >= 0.95 * planted.total(), planted - found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", lint_sets.KINDS)
 def test_where_all_pairs_are_compared_nothing_is_missed_that_minhash_finds(kind, tmp_path, monkeypatch):
     rows, _ = lint_sets.plant(kind, lint_sets.make_clean(kind, ALL_PAIRS - 60, 1), 4, 1)

@@ -24,6 +24,7 @@ from helm_ext.evalset.unread import UnreadRows
 from helm_ext.formats.request_states import loading
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["chat", "classes", "word problems", "multiple choice"])
 def test_what_is_read_again_is_what_was_kept(kind, tmp_path, monkeypatch):
     rows, _ = lint_sets.plant(kind, lint_sets.make_clean(kind, 900, 5), 6, 5)

@@ -27,6 +27,7 @@ NO_MEANS = {
 """Logs that are headed by no mean of their rows, to the score's name here."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("said", EXPECTED, ids=lambda said: said["file"])
 def test_the_main_metric_is_the_headline(said: dict[str, Any], tmp_path: Path) -> None:
     run = score_file(tmp_path, DATA / said["file"])

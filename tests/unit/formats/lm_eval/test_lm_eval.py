@@ -459,6 +459,7 @@ def test_what_is_no_mean_is_not_averaged(task, kept):
 # The main metric
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", sorted(LOGS.glob("*/samples_*.jsonl")), ids=lambda path: f"{path.parent.name}-{path.name.split('_2026')[0]}")  # fmt: skip
 def test_the_main_metric_is_the_first_that_the_harness_reports(path, tmp_path):
     """By the first filter; brought to the run's stats, to the last digit."""

@@ -584,6 +584,7 @@ def shuffled(value, rng):
     return dict(items)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("own_keys", ["none", "some rows", "all rows"])
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
 @pytest.mark.parametrize("method", ["chat", "generation", "multiple_choice_joint"])

@@ -286,6 +286,7 @@ def write(path, rows, spec=None, *, end=b"\n", last=True, before=b""):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_the_same_wherever_it_is_cut(tmp_path, in_parts, name):
     path = write(tmp_path / "f.jsonl", FILES[name], SPECS.get(name))
@@ -333,6 +334,7 @@ def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypa
     assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.columns.has_labels
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spelling", [{"end": b"\r\n"}, {"last": False}, {"before": b"\n \n"}, {"before": b"\xef\xbb\xbf"}]
 )
@@ -346,6 +348,7 @@ def test_so_is_one_with_other_line_ends(tmp_path, in_parts, spelling):
         assert len(engine.done) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said_in_the_same_words(tmp_path, in_parts, name):
     path = write(tmp_path / "f.jsonl", WRONG[name])

@@ -98,6 +98,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @given(st.lists(st.dictionaries(st.text("qa", max_size=2), VALUES), min_size=1, max_size=6), st.sampled_from([None, 2]))
 def test_lists_and_lines_hold_what_was_written(tmp_path_factory, rows, indent):
     folder = tmp_path_factory.mktemp("json")

@@ -269,6 +269,7 @@ class TestOwnExport:
         {"question": f"{n}?", "choices": ["tin", "iron"], "answer": "B", "output": f"({x})"} for n, x in enumerate("AB")
     ]
 
+    @pytest.mark.long
     @pytest.mark.parametrize("to", ["csv", "jsonl", "parquet"])
     @pytest.mark.parametrize("rows", [FREE, CHOICE], ids=["free", "choice"])
     def test_is_read_in_each_of_its_kinds(self, tmp_path, rows, to):

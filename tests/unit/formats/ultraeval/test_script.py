@@ -492,6 +492,7 @@ def test_a_checkout_whose_postprocess_raises(checkout_folder, tmp_path):
     assert isinstance(open_checkout(None, path), Checkout)
 
 
+@pytest.mark.long
 def test_datasets_is_still_hugging_faces(checkout_folder, tmp_path):
     """In a process of its own, started in the checkout, as a user would."""
     path = checkout_folder("one")

@@ -69,6 +69,7 @@ def test_wilson_covers_as_exactly_computed(count, share):
         assert exact == pytest.approx(0.978, abs=0.001)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "share"), [(100, 0.5), (1000, 0.02), (1000, 0.5), (1000, 0.98)])
 def test_t_covers_graded_scores(count, share):
     """Scores of 0, 0.5 and 1, of 20,000 runs; n p (1 - p) is 19.6 or more."""
@@ -81,6 +82,7 @@ def test_t_covers_graded_scores(count, share):
     assert 0.94 < hit / RUNS < 0.96
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [12, 40, 100])
 def test_clusters_cover(number):
     """Clusters of 1 to 9 rows that agree within: 4,000 runs."""
@@ -136,6 +138,7 @@ def test_clusters_that_all_have_one_mean_are_no_surer_than_their_rows():
     assert found.high > rows.high
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [40, 100])
 @pytest.mark.parametrize("share", [0.01, 0.02, 0.05, 0.95])
 def test_clusters_of_a_rare_value_cover(number, share):

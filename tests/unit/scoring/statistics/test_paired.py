@@ -102,6 +102,7 @@ def test_p_that_no_draw_reaches_is_not_below_the_exact_one(equal):
     assert found < 1 / 20_001
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [30, 150, 3000])
 def test_models_that_are_alike_are_told_apart_by_chance_alone(rows):
     """5 % of 400 pairs, of graded scores; within three standard deviations."""
@@ -200,6 +201,7 @@ def draw_pairs(discordant, true, rows, runs, seed):
         yield (differs == 1).astype(float), (differs == 0).astype(float)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("true", "worse", "not_worse"), [(-0.02, 0.05, 0.05), (0.0, 0.0155, 0.1298), (-0.08, 0.468, 0)]
 )
