@@ -20,6 +20,7 @@ from helm_ext.scoring.breakdown import attributes_of
 from helm_ext.scoring.corrected_scores import JudgedScore, Seen, measure_judged, see
 from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, UNDESIGNED, judge_stat
 from helm_ext.scoring.statistics.corrected import Corrected
+from helm_ext.scoring.uncertainty import END_WORDS
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -120,6 +121,17 @@ def describe_corrected(judged: Mapping[str, object]) -> list[MetricMetadata]:
                 "human labels of some.",
                 lower_is_better=False,
                 group="judges",
+            ),
+            *(
+                MetricMetadata(
+                    name=f"{name}{CORRECTED}{end}",
+                    display_name=f"Judge, corrected: {criterion}, {which} end of the 95 % interval",
+                    short_display_name=f"{criterion} {word}",
+                    description=f"The {which} end of the 95 % interval of {name}{CORRECTED}.",
+                    lower_is_better=None,
+                    group="judges",
+                )
+                for end, which, word in zip(ENDS, ("lower", "upper"), END_WORDS, strict=True)
             ),
             MetricMetadata(
                 name=f"{name}{LABELS}",
