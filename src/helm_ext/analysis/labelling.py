@@ -152,6 +152,8 @@ def draw_sheet(
     ]
     if not keys:
         raise HelmExtError(f"{' and '.join(names)}: no answer to label")
+    said = [one for row in rows[names[0]].values() for one in row.judgements.get(asked.criterion, ())]
+    judges = sorted({one.by for one in said if one.kind == "model"})
     strata: dict[str, list[RowKey]] = {}
     for key in keys:
         if design == "random":
@@ -159,7 +161,7 @@ def draw_sheet(
         elif design == "by_verdict":
             stratum = name_stratum(rows[names[0]][key], asked.criterion)
         else:
-            stratum = _name_pair([rows[name][key] for name in names], asked.criterion)
+            stratum = _name_pair([rows[name][key] for name in names], asked.criterion, judges)
         strata.setdefault(stratum, []).append(key)
     if design != "random" and len(strata) == 1:
         raise RunEntryError(f"--design {design}: all answers have one verdict, {next(iter(strata))}\n  hint: random")
@@ -186,12 +188,12 @@ def draw_sheet(
     return made, items
 
 
-def _name_pair(pair: Sequence[JudgedRow], criterion: str) -> str:
-    """Return both verdicts: of two models' answers, or of two judges of one answer."""
+def _name_pair(pair: Sequence[JudgedRow], criterion: str, judges: Sequence[str]) -> str:
+    """Return both verdicts: of two models' answers, or of the judges of one answer."""
     if len(pair) == 2:
         return ", ".join(name_stratum(row, criterion) for row in pair)
-    judges = {one.by: one.value for one in pair[0].judgements.get(criterion, ()) if one.kind == "model"}
-    return ", ".join(f"{judges[by]:g}" for by in sorted(judges)) or NO_VERDICT
+    said = {one.by: f"{one.value:g}" for one in pair[0].judgements.get(criterion, ()) if one.kind == "model"}
+    return ", ".join(said.get(by, NO_VERDICT) for by in judges)
 
 
 def _ends(scale: tuple[float, ...] | Scale) -> list[float]:

@@ -135,14 +135,16 @@ def render_page(draw: Draw, rows: Sequence[Sequence[str]], file: str) -> str:
         "range": draw.scale if draw.is_range else None, "rows": [list(row[: len(COLUMNS) - 1]) for row in rows],
     }  # fmt: skip
     low, high = draw.scale[0], draw.scale[-1]
-    legend = f"Is it {draw.criterion}?" if is_verdict else f"{draw.criterion}, {low:g} to {high:g}"
+    legend = f"Does the answer pass? ({draw.criterion})" if is_verdict else f"{draw.criterion}, {low:g} to {high:g}"
     text = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace").decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     template = Environment(autoescape=True).from_string((folder / "sheet.html.jinja").read_text(encoding="utf-8"))
     return template.render(
         title=f"{len(rows)} answers to label: {draw.criterion}",
-        help=f"Is each answer {draw.criterion}?" if is_verdict else f"Give each answer a number for: {draw.criterion}.",
+        help=f"Say of each answer whether it passes: {draw.criterion}."
+        if is_verdict
+        else f"Give each answer a number for: {draw.criterion}.",
         legend=legend,
         data=Markup(text),  # noqa: S704 - escaped
         script=Markup((folder / "sheet.js").read_text(encoding="utf-8")),  # noqa: S704 - our own

@@ -6,12 +6,11 @@ import csv
 import html
 import json
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM
+from browser import CHROMIUM, page_text
 from scipy.stats import chisquare
 from typer.testing import CliRunner
 
@@ -167,6 +166,14 @@ def test_two_runs_are_drawn_where_they_differ(folder):
     assert "is of one run" in run("judge", "sheet", *runs, "--design", "random", "--out", "x", code=1)
 
 
+def test_two_judges_are_drawn_where_they_differ(folder):
+    write(folder / "jury.json", lambda n: [judged(n), judged(n, by="org/other", value=n % 2, status="ok")])
+    run("score", "jury.json", "--model", "m", "--suite", "jury")
+    said = run("judge", "sheet", find_run("jury"), "-n", 20, "--design", "disagreements", "--out", "jury")
+    # The last answer has one verdict alone, of the second judge.
+    assert "  0, 0: 5 of 6\n  0, 1: 4 of 6\n  1, 0: 5 of 24\n  1, 1: 5 of 24\n  none, 0: 1 of 1\n" in said
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -269,12 +276,8 @@ def test_people_label_on_the_page_with_the_keyboard(folder):
     (folder / "driven.html").write_text(text.replace("</body>", f"{DRIVER}</body>"))
 
     def look():
-        done = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
-             "--allow-file-access-from-files", f"--user-data-dir={folder / 'profile'}", (folder / "driven.html").as_uri()],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        return json.loads(html.unescape(re.search(r'<div id="out">(.*?)</div>', done.stdout, re.DOTALL)[1]))
+        shown = page_text((folder / "driven.html").as_uri(), folder / "profile", 5000)
+        return json.loads(html.unescape(re.search(r'<div id="out">(.*?)</div>', shown, re.DOTALL)[1]))
 
     first = look()
     assert first["title"] == "60 answers to label: correct"  # nothing of an answer's ran
