@@ -135,6 +135,10 @@ TESTS = {
     "scoring/thinking": ["unit/scoring/test_thinking.py"],
     "scoring/tokens": ["unit/scoring/test_kola.py"],
     "scoring/uncertainty": ["unit/scoring/test_uncertainty.py", "unit/formats/imported/test_pipeline.py"],
+    "scoring/judgements": ["unit/judging/test_judged_runs.py"],
+    "scoring/corrected_scores": ["unit/judging/test_corrected_runs.py"],
+    "scoring/corrected_stats": ["unit/judging/test_corrected_runs.py"],
+    "scoring/stat_names": ["unit/judging/test_judged_runs.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
 
