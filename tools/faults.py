@@ -312,7 +312,7 @@ def begin(folder: Path, *command: str, env: Mapping[str, str] = MappingProxyType
     """Start a command in a process that has HELM's imports. Its output goes to s.log."""
     script = Path(command[0]).name
     every = {**os.environ, **processes.OFFLINE, **env}
-    return warm_processes.Running(folder, script, *command[1:], env=every, output=folder / "s.log")
+    return warm_processes.Running(folder, script, *command[1:], env=every, outputs=(folder / "s.log",) * 2)
 
 
 def kill_scoring_actors(folder: Path, moments: random.Random, tally: RecordedTally, plain: Plain) -> None:

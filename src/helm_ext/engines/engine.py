@@ -222,6 +222,7 @@ class Workers(ABC):
             self._packed = packed
         if not self.keeps_workers:
             self.states.clear()
+        self._failed_starts = 0
         failure: Exception | None = None
         try:
             jobs = _Jobs(tasks, split, 4 * (self.concurrency + 1) * self.count_workers())
