@@ -354,7 +354,7 @@ def _list_uncorrected(run_spec: RunSpec, folder: Path) -> list[str]:
 
     return [
         f"note: {judge_stat(criterion)} is the judge's own number, not corrected by people's labels: {reason}; "
-        f"helm-ext judge check {folder} says more"
+        f"helm-ext judge sheet {folder} draws answers to label"
         for criterion, reason in find_refusals(RunFiles(folder), lacking).items()
     ]
 
