@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from helm_ext.cli import app
 
+pytestmark = pytest.mark.long
+
 ROWS = 12
 WRONG = {3, 7}
 REFUSED, UNCLEAR, CUT = 5, 6, 8

@@ -24,6 +24,8 @@ from helm_ext.clients.cache import RequestCache  # noqa: E402
 from helm_ext.errors import DeploymentError  # noqa: E402
 from helm_ext.scoring.likelihood import Option  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 NOWHERE = BlackHoleCacheConfig()
 PROMPT = "Question: how many apples are left? Tom sells 12 loaves a day; 今天下雨 Answer:"
 OPTIONS = ("three apples", "three apples are left in the basket", "nine", "9 loaves", "", "nine", "今天下雨")
@@ -141,7 +143,6 @@ ROWS = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("row", ROWS)
 def test_results_are_those_of_helms_client(folders, kind, row):
     requests = make_requests(kind, **ROWS[row])

@@ -13,6 +13,8 @@ import transformers  # noqa: E402
 from helm_ext.clients.prefix_groups import group_by_prefix  # noqa: E402
 from helm_ext.clients.shared_prefix import PrefixModel  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 VOCABULARY = 97
 WINDOW = 8
 SIZES = {
@@ -118,7 +120,6 @@ def largest_difference(found, expected):
     return sums
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", SHARE)
 def test_sharing_changes_no_value(name):
     model = build(SHARE[name]())
@@ -129,7 +130,6 @@ def test_sharing_changes_no_value(name):
         assert largest_difference(score(asked, sequences), expected) <= 1e-6, what
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", SHARE_NOT)
 def test_models_that_cannot_share_are_asked_as_helm_asks(name):
     make, reason = SHARE_NOT[name]

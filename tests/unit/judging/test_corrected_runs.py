@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from helm_ext.analysis import find_runs
 from helm_ext.cli import app
 
+pytestmark = pytest.mark.long
+
 PASSED, FAILED = (1.0, 90, 27, 3), (0.0, 30, 4, 16)
 """Verdict, rows, labels that are right, labels that are wrong."""
 TRUE = 0.75 * 0.9 + 0.25 * 0.2
