@@ -9,7 +9,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-import yaml
 
 # The same examples every time, so that a run tells of a change and not of luck; `--hypothesis-profile=search` looks for
 # new ones.
@@ -19,9 +18,6 @@ hypothesis.settings.load_profile("same")
 # For `make check` and `make mutants`: few examples, the same ones every time. Tests that say how many they need get them.
 # No deadline: on a busy machine a slow example would look like a change of the code that a test noticed.
 hypothesis.settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)
-
-if yaml.__with_libyaml__:
-    yaml.SafeLoader = yaml.CSafeLoader  # HELM reads 24,000 lines of YAML once in each process: seconds of Python's
 
 ROOT = Path(__file__).parents[1]
 ALWAYS = ("pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/processes.py", "tests/warm_processes.py")
