@@ -88,6 +88,17 @@ def test_a_run_says_what_judges_said_and_is_scored_again_alike(tmp_path: Path) -
     assert found[5] == ("r5", {})
 
 
+def test_the_object_for_programs_counts_the_rows_with_a_verdict(tmp_path: Path) -> None:
+    path = files.write(tmp_path / "judged.json", rows())
+    done = CliRunner().invoke(app, ["score", str(path), "--model", "m", "-o", str(tmp_path / "out"), "--json"])
+    (said,) = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
+    counts = {
+        name: said["metrics"][name]["count"] for name in ("judge_correct", f"judge_correct[{GPT}]", "exact_match")
+    }
+    assert counts == {"judge_correct": 4, f"judge_correct[{GPT}]": 5, "exact_match": 6}
+    assert said["metrics"]["judge_correct_unscored"]["mean"] == 2
+
+
 def test_helms_own_runner_says_the_same(tmp_path: Path) -> None:
     path = files.write(tmp_path / "judged.json", rows())
     (spec,) = construct_run_specs(parse_object_spec(f"adapter_spec:path={path},model=recorded/m"))
@@ -158,6 +169,25 @@ def test_one_judged_run_in_four_formats_says_the_same(tmp_path: Path, monkeypatc
         assert [one.reply for row in read_judged(again) for one in row.judgements.get("model_graded_qa", ())] == [
             reply for value, reply in said if value in ("C", "I")
         ]  # fmt: skip
+
+
+def test_a_record_names_the_judges_as_its_schema_demands(tmp_path: Path) -> None:
+    """eval.schema.json of every_eval_ever 0.3.0: `llm_scoring` needs `judges`, each with a whole `model_info`."""
+    run = finished_runs.score(tmp_path, files.write(tmp_path / "judged.json", rows()))
+    done = CliRunner().invoke(
+        app, ["export", str(run.folder), "--to", "every_eval_ever", "--out", str(tmp_path / "eee")]
+    )
+    assert done.exit_code == 0, (done.output, str(done.exception))
+    record = json.loads(next((tmp_path / "eee").rglob("*-*.json")).read_bytes())
+    configs = {one["metric_config"]["metric_id"]: one["metric_config"] for one in record["evaluation_results"]}
+    scoring = configs["judge_correct"]["llm_scoring"]
+    assert scoring.keys() == {"judges", "input_prompt", "aggregation_method"}
+    assert [judge["model_info"] for judge in scoring["judges"]] == [
+        {"name": by, "id": by, "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"}}
+        for by in (CLAUDE, GPT)
+    ]
+    assert [judge["model_info"]["id"] for judge in configs[f"judge_correct[{GPT}]"]["llm_scoring"]["judges"]] == [GPT]
+    assert "llm_scoring" not in configs["exact_match"]
 
 
 def inspect_judged(number: int, value: Any, reply: str) -> dict[str, Any]:

@@ -292,7 +292,11 @@ class _Record:
         for criterion, told in (self.run.metric_arguments.get("judged") or {}).items():
             for by in ("", *told["judges"]):
                 if name == judge_stat(criterion, by):
-                    judges = [{"model_info": {"name": one, "id": one}} for one in ([by] if by else told["judges"])]
+                    unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
+                    judges = [
+                        {"model_info": {"name": one, "id": one, "additional_details": unknown}}
+                        for one in ([by] if by else told["judges"])
+                    ]
                     said = "not recorded; the digest of each prompt is in metadata.judgements of the samples"
                     method = "majority_vote" if told["scale"] == [0.0, 1.0] else "average"
                     jury = {"aggregation_method": method} if len(judges) > 1 else {}
