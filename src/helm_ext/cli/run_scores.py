@@ -216,7 +216,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     rows_of = {one["stat"]: stats[one["stat"]]["count"] for one in _means(theirs.values()) if one["stat"] in stats}
     for name in list_judge_stats(_find_judged(run_spec)):  # a judge has no verdict on some rows
         if name in stats:
-            rows_of |= {one: stats[name]["count"] for one in (name, f"{name}{CORRECTED}")}
+            rows_of |= dict.fromkeys((name, f"{name}{CORRECTED}"), stats[name]["count"])
     return {
         "run": run_spec.name,
         "format": run_spec.name.partition(":")[0],

@@ -107,7 +107,7 @@ class BatchMeasure:
             self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
             tuple(self._measure_interval(name, rows, instances) for name in self.pieces.with_interval),
             count_left_out(plain.instances, find_thinking(scored)),
-            None if judges is None else judges.measure(plain.request_states),
+            None if judges is None else judges.measure(rows, plain.request_states),
         )
         return Measured(segments, summary)
 
@@ -170,6 +170,8 @@ class BatchTotal:
         """Return the stats of the run."""
         parts = [part for part, used in zip(self.parts, self.used, strict=True) if used]
         stats = [stat for total in (self.counts, *parts) for stat in total.to_stats()]
+        if self.pieces.judges is not None:
+            stats = [stat for stat in stats if stat.name.name not in self.pieces.judges.stats]
         if self.pieces.source is not None:
             theirs = self.pieces.source
             splits = dict.fromkeys(split for split, *_ in self.left_out.places if split != TRAIN_SPLIT)

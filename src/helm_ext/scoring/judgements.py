@@ -7,8 +7,10 @@ just this question, answer and rubric; of the others there are numbers, by judge
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from helm.benchmark.adaptation.request_state import RequestState
@@ -20,14 +22,17 @@ from helm_ext.evalset import row_extra
 from helm_ext.judging.judgement import NOT_OK, REPLACED, Judgement, question_text, take_judgements
 from helm_ext.judging.jury import judge_values, jury_value
 from helm_ext.scoring.corrected_stats import CorrectedRow, CorrectedTotal, describe_corrected, find_corrected
-from helm_ext.scoring.stat_names import UNSCORED, judge_stat
+from helm_ext.scoring.source_scores import to_stat
+from helm_ext.scoring.stat_names import UNSCORED, judge_stat, list_judge_stats
 
 __all__ = ["Judges", "JudgesTotal", "describe_judges"]
 
 
 class JudgesSummary(NamedTuple):
-    """What a batch says beside the scores of its rows."""
+    """What a batch says."""
 
+    values: dict[MetricName, array[float]]
+    """Of the rows, those included that are left out of other scores."""
     numbers: Counter[MetricName]
     """How many judgements are not ok, and rows without a value, by the names of their stats."""
     rows: list[CorrectedRow]
@@ -42,6 +47,8 @@ class Judges:
     ) -> None:
         """`judged`: `EvalSet.judged`. `reduce`: makes one value of those of several completions; None: the first's."""
         self.judged = judged
+        self.stats = frozenset(list_judge_stats(judged))
+        """The names of the scores."""
         self._reduce = reduce
 
     def score(self, state: RequestState) -> dict[str, list[float]]:
@@ -68,8 +75,8 @@ class Judges:
         made = {name: several[0] if self._reduce is None else self._reduce(several) for name, several in values.items()}
         return {name: value for name, value in made.items() if value is not None}
 
-    def measure(self, states: Iterable[RequestState]) -> JudgesSummary:
-        """Count what of the states of a batch is no score, and take what corrected scores need.
+    def measure(self, rows: Iterable[PerInstanceStats], states: Iterable[RequestState]) -> JudgesSummary:
+        """Take the values of the rows of a batch, count what is no score, and take what corrected scores need.
 
         Rows of several answers have none: people label the first answer.
         """
@@ -89,7 +96,13 @@ class Judges:
                 stats = map(judge_stat, self.judged)
                 names += [f"{stat}{UNSCORED}" for stat in stats if stat not in scored]
             summary.update(add_context(Stat(MetricName(name)), context).name for name in names)
-        return JudgesSummary(summary, find_corrected(states, _take, self.judged) if self._reduce is None else [])
+        values: dict[MetricName, array[float]] = {}
+        for stat in chain.from_iterable(row.stats for row in rows):
+            if stat.name.name in self.stats and stat.mean is not None:
+                values.setdefault(stat.name, array("d")).append(stat.mean)
+        return JudgesSummary(
+            values, summary, find_corrected(states, _take, self.judged) if self._reduce is None else []
+        )
 
     def score_left_out(self, states: Iterable[RequestState]) -> Iterator[PerInstanceStats]:
         """Yield what was said of answers that cannot be scored here: rows without a gold, say."""
@@ -120,16 +133,21 @@ class JudgesTotal:
     """Adds up the batches."""
 
     def __init__(self) -> None:
+        self._values: dict[MetricName, array[float]] = {}
         self._numbers, self._corrected = Counter[MetricName](), CorrectedTotal()
 
     def add(self, summary: JudgesSummary) -> None:
         """Add a batch."""
+        for name, values in summary.values.items():
+            self._values.setdefault(name, array("d")).extend(values)
         self._numbers.update(summary.numbers)
         self._corrected.add(summary.rows)
 
     def to_stats(self) -> list[Stat]:
-        """Return the numbers of what is no score, and the corrected scores."""
-        return [*(Stat(name).add(number) for name, number in self._numbers.items()), *self._corrected.to_stats()]
+        """Return the scores, the numbers of what is none, and the corrected scores."""
+        scores = (to_stat(name, values) for name, values in self._values.items())
+        numbers = (Stat(name).add(number) for name, number in self._numbers.items())
+        return [*scores, *numbers, *self._corrected.to_stats()]
 
 
 def describe_judges(judged: Mapping[str, Mapping[str, Any]]) -> list[MetricMetadata]:

@@ -23,7 +23,7 @@ from helm.benchmark.scenarios.scenario import Instance
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 
-__all__ = ["SourceMeasure", "SourceSummary", "SourceTotal", "describe_source_scores", "find_left_out"]
+__all__ = ["SourceMeasure", "SourceSummary", "SourceTotal", "describe_source_scores", "find_left_out", "to_stat"]
 
 _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""
@@ -144,9 +144,9 @@ class SourceTotal:
         made: list[Stat] = []
         for name, found in self._found.items():
             if found.values:
-                made.append(_to_stat(name, found.values))
+                made.append(to_stat(name, found.values))
             if found.differ:
-                made.append(_to_stat(replace(name, name=f"{name.name}{DIFFERS}"), found.differ))
+                made.append(to_stat(replace(name, name=f"{name.name}{DIFFERS}"), found.differ))
             if found.unscored:
                 made.append(Stat(replace(name, name=f"{name.name}{UNSCORED}")).add(found.unscored))
         for split in splits:
@@ -172,7 +172,8 @@ def _pick(rows: Iterable[PerInstanceStats], names: Sequence[str]) -> Iterator[li
         yield picked
 
 
-def _to_stat(name: MetricName, values: Sequence[float]) -> Stat:
+def to_stat(name: MetricName, values: Sequence[float]) -> Stat:
+    """Return a stat of the rows' values: `count` is their number."""
     squares = math.fsum(value * value for value in values)
     return Stat(name).merge(Stat(name, len(values), math.fsum(values), squares, min(values), max(values)))
 

@@ -228,6 +228,21 @@ def test_a_wrong_judgement_is_an_error_with_its_place(tmp_path: Path, change: di
     assert message in found[0]
 
 
+def test_rows_that_cannot_be_scored_here_are_judged_all_the_same(tmp_path: Path) -> None:
+    """As a log's own score is: the row has no gold, and a judge's verdict."""
+    samples = [inspect_judged(number, "C" if number else "I", "GRADE: C") for number in range(4)]
+    samples[0]["scores"]["model_graded_qa"]["explanation"] = "GRADE: I"
+    samples[0]["target"] = ""
+    run = finished_runs.score(tmp_path, inspect_files.write_json(tmp_path, samples, inspect_files.with_eval()))
+    stats = {stat["name"]["name"]: stat for stat in run.stats}
+    assert (stats["num_unscored"]["mean"], stats["exact_match"]["count"]) == (1, 1)
+    assert (stats["judge_model_graded_qa"]["mean"], stats["judge_model_graded_qa"]["count"]) == (3 / 4, 4)
+    assert stats["inspect_model_graded_qa"]["mean"] == 3 / 4
+    assert "judge_model_graded_qa_unscored" not in stats
+    again = finished_runs.score(tmp_path / "again", run.folder / "scenario_state.json")
+    assert stats_of(again) == stats_of(run)
+
+
 def test_rows_that_are_only_judged_need_no_gold(tmp_path: Path) -> None:
     states = rows()
     for state in states:
