@@ -88,6 +88,12 @@ def test_a_run_says_what_judges_said_and_is_scored_again_alike(tmp_path: Path) -
     assert found[5] == ("r5", {})
 
 
+def test_rows_that_are_read_again_keep_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("helm_ext.formats.request_states.loading.KEPT_ROWS", 2)
+    path = files.write(tmp_path / "judged.jsonl", rows())
+    assert without_ends(stats_of(finished_runs.score(tmp_path, path))) == pytest.approx(EXPECTED)
+
+
 def test_the_object_for_programs_counts_the_rows_with_a_verdict(tmp_path: Path) -> None:
     path = files.write(tmp_path / "judged.json", rows())
     done = CliRunner().invoke(app, ["score", str(path), "--model", "m", "-o", str(tmp_path / "out"), "--json"])
