@@ -136,7 +136,7 @@ TESTS = {
     "scoring/tokens": ["unit/scoring/test_kola.py"],
     "scoring/uncertainty": ["unit/scoring/test_uncertainty.py", "unit/formats/imported/test_pipeline.py"],
     "scoring/judgements": ["unit/judging/test_judged_runs.py"],
-    "scoring/corrected_scores": ["unit/judging/test_corrected_runs.py"],
+    "scoring/corrected_scores": ["unit/scoring/test_corrected_scores.py"],
     "scoring/corrected_stats": ["unit/judging/test_corrected_runs.py"],
     "scoring/stat_names": ["unit/judging/test_judged_runs.py"],
 }

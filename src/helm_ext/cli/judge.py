@@ -12,7 +12,7 @@ import typer
 
 from helm_ext.cli.judge_check import check
 from helm_ext.cli.judge_sheets import labels, sheet
-from helm_ext.cli.judged_runs import require_run, write_judged
+from helm_ext.cli.judged_runs import MainMetric, require_run, write_judged
 from helm_ext.cli.output import echo, status
 from helm_ext.cli.request_runs import Settings, started
 from helm_ext.cli.requests import (
@@ -132,6 +132,7 @@ def in_(
     prices: PricesOption = None,
     output_path: OutputPath = Path("benchmark_output"),
     suite: Suite = "judged",
+    main_metric: MainMetric = None,
     local_path: LocalPath = Path("prod_env"),
     verbose: Verbose = False,
 ) -> None:
@@ -177,7 +178,7 @@ def in_(
             reading, manifest.plan.model,
             lambda run_spec: AnsweredExecutor(spec, run_spec, manifest, answers), cost, stands_in=True,
         )  # fmt: skip
-    _finish(run or Path(judging.run), [judged], settings)
+    _finish(run or Path(judging.run), [judged], settings, main_metric)
 
 
 @judge_app.command()
@@ -191,6 +192,7 @@ def ask(
     disable_cache: Annotated[bool, typer.Option("--disable-cache", help="Keep no replies in HELM's cache.")] = False,
     output_path: OutputPath = Path("benchmark_output"),
     suite: Suite = "judged",
+    main_metric: MainMetric = None,
     local_path: LocalPath = Path("prod_env"),
     verbose: Verbose = False,
 ) -> None:
@@ -212,7 +214,7 @@ def ask(
         for model in judge:
             prices = (runner.executor.spending.prices if runner.executor.spending else {}).get(model)
             found.append(judge_run(judging, model, lambda _: runner.executor, prices, stands_in=False))
-    _finish(run, found, settings)
+    _finish(run, found, settings, main_metric)
 
 
 judge_app.command()(sheet)
@@ -253,7 +255,7 @@ def _read_otherwise(judging: Judging, rubric: str) -> Judging:
     return msgspec.structs.replace(judging, rubric=loaded)
 
 
-def _finish(run: Path, found: Sequence[Judged], settings: Settings) -> None:
+def _finish(run: Path, found: Sequence[Judged], settings: Settings, main_metric: str | None) -> None:
     """Write the run with its judgements, and say what they are."""
     together: dict[RowKey, list[Judgement]] = {}
     for one in found:
@@ -265,4 +267,4 @@ def _finish(run: Path, found: Sequence[Judged], settings: Settings) -> None:
     for (criterion, by), numbers in counted.items():
         said = ", ".join(f"{number} {status}" for status, number in numbers.most_common())
         echo(f"{criterion} by {by}: {said}")
-    write_judged(run, together, settings)
+    write_judged(run, together, settings, main_metric)

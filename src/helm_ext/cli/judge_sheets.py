@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.cli.judged_runs import require_run, write_judged
+from helm_ext.cli.judged_runs import MainMetric, require_run, write_judged
 from helm_ext.cli.output import echo
 from helm_ext.cli.request_runs import Settings
 from helm_ext.cli.requests import LocalPath, OutputPath, Suite
@@ -77,6 +77,7 @@ def labels(
     rubric: Annotated[str | None, typer.Option(help="Of labels made elsewhere: what people were asked.")] = None,
     output_path: OutputPath = Path("benchmark_output"),
     suite: Suite = "judged",
+    main_metric: MainMetric = None,
     local_path: LocalPath = Path("prod_env"),
 ) -> None:
     """Take labels back onto the rows that they are of, and score the run with them.
@@ -117,7 +118,7 @@ def labels(
     settings = Settings(output_path, local_path, suite)
     for name, folder in zip(found, folders, strict=True):
         if name in together:
-            write_judged(folder, together[name], settings)
+            write_judged(folder, together[name], settings, main_metric)
 
 
 _DESIGNS = ("random", "by_verdict", "by_label")

@@ -8,9 +8,10 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
+import typer
 
 from helm_ext.analysis.row_stats import RowKey, row_key
 from helm_ext.analysis.run_files import RunFiles
@@ -23,7 +24,11 @@ from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
 from helm_ext.judging.judgement import Judgement
 
-__all__ = ["Judged", "require_run", "write_judged"]
+__all__ = ["Judged", "MainMetric", "require_run", "write_judged"]
+
+MainMetric = Annotated[
+    str | None, typer.Option("--main-metric", help="The run's main metric, as judge_CRITERION. Default: as it was.")
+]
 
 Judged = Mapping[RowKey, Sequence[Judgement]]
 """What was said of each row."""
@@ -33,7 +38,7 @@ _FOLDER = "judged"
 """Of HELM's output folder: the files that judged runs are scored from."""
 
 
-def write_judged(folder: Path, judged: Judged, settings: Settings) -> None:
+def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: str | None) -> None:
     """Write a run with more judgements, and score it as `helm-ext score` does.
 
     A run of the suite that was made so of the same answers, before they had these judgements, goes. A judgement takes
@@ -65,9 +70,10 @@ def write_judged(folder: Path, judged: Judged, settings: Settings) -> None:
         raise HelmExtError(f"{target}: cannot be written: {error.strerror}") from error
     runs = settings.output_path / "runs" / settings.suite
     before = {one.folder: one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None}
+    arguments = [] if main_metric is None else [f"main_metric={main_metric}"]
     score(
-        [target], kind="adapter_spec", model=model, output_path=settings.output_path, suite=settings.suite,
-        local_path=settings.local_path,
+        [target], kind="adapter_spec", model=model, arg=arguments, output_path=settings.output_path,
+        suite=settings.suite, local_path=settings.local_path,
     )  # fmt: skip
     made = max(
         (one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None), key=lambda one: one.finished

@@ -160,7 +160,11 @@ def test_two_runs_are_drawn_where_they_differ(folder):
     for row in rows:
         row["label"] = "1"
     write_back(rows)
-    run("judge", "labels", "sheet.csv", *runs, "--by", "Ada")
+    run("judge", "labels", "sheet.csv", *runs, "--by", "Ada", "--main-metric", "judge_correct")
+    # People call all right: the judge's raw difference goes, whichever side it favours.
+    said = run("compare", "benchmark_output/runs/judged")
+    assert ": judge_correct\n" in said
+    assert "corrected by 20 labels" in said
     found = [read_labels(find_run("judged", number)) for number in (0, 1)]
     assert [sum(map(len, one.values())) for one in found] == [20, 20]
     assert "is of one run" in run("judge", "sheet", *runs, "--design", "random", "--out", "x", code=1)
