@@ -109,6 +109,7 @@ def running(
 ) -> Iterator[subprocess.Popen[bytes] | warm_processes.Running]:
     """Start a run; its output goes to SUITE.log. It has ended when this does. `before`: a command that starts it."""
     log, env = folder / f"{suite}.log", {**environ(folder, workers), **variables}
+    log.touch()  # who looks may be there before the process
     if before:
         with log.open("ab") as output:
             process = subprocess.Popen(
