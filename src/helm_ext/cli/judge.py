@@ -76,6 +76,7 @@ def out(
     per_shard: Annotated[
         int, typer.Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")
     ] = MAX_PER_SHARD,
+    output_path: OutputPath = Path("benchmark_output"),
     local_path: LocalPath = Path("prod_env"),
     verbose: Verbose = False,
 ) -> None:
@@ -85,7 +86,7 @@ def out(
     from helm_ext.clients.openai_requests import ENDPOINTS
 
     cost = None if prices is None else Prices.parse(prices)
-    settings = Settings(folder, local_path, verbose=verbose)
+    settings = Settings(output_path, local_path, verbose=verbose)
     if only_missing:
         manifest = read_manifest(folder / MANIFEST)
         require_requests_of(manifest, folder, "judge")

@@ -114,6 +114,7 @@ def test_out_and_in(folder, server):
     assert "12 requests in 1 file" in said
     assert "cost:" in said
     asked = Path("judging/org_judge")
+    assert [path.name for path in Path("judging").iterdir()] == ["org_judge"]
     results = answer_file(server, asked / "requests-1-0001.jsonl")
     write_lines(Path("some.jsonl"), results[:7])
     assert "5 answers without a reply" in run("judge", "in", asked, "some.jsonl", code=1)
