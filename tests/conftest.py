@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,9 @@ hypothesis.settings.load_profile("same")
 # For `make check` and `make mutants`: few examples, the same ones every time. Tests that say how many they need get them.
 # No deadline: on a busy machine a slow example would look like a change of the code that a test noticed.
 hypothesis.settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)
+
+# Ray's monitor would end workers of a test where something else on this machine takes memory.
+os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")
 
 ROOT = Path(__file__).parents[1]
 ALWAYS = ("pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/processes.py", "tests/warm_processes.py")

@@ -5,7 +5,6 @@ COUNTED_LOG      a file; each call appends a line "PID PROMPT", in one write
 COUNTED_SECONDS  how long an answer takes
 COUNTED_GATE     a file; no answer comes before it is there
 COUNTED_DEADLY   a prompt that ends the process
-COUNTED_GREEDY   a prompt that takes memory, without end
 COUNTED_FAILING  a prompt that is answered by a failure
 COUNTED_REWORDED the number of a row whose prompt begins with a capital letter
 """
@@ -72,8 +71,6 @@ class CountedClient(Client):
         time.sleep(float(os.environ.get("COUNTED_SECONDS", "0")))
         if prompt == os.environ.get("COUNTED_DEADLY"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if prompt == os.environ.get("COUNTED_GREEDY"):
-            take_memory()
         if prompt == os.environ.get("COUNTED_FAILING"):
             return RequestResult(success=False, embedding=[], completions=[], cached=False, error="no")
         text = str(int(prompt.split()[-1]) % 5)
@@ -81,15 +78,6 @@ class CountedClient(Client):
         return RequestResult(
             success=True, embedding=[], completions=[completion], cached=False, request_time=0.5, request_datetime=1
         )
-
-
-def take_memory() -> None:
-    """Take memory until somebody ends this process; not all of the machine's, if nobody does."""
-    taken = []
-    for _ in range(24):
-        taken.append(os.urandom(1 << 10) * 250_000)
-        time.sleep(0.05)
-    time.sleep(60)
 
 
 @run_spec_function("counted")
