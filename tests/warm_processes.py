@@ -89,6 +89,8 @@ class Running:
             _started.append(_Server())
         self.returncode: int | None = None
         self.arguments = arguments
+        for path in outputs:  # there from the beginning, for those who look
+            open(path, "ab").close()
         self.pid = _started[0].begin(
             {"arguments": arguments, "cwd": str(folder), "env": dict(env), "outputs": [str(path) for path in outputs]}
         )
