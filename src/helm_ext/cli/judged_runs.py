@@ -15,7 +15,7 @@ import typer
 
 from helm_ext.analysis.row_stats import RowKey, row_key
 from helm_ext.analysis.run_files import RunFiles
-from helm_ext.analysis.siblings import read_sibling
+from helm_ext.analysis.siblings import Sibling, read_sibling
 from helm_ext.cli.request_runs import Settings
 from helm_ext.cli.score import score
 from helm_ext.errors import DatasetNotFoundError, HelmExtError
@@ -23,11 +23,13 @@ from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
 from helm_ext.judging.judgement import Judgement
+from helm_ext.scoring.stat_names import judge_stat
 
 __all__ = ["Judged", "MainMetric", "require_run", "write_judged"]
 
 MainMetric = Annotated[
-    str | None, typer.Option("--main-metric", help="The run's main metric, as judge_CRITERION. Default: as it was.")
+    str | None,
+    typer.Option("--main-metric", help="The run's main metric. Default: judge_CRITERION of what was judged."),
 ]
 
 Judged = Mapping[RowKey, Sequence[Judgement]]
@@ -42,7 +44,8 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     """Write a run with more judgements, and score it as `helm-ext score` does.
 
     A run of the suite that was made so of the same answers, before they had these judgements, goes. A judgement takes
-    the place of an earlier one of the same answer and criterion by the same judge. Raises HelmExtError.
+    the place of an earlier one of the same answer and criterion by the same judge. The main metric is what was judged,
+    if that is one criterion, of which models spoke. Raises HelmExtError.
     """
     run = RunFiles(folder)
     model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
@@ -50,7 +53,7 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     # One file for the questions and the model, whatever was judged before: `siblings` knows its versions.
     stem = f"{name}-{model}-{_digest_questions(run)}"
     target = settings.output_path / _FOLDER / (re.sub(r"[^\w.-]+", "_", stem) + ".json")
-    seen = set()
+    seen, by_models = set(), set()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_part(target) as part:
@@ -63,6 +66,8 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
                     again = {_who(one) for one in new}
                     extra[_KEY] = [one for one in extra.get(_KEY) or () if _who(one) not in again] + new
                 seen.add(key)
+                said = ((state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}).get(_KEY) or ()
+                by_models |= {one["criterion"] for one in said if one["kind"] == "model"}
                 part.file.write((b",\n" if number else b"") + _encode(state))
             part.file.write(b"\n]}\n")
             part.replace()
@@ -70,7 +75,9 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
         raise HelmExtError(f"{target}: cannot be written: {error.strerror}") from error
     runs = settings.output_path / "runs" / settings.suite
     before = {one.folder: one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None}
-    arguments = [] if main_metric is None else [f"main_metric={main_metric}"]
+    criteria = {one.criterion for judgements in judged.values() for one in judgements}
+    main = main_metric or (judge_stat(*criteria) if len(criteria) == 1 and criteria <= by_models else None)
+    arguments = [] if main is None else [f"main_metric={main}"]
     score(
         [target], kind="adapter_spec", model=model, arg=arguments, output_path=settings.output_path,
         suite=settings.suite, local_path=settings.local_path,
@@ -79,8 +86,14 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
         (one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None), key=lambda one: one.finished
     )
     for one in before.values():
-        if one.identity == made.identity and one.folder != made.folder:
+        if _identify(one) == _identify(made) and one.folder != made.folder:
             shutil.rmtree(one.folder)
+
+
+def _identify(run: Sibling) -> tuple[str, Any]:
+    """Return what runs of the same answers share, whichever of their metrics is the main one."""
+    name, cap = run.identity
+    return re.sub(r",main_metric=[^,]*", "", name), cap
 
 
 def _digest_questions(run: RunFiles) -> str:

@@ -160,7 +160,9 @@ def test_two_runs_are_drawn_where_they_differ(folder):
     for row in rows:
         row["label"] = "1"
     write_back(rows)
-    run("judge", "labels", "sheet.csv", *runs, "--by", "Ada", "--main-metric", "judge_correct")
+    run("judge", "labels", "sheet.csv", *runs, "--by", "Ada", "--main-metric", "exact_match")
+    run("judge", "labels", "sheet.csv", *runs, "--by", "Ada")  # what was judged is the main metric
+    assert len([*Path("benchmark_output/runs/judged").glob("*:*")]) == 2  # not a run for each main metric
     # People call all right: the judge's raw difference goes, whichever side it favours.
     said = run("compare", "benchmark_output/runs/judged")
     assert ": judge_correct\n" in said
