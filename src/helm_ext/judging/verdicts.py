@@ -2,7 +2,8 @@
 
 A reply is read only where it can be read in one way. A verdict that is missed is counted as unparsed; one that is
 misread is a wrong score. So a reply that was truncated, that names two verdicts, or that goes on behind a verdict in
-words ("GRADE: I think ...") says nothing, unless its last line is a verdict and the others are only spoken of.
+words ("GRADE: I think ...") says nothing, unless its last line is a verdict and the others are only spoken of. Nor does
+one that names another verdict in the lines behind ("GRADE: C", "Correction: the grade is I.").
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ _LEAD = re.compile(
 )
 """What may stand before a verdict on its line: the end of a sentence, or words that say that here it comes."""
 
-_AFTER = re.compile(r"[^\w/%½¼¾+\-–—,&(]*$|(?P<more>[.!]\s+\S.*|\s*\([^()]*\)[^\w/]*|\s+[-–—]\s+.*)$")
+_AFTER = re.compile(r"[^\w/%½¼¾+\-–—,&(?]*$|(?P<more>[.!]\s+\S.*|\s*\([^()]*\)[^\w/]*|\s+[-–—]\s+.*)$")
 """What may stand behind a verdict on its line: nothing, another sentence, an aside or a reason."""
+
+_WORD = re.compile(r"\b[Ia]\s+(?=[a-z])")
+"""I and a, the words, in lines behind a verdict: no names of verdicts."""
 
 _BEFORE, _BEHIND = 80, 200
 """How many characters before and behind are looked at."""
 
 _NUMBER = re.compile(r"\d{1,4}(?:[.,]\d{1,2})?(?![\d.,]*\d)")
-_OUT_OF = re.compile(r"\s*(?:/|out of|of)\s*(\d{1,4})(?![\d.,]*\d)", re.IGNORECASE)
+_OUT_OF = re.compile(r"\s*\(?(?:/|out of|of)\s*(\d{1,4})(?![\d.,]*\d)\)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,11 @@ class Reading:
             return self._read_json(text)
         if (whole := self._read_whole(text.strip(_QUOTES))) is not None:
             return whole
-        return _decide(self._find_mentions(text))
+        lines = [line for line in text.split("\n") if line.strip()]
+        mentions = self._find_mentions(lines)
+        value = _decide(mentions)
+        behind = lines[mentions[-1].line + 1 :] if mentions else []
+        return None if any(self._names_another(_WORD.sub("", line), value) for line in behind) else value
 
     def _read_json(self, text: str) -> float | None:
         """Return the value in a reply that is one JSON object and nothing else."""
@@ -109,9 +117,9 @@ class Reading:
             rest = rest[out_of.end() :]
         return (value, rest) if low <= value <= high else (None, text)
 
-    def _find_mentions(self, text: str) -> list[_Mention]:
+    def _find_mentions(self, lines: Sequence[str]) -> list[_Mention]:
         mentions = []
-        for number, line in enumerate(line for line in text.split("\n") if line.strip()):
+        for number, line in enumerate(lines):
             for match in self._key.finditer(line):
                 before = line[max(0, match.start() - _BEFORE) : match.start()]
                 value, rest = self._read_value(line[match.end() : match.end() + _BEHIND].lstrip(_QUOTES))
@@ -125,8 +133,8 @@ class Reading:
 
     def _names_another(self, text: str, value: float | None) -> bool:
         """Whether what is said behind a verdict names another one."""
-        found = (self._read_value(text[match.start() :])[0] for match in self._anywhere.finditer(text))
-        return any(other not in (None, value) for other in found)
+        starts = (match.start() for match in self._anywhere.finditer(text))
+        return any(self._read_value(text[start : start + _BEHIND])[0] not in (None, value) for start in starts)
 
     @cached_property
     def _folded(self) -> dict[str, float]:

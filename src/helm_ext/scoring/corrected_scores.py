@@ -176,8 +176,11 @@ def choose_labels(rows: Sequence[Seen], cells: Sequence[Hashable]) -> Chosen | R
         bool(name) for _, name in strata
     ):
         # The verdicts are those by which rows were drawn: each had one chance, which the labels' number tells.
-        names = np.unique(np.array([str(cell) for cell in cells]), return_inverse=True)[1]
-        return Chosen(gold, (np.bincount(names, weights=~np.isnan(gold)) / np.bincount(names))[names], labels)
+        named, names = np.unique(np.array([str(cell) for cell in cells]), return_inverse=True)
+        chances = np.bincount(names, weights=~np.isnan(gold)) / np.bincount(names)
+        if not chances.all() and not all(row.is_binary for row in rows):  # of right and wrong `corrected` says it
+            return Refused(f"no row with the verdict {named[chances.argmin()]} has a label")
+        return Chosen(gold, chances[names], labels)
     if any(None in chances for chances in strata.values()):
         return Refused(f"labels drawn by {kind} do not say with which chance")
     # Of several draws, the chance to be in one of them.
@@ -249,7 +252,8 @@ def _correct(
             return Refused("labels balanced on the human verdict correct one judge's right and wrong alone")
         return correct_balanced(verdicts, chosen.gold, level=level)
     if is_binary:
-        sides = [row.side for row in rows] if _are_juries(rows) else None
+        # A row that one judge of a jury alone has seen has no side but its verdict.
+        sides = [row.side or row.cell for row in rows] if _are_juries(rows) else None
         found = correct_by_verdict(
             cells, chosen.gold, sides=sides, chances=chosen.chances, clusters=clusters,
             rater_variance=variance, is_difference=is_difference, level=level,

@@ -43,6 +43,10 @@ def test_no_reply_is_read_as_a_wrong_verdict():
         ("helpful", "Score: 4. On reflection 3"),
         ("helpful", "Score: 1,000"),
         ("helpful", "Score: 1e3"),
+        ("correct", "GRADE: C\nCorrection: the grade is I."),
+        ("correct", "GRADE: C?"),
+        ("better", "CHOICE: A\nI take that back: B is the better one."),
+        ("helpful", "SCORE: 2 (out of 10)"),
     ],
 )
 def test_what_is_unclear_is_no_verdict(rubric, reply):
@@ -50,7 +54,27 @@ def test_what_is_unclear_is_no_verdict(rubric, reply):
 
 
 @pytest.mark.parametrize(
-    "text", ["grade: " * 20_000, "[[" * 50_000, "<grade>" * 20_000, "GRADE: C. " * 10_000, "{" * 99_999]
+    ("rubric", "reply", "value"),
+    [
+        ("correct", "GRADE: C\nI think that a date would have helped.", 1.0),
+        ("helpful", "SCORE: 2 (out of 5)", 2.0),
+    ],
+)
+def test_words_behind_a_verdict_are_no_other_one(rubric, reply, value):
+    assert load_rubric(rubric).reading.read(reply) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GRADE: C\n" + "I " * 50_000,
+        "SCORE: 4\n" + "7" * 99_999,
+        "grade: " * 20_000,
+        "[[" * 50_000,
+        "<grade>" * 20_000,
+        "GRADE: C. " * 10_000,
+        "{" * 99_999,
+    ],
 )
 def test_hostile_replies_take_no_long_time(text):
     for name in OURS:  # pytest's timeout ends what is quadratic
