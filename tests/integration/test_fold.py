@@ -178,21 +178,20 @@ def test_rays_actors_make_the_same_files(folder, whole):
     assert made == {name: whole[name] for name in made}
 
 
-def test_a_file_that_is_written_to_meanwhile_is_refused(folder, tmp_path):
-    """Planned with these bytes, and others when the rows are read again."""
+def test_a_file_that_is_written_to_when_it_was_read_changes_nothing(folder, tmp_path):
     script = """
 import sys
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
 loading.KEPT_ROWS = 3
 rows = request_states.load(sys.argv[1]).instances
-assert len(list(rows)) == 260
-with open(sys.argv[1], "a") as file:
+found = list(map(repr, rows))
+assert len(found) == 260
+with open(sys.argv[1], "w") as file:
     file.write("\\n")
-list(rows)
+assert list(map(repr, rows)) == found
 """
     path = tmp_path / "plain.jsonl"
     path.write_bytes((folder / "plain.jsonl").read_bytes())
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
-    assert "DatasetChangedError" in done.stderr
-    assert "the file was changed while it was read" in done.stderr
+    done = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    assert done.returncode == 0

@@ -247,6 +247,7 @@ class _Scoring:
         if not self._knows_models and is_described(named["model"], self.local_path):
             register_models(self.local_path)
             self._knows_models = True
+        _make_folder(self.output_path)  # rows of a large file are stored there
         run_spec = make_run_spec(format_, file, named, chosen)
         _require_new_name(run_spec, self._taken, self.model)
         facts = find_facts(run_spec, counts_groups=self.counts_groups)
@@ -372,19 +373,23 @@ def _size(arguments: Mapping[str, str]) -> int:
     return sum(len(f",{key}={value}".encode()) for key, value in arguments.items())
 
 
-def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> Path:
-    """Run one RunSpec as `helm-run` would; returns the run's folder. Raises what the run raises."""
-    from helm.benchmark.executor import ExecutionSpec
+def _make_folder(output_path: Path) -> None:
     from helm.benchmark.runner import set_benchmark_output_path
-    from helm.common.authentication import Authentication
-    from helm.common.object_spec import get_class_by_name
-    from helm.common.optional_dependencies import OptionalDependencyNotInstalled
 
     set_benchmark_output_path(str(output_path))
     try:
         output_path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
+
+
+def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> Path:
+    """Run one RunSpec as `helm-run` would; returns the run's folder. Raises what the run raises."""
+    from helm.benchmark.executor import ExecutionSpec
+    from helm.common.authentication import Authentication
+    from helm.common.object_spec import get_class_by_name
+    from helm.common.optional_dependencies import OptionalDependencyNotInstalled
+
     with without_output():
         runner = get_class_by_name(RUNNER)(
             execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),

@@ -1,9 +1,8 @@
-"""Rows of a large file that are read when somebody looks at them, and not before.
+"""Rows of a large dataset, made into HELM's instances when somebody looks at them, and not before.
 
 HELM plans a run without knowing how many rows it will score, takes all of them from the scenario, looks at ids and
 splits, and then keeps those that `--max-eval-instances` allows. So what it is handed here knows its id and split, and
-becomes the row that it stands for when anything else of it is asked for. `read_unread` reads those that were kept, in
-one pass over the file.
+becomes the row that it stands for when anything else of it is asked for.
 
 Plain equivalent: a list of HELM's instances. Saves 0.57 GB and more than half of the time of `helm-run -m 10` on
 200,000 chat records. Held equal by tests/unit/formats/innodata/test_innodata_unread.py.
@@ -11,7 +10,6 @@ Plain equivalent: a list of HELM's instances. Saves 0.57 GB and more than half o
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -24,45 +22,54 @@ from helm_ext.evalset.columns import RowColumns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RowReader", "UnreadRows", "read_unread"]
+__all__ = ["RowReader", "RowsTask", "UnreadRows", "read_unread"]
 
 _set = object.__setattr__
 
 
-class RowReader(Protocol):
-    """Reads rows of a dataset, as tasks say which."""
+class RowsTask(tuple["NDArray[Any]", ...]):
+    """Some rows of a dataset, as columns of numbers, all of one length. Small, to be sent to another process."""
+
+    __slots__ = ()
 
     @property
-    def finds_rows(self) -> bool:
-        """Whether it reads a few rows, in any order, without going through the file from its beginning."""
+    def number(self) -> int:
+        """How many they are."""
+        return len(self[0])
 
-    def read(self, task: Any) -> Iterator[Instance]:
-        """Yield the instances of a task. May raise DatasetError."""
+    def pick(self, some: slice) -> RowsTask:
+        """Return some of the rows as a task."""
+        return RowsTask(column[some] for column in self)
+
+
+class RowReader(Protocol):
+    """Makes rows of a dataset, as tasks say which, in any order. Can be sent to another process of this machine."""
+
+    def read(self, task: RowsTask) -> Iterator[Instance]:
+        """Yield the instances of a task."""
 
 
 class UnreadRows(Sequence[Instance]):
-    """The instances of a dataset, for runs of any kind. Whoever goes through them reads the file; nothing is kept."""
+    """The instances of a dataset, for runs of any kind. Whoever goes through them has them made; nothing is kept."""
 
     def __init__(
         self,
         reader: RowReader,
-        make_task: Callable[[NDArray[Any]], Any],
+        make_task: Callable[[NDArray[Any]], RowsTask],
         columns: RowColumns,
         ids: Sequence[str] | None = None,
     ) -> None:
-        """`make_task`: from places among the instances, in ascending order unless `reader` says otherwise, to what the
-        reader reads. `ids`: of all rows, where they are known without reading.
+        """`make_task`: from places among the instances to what the reader reads. `ids`: of all rows, where they are
+        known without reading.
         """
         self.reader = reader
         self.make_task = make_task
         self.columns = columns
         self.ids = ids
-        self._all: list[Instance] | None = None
-        self._lock = threading.Lock()
         self._finish: Callable[[Instance], None] | None = None
 
     def read(self, places: Sequence[int] | NDArray[Any]) -> Iterator[Instance]:
-        """Yield the instances of these places, in ascending order. May raise DatasetError."""
+        """Yield the instances of these places."""
         return self.reader.read(self.make_task(np.asarray(places, np.intp)))
 
     def __len__(self) -> int:
@@ -79,8 +86,7 @@ class UnreadRows(Sequence[Instance]):
         places = range(len(self))[place]
         if isinstance(places, int):
             return next(iter(self.read([places])))
-        found = list(self.read(sorted(places)))
-        return found if places.step > 0 else found[::-1]
+        return list(self.read(places))
 
     @property
     def can_wait(self) -> bool:
@@ -94,38 +100,17 @@ class UnreadRows(Sequence[Instance]):
         splits, codes = self.columns.splits, self.columns.split.tolist()
         return [_Unread(self, place, row_id, splits[codes[place]]) for place, row_id in enumerate(self.ids)]
 
-    def take(self, places: Sequence[int]) -> list[Instance]:
-        """Return the instances of these places, in this order; the file is read once."""
-        wanted = sorted(set(places))
-        found = dict(zip(wanted, self.read(wanted), strict=True))
-        return [found[place] for place in places]
-
     def fill(self, unread: Sequence[_Unread]) -> None:
-        """Read these, in one pass."""
-        waiting: dict[int, set[_Unread]] = {}
-        for instance in unread:
-            waiting.setdefault(instance.place, set()).add(instance)
-        places = sorted(waiting)
-        for place, found in zip(places, self.read(places), strict=True):
-            for instance in waiting[place]:
-                self._let(instance, found)
-
-    def fill_one(self, unread: _Unread) -> None:
-        """Read one. Nobody knows which is next, so all are read, once."""
-        with self._lock:
-            if self._all is None:
-                self._all = list(self)
-        self._let(unread, self._all[unread.place])
-
-    def _let(self, unread: _Unread, found: Instance) -> None:
-        """Let an instance be the one that was read."""
-        if self._finish is not None:
-            self._finish(found)
-        _become(unread, found)
+        """Let these become the instances that they stand for."""
+        for one, found in zip(unread, self.read([one.place for one in unread]), strict=True):
+            if self._finish is not None:
+                self._finish(found)
+            _set(one, "__dict__", found.__dict__)
+            _set(one, "__class__", Instance)
 
 
 class _Unread(Instance):
-    """An instance of HELM's whose row is not read yet. It becomes a plain Instance when it is."""
+    """An instance of HELM's that is not made yet. It becomes a plain Instance when it is."""
 
     rows: UnreadRows
     place: int
@@ -149,24 +134,19 @@ class _Unread(Instance):
         return self._look_at("extra_data")
 
     def _look_at(self, name: str) -> Any:
-        self.rows.fill_one(self)
+        self.rows.fill([self])
         return getattr(self, name)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        self.rows.fill_one(self)
+        self.rows.fill([self])
         return self.__reduce_ex__(protocol)  # an Instance's, by now
 
 
-def _become(unread: _Unread, instance: Instance) -> None:
-    _set(unread, "__dict__", instance.__dict__)
-    _set(unread, "__class__", Instance)
-
-
 def read_unread(instances: Iterable[Instance]) -> None:
-    """Read those of the instances that have not been read, in one pass over each file. May raise DatasetError."""
-    waiting: dict[int, tuple[UnreadRows, list[_Unread]]] = {}
+    """Make those of the instances that have not been made."""
+    waiting: dict[int, tuple[UnreadRows, dict[int, _Unread]]] = {}
     for instance in instances:
         if isinstance(instance, _Unread):
-            waiting.setdefault(id(instance.rows), (instance.rows, []))[1].append(instance)
+            waiting.setdefault(id(instance.rows), (instance.rows, {}))[1][id(instance)] = instance
     for rows, unread in waiting.values():
-        rows.fill(unread)
+        rows.fill([*unread.values()])

@@ -7,13 +7,21 @@ for a row of 3.5 kB, of which more than half is the SHA-256.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from helm_ext.files.finding import Identity, changed
+from helm_ext.errors import DatasetChangedError
 from helm_ext.files.limits import COPY_BYTES
 
-__all__ = ["LineRange", "LineRanges", "cut_lines"]
+__all__ = ["LineRange", "LineRanges", "changed", "cut_lines"]
+
+
+def changed(path: str) -> DatasetChangedError:
+    """Return the error for a file that is not what it was when it was read first."""
+    return DatasetChangedError(
+        f"{path}: the file was changed while it was read\n  hint: start again when nobody writes to it"
+    )
 
 
 class LineRange(NamedTuple):
@@ -41,24 +49,39 @@ class LineRanges:
 
     digest = ""
     """SHA-256 of the file, lower-case hex."""
+    last: LineRange | None = None
+    """The one that was found last."""
 
     def __init__(self, path: str, above: int, size: int) -> None:
-        """`above`, `size`: see `cut_lines`."""
-        self._path = path
-        self._identity = Identity.find(path)
-        self._above = above
-        self._size = size
+        """`above`, `size`: see `cut_lines`. Raises OSError."""
+        self.path = path
+        self._cut = above, size
+        self._status = self._look()
+        self.size = self._status[2]
+        """Bytes of the file."""
+
+    def _look(self) -> tuple[int, ...]:
+        status = os.stat(self.path)  # noqa: PTH116
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
     def __iter__(self) -> Iterator[LineRange]:
-        """Yield the ranges. Raises DatasetChangedError where the file is gone or another one, OSError."""
-        if self._identity is None:
-            raise changed(self._path)
-        with self._identity.open(self._path) as file:
-            for found in cut_lines(file, self._above, self._size):
+        """Yield the ranges. Raises OSError."""
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            for found in cut_lines(file, *self._cut):
                 if isinstance(found, str):
                     self.digest = found
                 else:
+                    self.last = found
                     yield found
+
+    def require_same(self) -> None:
+        """Raise DatasetChangedError unless the file is what it was when these were made."""
+        try:
+            is_same = self._look() == self._status
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise changed(self.path)
 
 
 def cut_lines(file: BinaryIO, above: int, size: int) -> Iterator[LineRange | str]:

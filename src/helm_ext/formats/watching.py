@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,9 @@ from helm_ext.files import LineSource
 
 if TYPE_CHECKING:
     from helm_ext.engines.state import WorkerState
-    from helm_ext.files.cutting import LineRange
+    from helm_ext.files.cutting import LineRanges
 
-__all__ = ["WatchedRanges", "show_reading"]
+__all__ = ["show_ranges", "show_reading"]
 
 
 def show_reading(path: str | Path) -> Progress:
@@ -42,29 +42,15 @@ class _Watching:
         return Measured(lines, lines * self._size // max(1, read), is_about=read < self._size)
 
 
-class WatchedRanges:
-    """The ranges of a file as they are taken, and how far those are who read them."""
+def show_ranges(ranges: LineRanges, workers: Sequence[WorkerState]) -> Progress:
+    """Return what shows how far those are who read the ranges of a file. `workers`: what each has done."""
 
-    def __init__(self, ranges: Iterable[LineRange], size: int, workers: Sequence[WorkerState]) -> None:
-        """`size`: bytes of the file. `workers`: those who read, and what each has done."""
-        self._ranges = ranges
-        self._size = size
-        self._workers = workers
-        self._last: LineRange | None = None
-
-    def __iter__(self) -> Iterator[LineRange]:
-        for found in self._ranges:
-            self._last = found
-            yield found
-
-    def show(self, path: str) -> Progress:
-        """Return what shows it."""
-        return Progress(None, "lines", title=f"reading {Path(path).name}", measure=self._measure, workers=self._workers)
-
-    def _measure(self) -> Measured:
-        last = self._last
+    def measure() -> Measured:
+        last = ranges.last
         if last is None:
             return Measured(0, None)
-        total = (last.first + last.lines - 1) * self._size // max(1, last.stop)
-        done = sum(worker.rows for worker in list(self._workers))
-        return Measured(done, max(done, total), is_about=last.stop < self._size)
+        total = (last.first + last.lines - 1) * ranges.size // max(1, last.stop)
+        done = sum(worker.rows for worker in list(workers))
+        return Measured(done, max(done, total), is_about=last.stop < ranges.size)
+
+    return Progress(None, "lines", title=f"reading {Path(ranges.path).name}", measure=measure, workers=workers)

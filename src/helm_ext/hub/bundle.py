@@ -7,14 +7,13 @@ is what is read. Records are streamed: memory does not grow with the bundle but 
 from __future__ import annotations
 
 import hashlib
-import struct
 import zipfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count, tee
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
@@ -29,7 +28,6 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
-from helm_ext.files.finding import Identity, LineFile, LineIndex
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.opening import near_files
 from helm_ext.hub.archive import Limits, open_archive
@@ -53,8 +51,6 @@ __all__ = [
 MEMBERS: dict[Split, str] = {"test": "test.jsonl", "train": "train.jsonl"}
 _ALL_MEMBERS = (MEMBERS["test"], MEMBERS["train"], META_NAME)
 _MAX_META_BYTES = 1 << 20
-_LOCAL_HEADER = struct.Struct("<26x2H")
-"""What stands before a member's bytes: lengths of a name and of extra fields, which follow (APPNOTE.TXT, 4.3.7)."""
 
 
 def sha256_of(file: BinaryIO) -> str:
@@ -77,46 +73,21 @@ class Bundle:
     archive: zipfile.ZipFile
     members: dict[str, zipfile.ZipInfo]
     warnings: tuple[Problem, ...] = ()
-    file: str = ""
-    """Where the ZIP lies on this machine."""
-    identity: Identity | None = None
-    """The file's, before it was read."""
-
-    def find_split(self, split: Split) -> LineFile | None:
-        """Return what reads lines of a split where they stand on disk; None where they are compressed."""
-        member, archive = self.members[MEMBERS[split]], self.archive.fp
-        if member.compress_type != zipfile.ZIP_STORED or self.identity is None or archive is None:
-            return None
-        archive.seek(member.header_offset)
-        lengths = _LOCAL_HEADER.unpack(archive.read(_LOCAL_HEADER.size))
-        return LineFile(self.file, self.identity, archive.tell() + sum(lengths))
 
     def open_split(self, split: Split) -> IO[bytes]:
         """Open a member for reading; its bytes are checked against its CRC at the end."""
         return self.archive.open(self.members[MEMBERS[split]])
 
-    def records(self, split: Split, limit: int | None = None, index: LineIndex | None = None) -> Iterator[Record]:
+    def records(self, split: Split, limit: int | None = None) -> Iterator[Record]:
         """Yield the records of a split. Raises DatasetError when one breaks a rule, size or digest are not `meta`'s.
 
-        `limit`: how many; the others are counted and hashed, and not parsed. `index`: notes the lines. Ids are not
-        compared: `check_records` does that, and the hub does it before it accepts a bundle.
+        `limit`: how many; the others are counted and hashed, and not parsed. Ids are not compared:
+        `check_records` does that, and the hub does it before it accepts a bundle.
         """
         problems = Problems()
-        counted = SplitCheck(index=index)
+        counted = SplitCheck()
         yield from self.stream(split, problems, counted, None if limit is None else range(limit))
         compare_with_meta(self, split, counted, problems)
-        raise_for(problems.finish())
-
-    def pick(self, split: Split, places: Iterable[int]) -> Iterator[Record]:
-        """Yield the records at these places, counted from 0, of a split that was found sound; parse no others.
-
-        Places are in ascending order. Raises DatasetError if it is not sound after all.
-        """
-        problems = Problems()
-        wanted, coming = tee(places)
-        # The place is looked at first: behind the last record nothing is read.
-        for _, record in zip(wanted, self.stream(split, problems, SplitCheck(), coming), strict=False):
-            yield record
         raise_for(problems.finish())
 
     def stream(
@@ -139,8 +110,6 @@ class SplitCheck:
     lines: int = 0
     digest: str = ""
     unreadable: bool = False
-    index: LineIndex | None = field(default=None, compare=False)
-    """Where to note the lines, if they may be wanted again."""
 
 
 def check_split(
@@ -151,8 +120,7 @@ def check_split(
     `wanted`: their places, from 0, in ascending order. Other lines are counted and hashed; that they are records is not
     checked.
     """
-    index = counted.index
-    hashes = hashlib.sha256() if index is None else index
+    hashes = hashlib.sha256()
     coming = iter(wanted) if wanted is not None else count()
     place = next(coming, None)
     for number, line in read_rows(file, path, problems, hashes):
@@ -162,8 +130,6 @@ def check_split(
         place = next(coming, None)
         if line is None:
             continue
-        if index is not None:
-            index.note(number, line)
         record = parse_record(line, Location(path, number), problems)
         if record is not None:
             yield record
@@ -222,7 +188,6 @@ def open_bundle(
     problems = Problems()
     with _open(path, shown) as file:
         try:
-            identity = Identity.of(file.fileno())
             found_digest = sha256_of(file)
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}"
@@ -238,7 +203,7 @@ def open_bundle(
         assert opened is not None  # else there is an error
         archive, members, meta = opened
         with archive:
-            yield Bundle(shown, found_digest, meta, archive, members, tuple(found), str(path), identity)
+            yield Bundle(shown, found_digest, meta, archive, members, tuple(found))
 
 
 def _open(path: str | Path, shown: str) -> BinaryIO:
@@ -308,15 +273,11 @@ def iter_checked(
     counts: dict[str, int],
     keep: Split | None = None,
     limit: int | None = None,
-    index: LineIndex | None = None,
 ) -> Iterator[Record]:
-    """Do as `check_records`, and yield the records as they are read. All is checked when the last one was taken.
-
-    `index`: notes the lines of the split `keep`.
-    """
+    """Do as `check_records`, and yield the records as they are read. All is checked when the last one was taken."""
     ids = array("q")
     for split in MEMBERS:
-        counted = SplitCheck(index=index if split == keep else None)
+        counted = SplitCheck()
         wanted = None if limit is None else range(limit if split == keep else 0)
         for record in bundle.stream(split, problems, counted, wanted):
             ids.append(hash(record.id))

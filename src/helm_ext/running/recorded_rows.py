@@ -99,24 +99,9 @@ def find_facts(rows: UnreadRows, places: NDArray[np.intp]) -> RunFacts:
 
 
 def iter_batches(rows: UnreadRows, places: NDArray[np.intp], size: int = BATCH_ROWS) -> Iterator[list[Instance]]:
-    """Yield the instances of these places, some at a time.
-
-    Where a reader goes through its file from the beginning, it does so once; rows in another order are all read first.
-    """
-    if rows.reader.finds_rows:
-        for start in range(0, len(places), size):
-            yield list(rows.read(places[start : start + size]))
-        return
-    in_order = bool((np.diff(places) > 0).all())
-    reading = rows.read(places) if in_order else iter(rows.take(places.tolist()))
-    batch: list[Instance] = []
-    for instance in reading:
-        batch.append(instance)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    """Yield the instances of these places, some at a time."""
+    for start in range(0, len(places), size):
+        yield list(rows.read(places[start : start + size]))
 
 
 @dataclass(frozen=True)
@@ -215,8 +200,8 @@ class RecordedWorker:
 def iter_tasks(
     rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True, size: int = SENT_ROWS
 ) -> Iterator[RowsTask]:
-    """Yield the tasks of a run. `finds`: whether workers can read the file; else `size` rows are sent with each."""
-    if finds and rows.reader.finds_rows:
+    """Yield the tasks of a run. `finds`: whether workers can read the store; else `size` rows are sent with each."""
+    if finds:
         for number, start in enumerate(range(0, len(places), TASK_ROWS)):
             yield RowsTask(str(number), rows.make_task(places[start : start + TASK_ROWS]), None, start)
         return

@@ -279,7 +279,7 @@ class StreamingRunner(Runner):
             work = RecordedWork(
                 run_spec,
                 facts,
-                rows.reader if finds and rows.reader.finds_rows else None,
+                rows.reader if finds else None,
                 str(files.folder) if finds else None,
             )
             metrics = work.make_metrics()

@@ -255,18 +255,6 @@ def test_lines_that_are_wanted():
     assert counted == SplitCheck(4, hashlib.sha256(data).hexdigest())
 
 
-def test_records_that_are_picked(tmp_path):
-    path = tmp_path / "demo.zip"
-    path.write_bytes(bundle_of(b"".join(map(line, "abcd")), line("e") + b"{}\n").getvalue())
-    with open_bundle(path) as bundle:
-        assert [record.id for record in bundle.pick("test", [0, 2])] == ["a", "c"]
-        assert [record.id for record in bundle.pick("test", range(1, 3))] == ["b", "c"]
-        assert list(bundle.pick("test", [])) == []
-        assert [record.id for record in bundle.pick("train", [0])] == ["e"]
-        with pytest.raises(DatasetSchemaError):
-            list(bundle.pick("train", [0, 1]))
-
-
 def test_what_cannot_be_decompressed_is_told_once(tmp_path):
     data = bytearray(bundle_of(line("a"), line("b")).getvalue())
     data[data.find(b"Hello")] ^= 1  # its CRC is wrong

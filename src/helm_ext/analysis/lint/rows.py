@@ -29,8 +29,6 @@ ROW_BYTES = 1_500
 """Of a row without its texts."""
 BLOCK = 4_000
 """Pairs whose rows are in memory together."""
-LARGE_BLOCK = 20_000
-"""The same where each block goes through the file from its beginning."""
 LONG_ANSWER = 8
 """An answer of this many words or more is a text of its own, which no second author writes in the same words."""
 
@@ -165,10 +163,8 @@ class Rows:
 
     def take_pairs(self, pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[Row, Row]]:
         """Yield the rows of pairs of numbers, read some at a time."""
-        finds_rows = self._kept is not None or all(source.finds_rows for source in self._sources)
-        size = BLOCK if finds_rows else LARGE_BLOCK
         waiting = iter(pairs)
-        while block := list(islice(waiting, size)):
+        while block := list(islice(waiting, BLOCK)):
             found = self.take(chain.from_iterable(block))
             yield from ((found[one], found[two]) for one, two in block)
 
@@ -197,11 +193,6 @@ class _Source:
 
     def __len__(self) -> int:
         return len(self._instances)
-
-    @property
-    def finds_rows(self) -> bool:
-        unread = _as_unread(self._instances)
-        return unread is None or unread.reader.finds_rows
 
     def __iter__(self) -> Iterator[Row]:
         seen: set[int] = set()

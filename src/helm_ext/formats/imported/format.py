@@ -87,13 +87,7 @@ class ImportedFormat(Format):
 
         with garbage.paused():
             opened, scoring = self._open(arguments)
-        waiting = [opened]
-
-        def read(problems: Problems) -> ImportReader:
-            """Read what is open; a second time, open it again: it can be read once."""
-            return _read(waiting.pop() if waiting else self._open(arguments)[0], problems, scoring)
-
-        evalset = load_from(read, opened.path, **scoring)
+        evalset = load_from(lambda problems: _read(opened, problems, scoring), opened.path, **scoring)
         if not opened.may_be_live:
             _require_answers(opened, evalset.counts)
         counts = {**evalset.counts, **opened.source.counts}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +16,13 @@ from helm_ext.errors import (
     raise_for,
     to_problem,
 )
-from helm_ext.files.finding import LineIndex
 from helm_ext.formats.innodata.attributes import AttributeValues
-from helm_ext.formats.innodata.lowering import Content, UnreadRecords, to_evalset
+from helm_ext.formats.innodata.lowering import Content, to_evalset
 from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.innodata.record_ids import RecordIds
 from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.hub import open_bundle, open_version, resolve
-from helm_ext.hub.bundle import Bundle, iter_checked
+from helm_ext.hub.bundle import iter_checked
 from helm_ext.hub.meta import Meta, Split
 from helm_ext.hub.records import Record
 
@@ -37,14 +34,14 @@ __all__ = ["check", "load"]
 
 
 UNREAD = 5_000
-"""A file of more records is not kept in memory: they are read again when they are asked for."""
+"""A file of more records is not kept in memory: they are stored on disk."""
 
 
 def load(**arguments: Any) -> EvalSet:
     """Return the records of one split, ready for HELM. The arguments are those of `Options`.
 
-    All records and replies are parsed and checked; those of a large file (`UNREAD`) are read again when they are asked
-    for, and then raise DatasetChangedError where a file is no longer the same. With `limit` only the first records are
+    All records and replies are parsed and checked; those of a large file (`UNREAD`) are stored on disk. With
+    `limit` only the first records are
     parsed and their rules checked; sizes and digests are checked always. With `replies` the EvalSet's digest covers
     both files, and all records are read, because replies to records beyond the limit are errors.
 
@@ -54,33 +51,30 @@ def load(**arguments: Any) -> EvalSet:
     options.require_sense()
     options.to_scoring()
     content, ids = _read(options)
-    if not content.number:
+    if not len(content.records):
         raise DatasetIntegrityError(f"{options.dataset or options.path}: the {options.split} split is empty")
     if options.replies is not None:
-        title, keeps = _title(options.split, content.meta), not isinstance(content.records, UnreadRecords)
+        number, kept = len(content.records), 0 if content.records.kept is None else UNREAD
         content.replies, content.digest = read_replies(
-            Path(options.replies), ids, content.number, title, content.digest, keeps=keeps
+            Path(options.replies), ids, number, _title(options.split, content.meta), content.digest, kept=kept
         )
         content.counts["recorded"] = content.replies.recorded
-        content.counts["not_run"] = content.number - content.replies.recorded
-    content.counts["eval"] = content.number
+        content.counts["not_run"] = number - content.replies.recorded
+    content.counts["eval"] = len(content.records)
     return to_evalset(content, options)
 
 
 class _Profile:
     """What must be known of all records that are evaluated, noted while they are read."""
 
-    def __init__(self, options: Options, count: int) -> None:
-        """`count`: how many records will be evaluated, as far as is known before they are read."""
+    def __init__(self, options: Options) -> None:
+        from helm_ext.evalset.store import RowStore
+
         self.limit = options.limit
-        self.number = 0
-        """Of records that are evaluated."""
-        # Replies that come through a pipe are gone when they were read.
-        keeps = count <= UNREAD or (options.replies is not None and not Path(options.replies).is_file())
-        self.kept: list[Record] | None = [] if keeps else None
-        self.index = None if keeps else LineIndex()
-        self.names: list[str] | None = [] if not keeps and options.replies is None else None
-        """Ids of records that a model may be asked about; None where they are known otherwise."""
+        self.records = RowStore(_pack, _unpack, UNREAD)
+        """Those that are evaluated."""
+        self.names: list[str] | None = [] if options.replies is None else None
+        """Ids of records that a model may be asked about; None where none is."""
         self.ids = RecordIds()
         """With `replies`: of all records, those beyond the limit included."""
         self._is_recorded = options.replies is not None
@@ -90,16 +84,22 @@ class _Profile:
     def add(self, record: Record) -> None:
         if self._is_recorded:
             self.ids.add(record.id)
-        if self.number == self.limit:
+        if len(self.records) == self.limit:
             return
-        self.number += 1
+        self.records.add(record)
         self.attributes.add(record)
         if self.names is not None:
             self.names.append(record.id)
-        if self.kept is not None:
-            self.kept.append(record)
         if self.refusals is not None:
             self.refusals.add(record)
+
+
+def _pack(record: Record) -> tuple[Any, ...]:
+    return record.id, record.messages, record.expected, record.extra, record.line
+
+
+def _unpack(stored: Any) -> Record:
+    return Record(*stored)
 
 
 class _Refusals:
@@ -140,47 +140,38 @@ def _read(options: Options) -> tuple[Content, RecordIds]:
     limit, split = options.limit if options.replies is None else None, options.split
     problems = Problems()
     version, warnings = None, []
-    reopen: Callable[[], AbstractContextManager[Bundle]]
     if options.dataset is not None:
         resolved = resolve(options.dataset, options.version, options.hub)
         version = resolved.version
-        reopen = partial(open_version, resolved, options.hub)
+        opened = open_version(resolved, options.hub)
         if resolved.notice:
             where = Location(f"{options.dataset}@{resolved.version}")
             warnings.append(Problem(resolved.notice, where, severity="warning", code="newer-version"))
     else:
         assert options.path is not None  # `require_sense`
-        reopen = partial(open_bundle, options.path)
-    with reopen() as bundle:
-        count = bundle.meta.sizes[split]  # which is how many there are: that is checked
-        profile = _Profile(options, count if options.limit is None else min(count, options.limit))
+        opened = open_bundle(options.path)
+    profile = _Profile(options)
+    with opened as bundle:
         if options.dataset is not None:
-            records = bundle.records(split, limit, profile.index)
+            records = bundle.records(split, limit)
         else:
-            records = iter_checked(bundle, problems, {}, keep=split, limit=limit, index=profile.index)
+            records = iter_checked(bundle, problems, {}, keep=split, limit=limit)
             warnings.extend(bundle.warnings)
         for record in records:
             profile.add(record)
         raise_for(problems.finish())
-        lines = None if profile.index is None else bundle.find_split(split)
-    if profile.refusals is not None and profile.number:
+    profile.records.finish()
+    if profile.refusals is not None and len(profile.records):
         warnings.extend(profile.refusals.warn(str(options.dataset or options.path)))
-    kept: Sequence[Record] | UnreadRecords
-    if profile.index is None:
-        kept = profile.kept or ()
-    else:
-        from helm_ext.formats.innodata.rereading import Source
-
-        kept = UnreadRecords(Source(reopen, bundle.digest, split, lines), profile.index, profile.names)
     content = Content(
         meta=bundle.meta,
         version=version,
         bundle_digest=bundle.digest,
         digest=bundle.digest,
-        records=kept,
-        number=profile.number,
+        records=profile.records,
+        ids=profile.names,
         attributes=profile.attributes,
-        counts={"rows": count},
+        counts={"rows": bundle.meta.sizes[split]},  # which is how many there are: that is checked
         warnings=warnings,
     )
     return content, profile.ids

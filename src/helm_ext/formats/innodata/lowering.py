@@ -6,7 +6,7 @@ text    System: You are terse.⏎⏎User: 2+2?⏎⏎Assistant: 4⏎⏎User: 3+3?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -21,28 +21,17 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.files.finding import LineIndex
+    from helm_ext.evalset.store import RowStore
     from helm_ext.formats.innodata.options import Options
     from helm_ext.formats.innodata.replies import Replies
-    from helm_ext.formats.innodata.rereading import Source
     from helm_ext.hub.meta import Meta
 
-__all__ = ["Content", "UnreadRecords", "render_text", "to_evalset"]
+__all__ = ["Content", "render_text", "to_evalset"]
 
 TEXT_STOP = "\n\nUser:"
 """With `render="text"` a model that goes on to write the user's next turn is stopped there."""
 
 _ROLE_TITLES = {"system": "System", "user": "User", "assistant": "Assistant"}
-
-
-@dataclass
-class UnreadRecords:
-    """The records of a large file, which are read when they are asked for."""
-
-    source: Source
-    index: LineIndex
-    ids: Sequence[str] | None
-    """Where models may be asked about them: HELM wants to know ids before rows are read."""
 
 
 @dataclass
@@ -55,9 +44,9 @@ class Content:
     bundle_digest: str
     digest: str
     """Of the bundle, with `replies` of both files."""
-    records: Sequence[Record] | UnreadRecords
-    number: int
-    """How many they are."""
+    records: RowStore[Record]
+    ids: Sequence[str] | None
+    """Where models may be asked about them."""
     attributes: AttributeValues
     """Of these records."""
     counts: dict[str, int]
@@ -80,13 +69,15 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
         own_attributes = {key: own_attributes[key] for key in attributes if key in own_attributes}
 
+    from helm_ext.formats.innodata.stored import make_instances
+
     make = partial(_to_instance, own_attributes, attributes, options.render)
     return EvalSet(
         name=meta.name,
         format="innodata",
         digest=content.digest,
         question_digest=content.bundle_digest,  # whoever's replies: one column
-        instances=_to_instances(content, make),
+        instances=make_instances(content.records, content.replies, content.ids, make),
         adapter_spec=_to_adapter_spec(options),
         scoring=options.to_scoring(),
         display_name=(f"{shown} v{version}" if version else shown) if isinstance(shown, str) else label,
@@ -95,18 +86,9 @@ def to_evalset(content: Content, options: Options) -> EvalSet:
         warnings=tuple(warnings),
         counts=content.counts,
         # A record stands on each line: a blank one before the last is an error.
-        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", range(1, content.number + 1)),
+        places=Places(f"{options.dataset or options.path}/{options.split}.jsonl", range(1, len(content.records) + 1)),
         attributes=attributes,
     )
-
-
-def _to_instances(content: Content, make: Callable[[Record, Recorded | None], Instance]) -> Sequence[Instance]:
-    records, replies = content.records, content.replies
-    if isinstance(records, UnreadRecords):
-        from helm_ext.formats.innodata.rereading import open_instances
-
-        return open_instances(records.source, records.index, content.number, replies, records.ids, make)
-    return [make(record, None if replies is None else replies.get(place)) for place, record in enumerate(records)]
 
 
 def _to_adapter_spec(options: Options) -> AdapterSpec:

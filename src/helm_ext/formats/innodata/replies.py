@@ -6,8 +6,9 @@ import hashlib
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import (
     DatasetError,
@@ -20,45 +21,49 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Recorded
-from helm_ext.files.finding import Identity, LineFile, LineIndex
 from helm_ext.formats.innodata.record_ids import RecordIds, hash_id
 from helm_ext.hub.records import parse_object, read_rows
+
+if TYPE_CHECKING:
+    from helm_ext.evalset.store import RowStore
 
 __all__ = ["Replies", "check_replies", "read_replies", "to_recorded"]
 
 
 @dataclass
 class Replies:
-    """What is known of a file of replies: of each record to be scored, which line has its reply."""
+    """What is known of a file of replies."""
 
-    lines: array[int]
-    """By the record's place, from 1; 0 where there is no reply."""
-    kept: dict[int, Recorded] | None
-    """The replies by the record's place; None where they are read again (`file`, `index`)."""
-    index: LineIndex
-    file: LineFile | None = None
-    """None where there is no reading it."""
+    numbers: array[int]
+    """Of each record to be scored: which stored reply is its own, from 1; 0 where there is none."""
+    store: RowStore[Mapping[str, Any]] | None
+    """None where the file is only checked."""
+    digest: str = ""
+    """SHA-256 of the file, lower-case hex."""
     recorded: int = 0
     """How many records have one."""
 
-    def get(self, place: int) -> Recorded:
-        """Return what was kept of a record."""
-        assert self.kept is not None
-        return self.kept.get(place) or to_recorded(None)
+
+def _pack(reply: Mapping[str, Any]) -> tuple[Mapping[str, Any]]:
+    return (reply,)
 
 
 def read_replies(
-    path: Path, ids: RecordIds, count: int, split: str, bundle_digest: str, *, keeps: bool
+    path: Path, ids: RecordIds, count: int, split: str, bundle_digest: str, *, kept: float
 ) -> tuple[Replies, str]:
     """Read `{id, reply}` lines; return those of the first `count` records, and a digest of both files.
 
-    `ids` are those of all records of `split`, as it is called in messages. `keeps`: whether replies stay in memory.
-    Raises DatasetError with all problems, also where no record has a reply.
+    `ids` are those of all records of `split`, as it is called in messages. `kept`: replies that stay in memory, if
+    there are no more. Raises DatasetError with all problems, also where no record has a reply.
     """
     problems = Problems()
-    replies = _collect(path, ids, count, split, problems, keeps=keeps)
+    from helm_ext.evalset.store import RowStore
+
+    store: RowStore[Mapping[str, Any]] = RowStore(_pack, itemgetter(0), kept)
+    replies = _collect(path, ids, count, split, problems, store)
+    store.finish()
     raise_for(problems.finish())
-    digest = hashlib.sha256(f"{bundle_digest}\n{replies.index.hexdigest()}\n".encode()).hexdigest()
+    digest = hashlib.sha256(f"{bundle_digest}\n{replies.digest}\n".encode()).hexdigest()
     return replies, digest
 
 
@@ -69,18 +74,25 @@ def check_replies(path: Path, ids: RecordIds | None, count: int, split: str) -> 
     """
     problems = Problems()
     try:
-        replies = _collect(path, ids, count, split, problems, keeps=False)
+        replies = _collect(path, ids, count, split, problems, None)
     except DatasetError as error:
         return list(error.problems), 0
     return problems.finish(), replies.recorded
 
 
-def _collect(path: Path, ids: RecordIds | None, count: int, split: str, problems: Problems, *, keeps: bool) -> Replies:
+def _collect(
+    path: Path,
+    ids: RecordIds | None,
+    count: int,
+    split: str,
+    problems: Problems,
+    store: RowStore[Mapping[str, Any]] | None,
+) -> Replies:
     known = ids if ids is not None else RecordIds()
-    replies = Replies(array("I", bytes(4 * count)), {} if keeps else None, LineIndex())
+    replies = Replies(array("I", bytes(4 * count)), store)
     seen = array("I", bytes(4 * len(known)))  # the line of each record's reply, null or not
     others: dict[bytes, int] = {}  # and of ids that no record has
-    for location, line, value in _read_objects(path, replies, problems):
+    for location, value in _read_objects(path, replies, problems):
         record_id, number = _check_reply(value, location, problems), location.line or 0
         if record_id is None:
             continue
@@ -94,12 +106,10 @@ def _collect(path: Path, ids: RecordIds | None, count: int, split: str, problems
         elif place is not None:
             seen[place] = number
             if place < count and value["reply"] is not None:
-                replies.lines[place] = number
                 replies.recorded += 1
-                if replies.kept is not None:
-                    replies.kept[place] = to_recorded(value)
-                else:
-                    replies.index.note(number, line)
+                replies.numbers[place] = replies.recorded
+                if store is not None:
+                    store.add(value)
         else:
             others[hashed] = number
             if ids is not None:
@@ -116,11 +126,11 @@ def _collect(path: Path, ids: RecordIds | None, count: int, split: str, problems
     return replies
 
 
-def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[tuple[Location, bytes, dict[str, Any]]]:
+def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
         with path.open("rb") as file:
-            replies.file = LineFile(str(path), Identity.of(file.fileno()))
-            for number, line in read_rows(file, str(path), problems, replies.index):
+            hashes = hashlib.sha256()
+            for number, line in read_rows(file, str(path), problems, hashes):
                 location = Location(str(path), number)
                 if line is None:
                     continue
@@ -133,7 +143,8 @@ def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[
                     return
                 value = parse_object(line, location, problems)
                 if value is not None:
-                    yield location, line, value
+                    yield location, value
+            replies.digest = hashes.hexdigest()
     except OSError as error:
         message = f"replies cannot be read: {error.strerror}"
         raise DatasetNotFoundError.at(path, message, code="unreadable") from error

@@ -1,10 +1,10 @@
-"""What is kept of every row of a file that is read a second time: some 40 bytes each, in arrays.
+"""What is kept of every row of a file beside the store: some 40 bytes each, in arrays.
 
-While a file is read the first time, nothing is known of later rows: which ids are taken, how many rows there are to
+While a file is read, nothing is known of later rows: which ids are taken, how many rows there are to
 draw demonstrations from. So a few numbers of each row are kept, and when all rows were seen they decide what each
 becomes (`choose`): its id, its split, the runs that it takes part in.
 
-    Row ──see──▶ Columns ──choose──▶ Chosen: the instances, as numbers ──read again──▶ Instances, some at a time
+    Row ──see──▶ Columns ──choose──▶ Chosen: the instances, as numbers ──store──▶ Instances, some at a time
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Chosen:
 
     ordinals: NDArray[np.uint32]
     """Which row each is made of."""
+    indexes: NDArray[np.uint32]
+    """`Place.index` of that row."""
     columns: RowColumns
     renamed: Mapping[int, str]
     """The ids of rows that cannot have the one that the file gives, or `id<position>`, by ordinal."""
@@ -155,6 +157,7 @@ class Columns:
         )
         return Chosen(
             ordinals=ordinals.astype(np.uint32),
+            indexes=np.frombuffer(ids.indexes, np.uint32)[ordinals],
             columns=columns,
             renamed=ids.rename(fetch),
             moves=bool((columns.only == RECORDED).any()),

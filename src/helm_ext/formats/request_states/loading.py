@@ -25,22 +25,23 @@ from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_p
 from helm_ext.formats.request_states.questions import digest_questions
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.watching import WatchedRanges, show_reading
+from helm_ext.formats.request_states.stored import Maker, make_instances, pack, unpack
+from helm_ext.formats.watching import show_ranges, show_reading
 
 if TYPE_CHECKING:
-    from helm_ext.files.finding import Identity
+    from helm_ext.evalset.store import RowStore
     from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
 
 Opener = Callable[[Problems], Reader]
-"""Opens what is to be read, in the order in which problems are reported; also a second time. Raises DatasetError when
-nothing of it can be read."""
+"""Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can be
+read."""
 
 _SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
 KEPT_ROWS = 5_000
-"""Rows of a file that are kept from the first reading. A file of more is read a second time, some rows at a time: that
-costs a sixth more for each row, and the memory of a run no longer grows with the rows."""
+"""Rows of a file that are kept in memory. Those of a larger one are stored on disk, and memory grows by some numbers a
+row."""
 LEAST_BYTES = 1 << 27
 """Of a file that several processes read, if there are several: what their start costs must be worth it."""
 RANGE_BYTES = 1 << 24
@@ -85,8 +86,8 @@ def load(path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
 def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
     """Read what `open_` opens: a file of another format, whose reader gives it the shape of ours.
 
-    `path` is what problems name. What has many rows is opened and read a second time, when somebody looks at the
-    instances. Raises a DatasetError that carries all problems.
+    `path` is what problems name. Raises a DatasetError that carries all problems, HelmExtError where many rows cannot
+    be stored.
     """
     options = _to_options(arguments)
     with garbage.paused():
@@ -94,7 +95,7 @@ def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -
         file = _plan(content, options)
         raise_for(content.finish())
         assert file is not None
-        return _build(open_, content, file, options)
+        return _build(content, file, options)
 
 
 def check(path: str | Path, **arguments: Unpack[Arguments]) -> tuple[list[Problem], dict[str, int]]:
@@ -139,80 +140,79 @@ class _Content:
     part: Part
     problems: Problems
     digest: str
-    rows: list[Row] | None
-    """None where there are too many to keep them."""
-    identity: Identity | None
-    """Of the file, before it was read, where lines can be found again by their places."""
+    store: RowStore[Row] | None
+    """None where the file is only checked."""
 
     def finish(self) -> list[Problem]:
         """Return all that was found, errors first."""
         return self.problems.finish(self.reader.locate)
 
 
-def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None, in_ranges: bool = True) -> _Content:
-    """Read every state. `kept`: how many rows are kept in memory; None: the file is only checked.
+def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None) -> _Content:
+    """Read every state. `kept`: how many rows are kept in memory, if there are no more; None: the file is only checked.
 
-    `in_ranges`: whether several processes may read. Raises DatasetError when nothing can be read at all.
+    Raises DatasetError when nothing can be read at all.
     """
     problems = Problems(str(path))
     if options.output_format not in _OUTPUT_FORMATS:
         message = f'expected "string" or "list", got {show(options.output_format)}'
         problems.add(("output_format",), message, code="wrong-value")
         options = replace(options, output_format=None)
-    identity = None
-    if kept is not None:
-        from helm_ext.files.finding import Identity
-
-        identity = Identity.find(str(path))
     with show_reading(path):  # some are gone through to be opened, and documents are read whole
         reader = open_(problems)
     header = read_header(reader.header, options, problems)
     if kept is not None:
-        if identity is not None and in_ranges and not problems.errors:
-            content = _read_ranges(reader, header, options, problems, identity)
-            if content is not None:
-                return content
+        content = None if problems.errors else _read_ranges(reader, header, options, problems)
+        if content is not None:
+            return content
         if not reader.is_streamed:
             kept = math.inf
-    reading = Reading(reader=reader, header=header, seed=options.seed, is_checked=kept is None, kept=kept or 0)
+    store = None if kept is None else _make_store(kept)
+    keep, keep_all = (None, None) if store is None else (store.add, store.keep_all)
+    reading = Reading(reader=reader, header=header, seed=options.seed, keep=keep, keep_all=keep_all)
     whole = Part.begin(header, options.seed, is_checked=kept is None)
     with show_reading(path):
         for part in reading.parts():
             whole.merge(part)
-    if reading.wants_all:
-        return _read(open_, path, options, kept=math.inf, in_ranges=False)
-    found = identity if reader.is_seekable else None
-    return _Content(reader, header, whole, problems, reader.digest, reading.rows, found)
+    if store is not None:
+        store.finish()
+    return _Content(reader, header, whole, problems, reader.digest, store)
 
 
-def _read_ranges(
-    reader: Reader, header: Header, options: Options, problems: Problems, identity: Identity
-) -> _Content | None:
+def _make_store(kept: float) -> RowStore[Row]:
+    from helm_ext.evalset.store import RowStore
+
+    return RowStore(pack, unpack, kept)
+
+
+def _read_ranges(reader: Reader, header: Header, options: Options, problems: Problems) -> _Content | None:
     """Let several processes read the states, if there are several and it pays; None: this one must do it.
 
     Raises DatasetError; HelmExtError where it is not clear how many processes are wanted.
     """
     header_line = reader.find_header()
-    if header_line is None or identity.size < LEAST_BYTES:
+    if header_line is None or Path(reader.path).stat().st_size < LEAST_BYTES:
         return None
     from helm_ext.engines.engine import ThisProcess
     from helm_ext.engines.processes import find_engine
+    from helm_ext.evalset.store import Folder
     from helm_ext.files.cutting import LineRanges
 
     engine = find_engine()
     if isinstance(engine, ThisProcess):
         return None
-    work = RangeWork(path=reader.path, identity=identity, header=header, seed=options.seed)
+    folder = Folder()
+    work = RangeWork(path=reader.path, header=header, seed=options.seed, folder=folder.path)
     ranges = LineRanges(reader.path, header_line, RANGE_BYTES)
-    watched = WatchedRanges(ranges, identity.size, engine.states)
-    with watched.show(reader.path):
-        found = read_ranges(work, watched, engine, problems)
-    identity.require(reader.path, reader.path)
+    with show_ranges(ranges, engine.states):
+        found = read_ranges(work, ranges, engine, problems)
+    ranges.require_same()
     if found is None:
         return None
     reader.close()
-    place = identity if found.is_seekable else None
-    return _Content(reader, header, found.part, problems, ranges.digest, None, place)
+    store = _make_store(0)
+    store.take(found.segments, folder)
+    return _Content(reader, header, found.part, problems, ranges.digest, store)
 
 
 def _plan(content: _Content, options: Options) -> File | None:
@@ -247,16 +247,16 @@ def _count(plan: Plan, survey: Survey) -> dict[str, int]:
     return counts
 
 
-def _build(open_: Opener, content: _Content, file: File, options: Options) -> EvalSet:
+def _build(content: _Content, file: File, options: Options) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
     from helm_ext.evalset.columns import RECORDED
     from helm_ext.formats.request_states.columns import TRAIN
     from helm_ext.formats.request_states.instances import Builder
-    from helm_ext.formats.request_states.rereading import Maker, Rereader, open_instances
 
     plan, survey, header = file.plan, file.survey, content.header.keys
-    part, kept = content.part, content.rows
+    part, store = content.part, content.store
     assert part.columns is not None
+    assert store is not None
     spec = make_adapter_spec(plan, survey)
     builder = Builder(
         spec,
@@ -265,12 +265,10 @@ def _build(open_: Opener, content: _Content, file: File, options: Options) -> Ev
         is_recorded=survey.is_recorded or survey.has_incomplete,
         unmeasured=plan.earlier.unmeasured if plan.earlier is not None else (),
     )
-    again = Rereader(open=open_, path=content.reader.path, context=content.header.settings.context)
-    fetch = again.read_rows if kept is None else lambda ordinals: [kept[ordinal] for ordinal in ordinals]
-    chosen = part.columns.choose(plan, survey, part.ids, fetch, is_labelled=builder.labelled)
-    again.maker = Maker(builder=builder, splits=chosen.columns.splits, renamed=chosen.renamed, moves=chosen.moves)
-    instances = open_instances(chosen, again, kept, part.spans, content.identity)
-    content.rows = None
+    chosen = part.columns.choose(plan, survey, part.ids, store.read, is_labelled=builder.labelled)
+    maker = Maker(builder=builder, splits=chosen.columns.splits, renamed=chosen.renamed, moves=chosen.moves)
+    instances = make_instances(chosen, store, maker)
+    content.store = None
     live = int(((chosen.columns.split != TRAIN) & (chosen.columns.only != RECORDED)).sum())
     return EvalSet(
         name=options.name or header.get("name") or _stem(content.reader.path),

@@ -1,4 +1,4 @@
-"""The first reading of a file: a fold over parts of it, rows that follow one another, read and checked by any process.
+"""The reading of a file: a fold over parts of it, rows that follow one another, read and checked by any process.
 
     states ──Reading──▶ Parts, some rows each ──merge, in the order of the file──▶ one Part: what is known of all rows
 
@@ -9,7 +9,7 @@ reads: this process reads all parts, or several processes a range of the file ea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +18,7 @@ from helm_ext.errors import DatasetError, Problems
 from helm_ext.evalset import garbage
 from helm_ext.files import canonical_json
 from helm_ext.files.cutting import LineRange
+from helm_ext.files.opening import open_raw
 from helm_ext.formats.request_states.checks import Checks
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
@@ -26,13 +27,13 @@ from helm_ext.formats.request_states.ranges import RangeReader, split_range
 from helm_ext.formats.request_states.reading import Reader
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
+from helm_ext.formats.request_states.stored import pack
 from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
     from helm_ext.engines.engine import Engine
-    from helm_ext.files.finding import Identity
+    from helm_ext.evalset.store import Segment, SpillWriter
     from helm_ext.formats.request_states.columns import Columns
-    from helm_ext.formats.request_states.rereading import Spans
 
 __all__ = ["Part", "RangeWork", "Reading", "read_ranges"]
 
@@ -48,30 +49,27 @@ class Part:
     checks: Checks
     ids: Ids
     columns: Columns | None
-    """None where a file is only checked, and so are the spans."""
-    spans: Spans | None
+    """None where a file is only checked."""
     questions: int = 0
     """Sum of the rows' digests: their order does not count."""
 
     @classmethod
     def begin(cls, header: Header, seed: int, *, is_checked: bool) -> Part:
         """Return what is known of no rows. `is_checked`: nothing is done with the file but that."""
-        columns, spans = None, None
+        columns = None
         if not is_checked:
             from helm_ext.formats.request_states.columns import Columns
-            from helm_ext.formats.request_states.rereading import Spans
 
-            columns, spans = Columns(header.settings, seed), Spans()
+            columns = Columns(header.settings, seed)
         checks = Checks(header, reads_completions=is_checked)
-        return cls(survey=Survey(header.settings), checks=checks, ids=Ids(), columns=columns, spans=spans)
+        return cls(survey=Survey(header.settings), checks=checks, ids=Ids(), columns=columns)
 
-    def see(self, row: Row, reader: Reader, *, is_known: bool) -> None:
-        """Note a row that is right, the last one that `reader` came across."""
+    def see(self, row: Row) -> None:
+        """Note a row that is right."""
         self.survey.see(row)
         self.ids.see(row)
-        if self.columns is not None and self.spans is not None:
+        if self.columns is not None:
             self.columns.see(row)
-            self.spans.add(reader.start, reader.size, is_known=is_known)
             self.questions += digest_question(row)
 
     def see_recorded(self, row: Row, method: str, num_train_trials: int) -> None:
@@ -92,8 +90,6 @@ class Part:
         self.ids.merge(other.ids, rows)
         if self.columns is not None and other.columns is not None:
             self.columns.merge(other.columns)
-        if self.spans is not None and other.spans is not None:
-            self.spans.merge(other.spans)
         self.questions += other.questions
 
 
@@ -104,20 +100,20 @@ class Reading:
     reader: Reader
     header: Header
     seed: int
-    is_checked: bool
-    kept: float = 0
-    """So many rows are kept, if there are no more."""
-    rows: list[Row] | None = field(default_factory=list)
-    """Those; None where there are too many to keep them."""
+    keep: Callable[[Row], object] | None
+    """What takes the rows; None where the file is only checked."""
+    keep_all: Callable[[], object] | None = None
+    """Lets what takes the rows hold them all in memory: HELM's states of one row may stand anywhere. None: it cannot,
+    and reading ends at such a row."""
     wants_all: bool = False
-    """Whether reading has ended at a row that says nothing without all rows: HELM's states of one row may stand
-    anywhere."""
+    """Whether it has ended so."""
     _groups: dict[bytes, Row] = field(default_factory=dict)
 
     def parts(self, most: float = PART_ROWS) -> Iterator[Part]:
         """Yield parts of at most so many rows. Written for speed: this goes through all rows."""
         settings, problems = self.header.settings, self.reader.problems
-        method, begin = settings.method or "", partial(Part.begin, self.header, self.seed, is_checked=self.is_checked)
+        method, keep = settings.method or "", self.keep
+        begin = partial(Part.begin, self.header, self.seed, is_checked=keep is None)
         rows = RowReader(settings.context, problems)
         part = begin()
         try:
@@ -129,12 +125,14 @@ class Reading:
                 part.checks.see(row, state, is_new=is_new)
                 if not is_new:
                     continue
-                if not self.is_checked:
-                    if row.is_helm and self.rows is None:
-                        self.wants_all = True
-                        return
-                    self._keep(row)
-                part.see(row, self.reader, is_known=state.is_known)
+                if keep is not None:
+                    if row.is_helm:
+                        if self.keep_all is None:
+                            self.wants_all = True
+                            return
+                        self.keep_all()
+                    keep(row)
+                part.see(row)
                 if not row.is_helm:
                     part.see_recorded(row, method, 1)
                 if part.survey.rows >= most:
@@ -153,12 +151,6 @@ class Reading:
             first.found.extend(row.found)
         return first is not row
 
-    def _keep(self, row: Row) -> None:
-        if self.rows is not None:
-            self.rows.append(row)
-            if len(self.rows) > self.kept and not self._groups:
-                self.rows = None
-
 
 class RangeResult(NamedTuple):
     """What is known of a range of a file."""
@@ -168,7 +160,8 @@ class RangeResult(NamedTuple):
     """Found in its rows."""
     rows: int
     """`Reader.rows`."""
-    is_seekable: bool
+    segments: list[Segment]
+    """Where its rows are stored."""
     wants_all: bool
     """`Reading.wants_all`."""
 
@@ -178,24 +171,26 @@ class RangeWork:
     """How ranges of a file are read: what every process must know. Can be pickled."""
 
     path: str
-    identity: Identity
     header: Header
     seed: int
+    folder: str
+    """Where rows are stored."""
 
-    def begin(self) -> RangeWork:
+    def begin(self) -> Callable[[LineRange], RangeResult]:
         """Return what reads ranges, in this process."""
-        return self
+        from helm_ext.evalset.store import SpillWriter
 
-    def __call__(self, lines: LineRange) -> RangeResult:
-        """Read a range. Raises DatasetChangedError if the file is another one by now."""
+        return partial(self.read, SpillWriter(self.folder))
+
+    def read(self, writer: SpillWriter, lines: LineRange) -> RangeResult:
+        """Read a range. Raises DatasetNotFoundError, HelmExtError."""
         problems = Problems(self.path)
-        with garbage.paused(), self.identity.open(self.path) as file:
+        with garbage.paused(), open_raw(self.path) as file:
             reader = RangeReader(self.path, problems, file, lines)
-            reading = Reading(reader=reader, header=self.header, seed=self.seed, is_checked=False, rows=None)
+            reading = Reading(reader=reader, header=self.header, seed=self.seed, keep=lambda row: writer.add(pack(row)))
             parts = list(reading.parts(math.inf))
-            self.identity.require(file.fileno(), self.path)
         part = parts[0] if parts else Part.begin(self.header, self.seed, is_checked=False)
-        return RangeResult(part, problems, reader.rows, reader.is_seekable, reading.wants_all)
+        return RangeResult(part, problems, reader.rows, [writer.end()], reading.wants_all)
 
 
 def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine, problems: Problems) -> RangeResult | None:
@@ -205,7 +200,8 @@ def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine, pr
     row, of which what is said is then said by one reading, and those with HELM's own states. May raise DatasetError,
     BatchLostError.
     """
-    whole, rows, is_seekable = Part.begin(work.header, work.seed, is_checked=False), 0, True
+    whole, rows = Part.begin(work.header, work.seed, is_checked=False), 0
+    segments: list[Segment] = []
     of_ranges: list[Problems] = []
     for found in engine.map(work.begin, ranges, split=partial(split_range, work.path)):
         if found.problems.errors or found.wants_all:
@@ -213,9 +209,9 @@ def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine, pr
         of_ranges.append(found.problems)
         whole.merge(found.part, rows)
         rows += found.rows
-        is_seekable &= found.is_seekable
+        segments += found.segments
     if not rows:
         return None
     for following in of_ranges:
         problems.merge(following)
-    return RangeResult(whole, problems, rows, is_seekable, wants_all=False)
+    return RangeResult(whole, problems, rows, segments, wants_all=False)

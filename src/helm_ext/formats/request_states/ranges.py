@@ -46,8 +46,7 @@ class RangeReader(LineReader):
     def states(self) -> Iterator[State]:
         """Yield the states."""
         self._file.seek(self._lines.start)
-        yield from self.read_states(self.note_places(self._read_lines(), self._lines.start))
-        self.is_seekable = self.is_at(self._lines.stop)
+        yield from self.read_states(self._read_lines())
 
     def _read_lines(self) -> Iterator[tuple[int, bytes]]:
         before = self._lines.first - 1

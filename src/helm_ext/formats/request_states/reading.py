@@ -25,7 +25,7 @@ from helm_ext.errors import (
 from helm_ext.evalset import Source
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
-__all__ = ["LineReader", "Place", "Reader", "State", "open_file", "parse_again"]
+__all__ = ["LineReader", "Place", "Reader", "State", "open_file"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
@@ -90,13 +90,8 @@ class Reader(ABC):
     digest = ""
     is_streamed = False
     """Whether its rows come one by one, and none is kept: those of a document are there together."""
-    start = 0
-    """Where the line of the last state begins in the file, and `size` its bytes; see `is_seekable`."""
-    size = 0
     rows = 0
     """How many rows of JSON Lines were come across, those that cannot be read included."""
-    is_seekable = False
-    """Whether `start` and `size` tell where lines stand on disk; known after the last state."""
     is_imported = False
     """Whether another tool wrote the file. It owes nothing to this format's own demands, and rows that it could not run
     are left out and counted unless the run entry says otherwise."""
@@ -190,21 +185,6 @@ class LineReader(Reader):
 
     is_streamed = True
 
-    def note_places(self, lines: Iterable[tuple[int, bytes]], start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield lines, and note where each stands. The first begins at `start`."""
-        self._end = start
-        for number, data in lines:
-            self.start, self.size = self._end, len(data)
-            self._end += len(data) + 1
-            yield number, data
-
-    def is_at(self, end: int) -> bool:
-        """Whether the last line ended there, so that places were right: carriage returns move lines.
-
-        The last line of a file may end without a line end.
-        """
-        return end in (self._end, self._end - 1)
-
     def read_states(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[State]:
         """Yield the states of lines; blank lines hold none."""
         patience = _PATIENCE
@@ -266,9 +246,8 @@ class _Lines(LineReader):
                 )
 
     def _read_lines(self) -> Iterator[tuple[int, bytes]]:
-        for number, data in self.note_places(self._source):
+        for number, data in self._source:
             yield number, self._without_bom(data) if number == 1 else data
-        self.is_seekable = self._source.compression is None and self.is_at(self._source.bytes_read)
 
     def states(self) -> Iterator[State]:
         with self._source:
@@ -301,16 +280,6 @@ def parse_state(data: bytes, place: Place, path: str, *, is_patient: bool = True
         return State(place, value, is_known=True, is_finite=True)
     value, is_finite = _parse(data, path, place.line or 1)
     return State(place, value, is_known=False, is_finite=is_finite)
-
-
-def parse_again(data: bytes, place: Place, path: str, *, is_known: bool) -> State:
-    """Return the state of a line that `parse_state` has read before; `is_known` as it was found then.
-
-    That nothing is lost by quick reading was proved the first time. Raises DatasetError.
-    """
-    if is_known:
-        return State(place, KNOWN_STATE.decode(data), is_known=True, is_finite=True)
-    return parse_state(data, place, path, is_patient=False)
 
 
 def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:

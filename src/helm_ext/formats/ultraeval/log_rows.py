@@ -1,22 +1,21 @@
-"""The rows of a finished run's log (`run_log`): read once to check them, and those of a large log again when they are
-scored, some at a time.
-"""
+"""The rows of a finished run's log (`run_log`): checked as they are read, stored, and made when they are scored."""
 
 from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helm_ext.errors import DatasetChangedError, DatasetError, Location, Problem, raise_for
+from helm_ext.errors import Location, Problem, raise_for
 from helm_ext.evalset import row_extra
 from helm_ext.evalset.columns import STATUSES, Lacks, Recordings, RowColumns, find_lacks
-from helm_ext.evalset.unread import UnreadRows
-from helm_ext.files import LineSource, canonical_json, iter_rows, parse_json
-from helm_ext.files.finding import changed, iterate
+from helm_ext.evalset.store import Records, RowStore, iterate
+from helm_ext.evalset.unread import RowsTask, UnreadRows
+from helm_ext.files import LineSource, canonical_json
 from helm_ext.formats.ultraeval.rows import iter_objects, no_rows
 from helm_ext.formats.ultraeval.run_log import KEYS, to_recorded_instance
 from helm_ext.formats.ultraeval.task_files import Method
@@ -26,12 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from helm.benchmark.scenarios.scenario import Instance
-    from numpy.typing import NDArray
 
 __all__ = ["LogRows", "find_method", "read_log_rows"]
 
 KEPT_ROWS = 1_000
-"""Logs of up to this many rows are kept in memory: a row takes 50 kB where the options of PPL are long."""
+"""Logs of up to this many rows are kept in memory: an instance takes 50 kB where the options of PPL are long."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
     problems: list[Problem] = []
     asked = sha256()
     lines, statuses, lacks = array("q"), bytearray(), bytearray()
-    kept: list[Instance] | None = []
+    store: RowStore[Sequence[Any]] = RowStore(tuple, tuple, KEPT_ROWS)
     with LineSource(path) as source:
         for line, row in iter_objects(source, path, broken, allow_nan=True):
             made = to_recorded_instance(len(lines), row, Location(str(path), line), method, needs_row=needs_row)
@@ -79,22 +77,21 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
                 recorded = row_extra(made)["recorded"]
                 statuses.append(STATUSES.index(recorded["status"]))
                 lacks.append(_find_lacks(recorded["states"]))
-                if kept is not None:
-                    kept.append(made)
-                    kept = kept if len(kept) <= KEPT_ROWS else None
+                store.add((line, row))
         digest = source.digest
     if not lines and not broken:
         broken.append(no_rows(path))
     raise_for(broken or problems)
+    store.finish()
+    make = partial(LogReader, path=path, method=method, needs_row=needs_row)
     instances: Sequence[Instance]
-    if kept is not None:
-        instances = kept
+    if store.kept is not None:
+        instances = list(make(rows=store).read(RowsTask((np.arange(len(store)),))))
     else:
         recordings = Recordings(status=np.frombuffer(statuses, np.uint8), lacks=np.frombuffer(lacks, np.uint8))
         nothing = np.zeros(len(statuses), np.uint8)
         columns = RowColumns(splits=("test",), split=nothing, only=nothing, recordings=recordings)
-        reader = LogReader(path=path, sha256=digest, method=method, needs_row=needs_row)
-        instances = UnreadRows(reader, lambda places: places, columns)
+        instances = UnreadRows(make(rows=store.records), lambda places: RowsTask((places,)), columns)
     return LogRows(digest, asked.hexdigest(), lines, instances, statuses.count(0))
 
 
@@ -109,40 +106,17 @@ def _find_lacks(states: Sequence[Any]) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class LogReader:
-    """Reads rows of a log by going through it once more."""
+    """Makes instances of rows of a log: of line and row."""
 
     path: Path
-    sha256: str
+    rows: RowStore[Sequence[Any]] | Records[Sequence[Any]]
     method: Method
     needs_row: bool
-    finds_rows: ClassVar[bool] = False
 
-    def read(self, places: NDArray[Any]) -> Iterator[Instance]:
-        """Yield the rows of these places, in ascending order. Raises DatasetChangedError if the file is another."""
-        wanted = iterate(places)
-        place = next(wanted, None)
-        with LineSource(self.path) as source:
-            for index, (line, text) in enumerate(iter_rows(source, str(self.path), [])):
-                if index == place:
-                    yield self._make(index, line, text)
-                    place = next(wanted, None)
-                    if place is None:
-                        break
-            if place is not None or source.digest != self.sha256:
-                raise self._changed()
-
-    def _make(self, index: int, line: int, text: bytes | None) -> Instance:
-        try:
-            row = parse_json(text or b"", str(self.path), line, allow_nan=True)
-        except DatasetError as error:
-            raise self._changed() from error
-        if isinstance(row, dict):
-            made = to_recorded_instance(
-                index, row, Location(str(self.path), line), self.method, needs_row=self.needs_row
-            )
-            if not isinstance(made, list):
-                return made
-        raise self._changed()
-
-    def _changed(self) -> DatasetChangedError:
-        return changed(str(self.path))
+    def read(self, task: RowsTask) -> Iterator[Instance]:
+        """Yield the instances of a task: places."""
+        for place, (line, row) in zip(iterate(task[0]), self.rows.read(iterate(task[0])), strict=True):
+            at = Location(str(self.path), line)
+            made = to_recorded_instance(place, row, at, self.method, needs_row=self.needs_row)
+            assert not isinstance(made, list)  # it was checked
+            yield made

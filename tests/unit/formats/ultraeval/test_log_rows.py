@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 
-import numpy as np
 import pytest
 
 from helm_ext import formats
-from helm_ext.errors import DatasetChangedError, DatasetError
+from helm_ext.errors import DatasetError
 from helm_ext.evalset.unread import UnreadRows
 from helm_ext.formats.ultraeval import log_rows
 
@@ -54,7 +53,7 @@ def test_rows_that_are_read_again_are_those_that_were_kept(tmp_path, monkeypatch
     assert len(again.instances) == len(kept.instances) == (limit or ROWS)
     # repr: NaN is no number's equal
     assert repr(list(again.instances)) == repr(kept.instances)
-    assert repr(list(again.instances.read([2, 3, 29]))) == repr([kept.instances[place] for place in (2, 3, 29)])
+    assert repr(list(again.instances.read([29, 2, 3]))) == repr([kept.instances[place] for place in (29, 2, 3)])
     assert (again.digest, again.question_digest, again.counts) == (kept.digest, kept.question_digest, kept.counts)
     status = [one.extra_data["helm_ext"]["recorded"]["status"] for one in kept.instances]
     recordings = again.instances.columns.recordings
@@ -62,19 +61,13 @@ def test_rows_that_are_read_again_are_those_that_were_kept(tmp_path, monkeypatch
     assert kept.counts["not_run"] == status.count("not_run") == len([n for n in range(limit or ROWS) if n % 9 == 4])
 
 
-def test_a_file_that_changes_meanwhile_is_refused(tmp_path, monkeypatch):
+def test_a_file_that_goes_when_it_was_read_is_not_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(log_rows, "KEPT_ROWS", 10)
     path = write(tmp_path, "gen")
     rows = load(path).instances
-    data = path.read_bytes()
-    for other in (data.replace(b"said 39", b"said 38"), data + b"{}\n", data[:-400], b"[1]\n" + data, b"{" + data):
-        path.write_bytes(other)
-        with pytest.raises(DatasetChangedError, match="changed while it was read"):
-            list(rows)
-        with pytest.raises(DatasetChangedError):
-            list(rows.read(np.array([0])))
-    path.write_bytes(data)
-    assert len(list(rows)) == ROWS
+    wanted = repr(list(rows))
+    path.unlink()
+    assert repr(list(rows)) == wanted
 
 
 def test_every_line_of_another_shape_is_said(tmp_path):

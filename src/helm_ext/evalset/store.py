@@ -1,0 +1,255 @@
+"""The rows of a dataset, kept from the one reading of its file: in memory while they are few, else on disk.
+
+    row ──pack──▶ record ──SpillWriter──▶ Segments of a file ──Records──▶ record ──unpack──▶ row, in any order
+
+A record is a list of what JSON can hold, written as msgpack; one with an integer of more than 64 bits is written as
+JSON. What is on disk lies in HELM's output folder, in a staging folder (`files.staged`): it is removed when nobody can
+read it any more, and that of a killed process by the next one that stores rows there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import weakref
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from helm_ext.errors import HelmExtError
+from helm_ext.files.limits import COPY_BYTES
+from helm_ext.files.staged import StagedFiles
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Folder", "Records", "RowStore", "Segment", "SpillWriter", "iterate"]
+
+Row = TypeVar("Row")
+
+SEGMENT_ROWS = 10_000
+"""Rows whose places are in memory while they are written."""
+
+
+class Segment(NamedTuple):
+    """Records that stand one behind the other in a file, and behind them their places: 8 bytes each."""
+
+    path: str
+    end: int
+    """Where the last one ends, and the places begin."""
+    rows: int
+
+
+class SpillWriter:
+    """Writes records to a new file of a folder."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._path = str(Path(folder) / f"rows-{os.getpid()}-{secrets.token_hex(4)}")
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._file: IO[bytes] | None = None
+        self._places = array("q", [0])
+
+    def __len__(self) -> int:
+        """Return how many rows there are since the last segment."""
+        return len(self._places) - 1
+
+    def add(self, record: Sequence[Any]) -> None:
+        """Write a record. Raises HelmExtError where there is no room."""
+        try:
+            data = self._encode(record)
+        except (OverflowError, UnicodeEncodeError):
+            data = json.dumps(record).encode()
+        self._write(data)
+        self._places.append(self._places[-1] + len(data))
+
+    def end(self) -> Segment:
+        """Return what was written since the last segment."""
+        segment = Segment(self._path, self._places[-1], len(self))
+        self._write(self._places.tobytes())
+        assert self._file is not None
+        self._file.flush()
+        self._places = array("q", [segment.end + self._places.itemsize * len(self._places)])
+        return segment
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        try:
+            if self._file is None:
+                self._file = open(self._path, "wb", buffering=COPY_BYTES)  # noqa: PTH123, SIM115 - closed by `close`
+            self._file.write(data)
+        except OSError as error:
+            raise _no_room(self._path, error) from None
+
+
+class Records(Generic[Row]):
+    """Rows on disk, numbered from 0. Can be sent to another process of this machine.
+
+    They are there as long as these are, in the process that wrote them.
+    """
+
+    def __init__(
+        self, unpack: Callable[[Any], Row], segments: Sequence[Segment] = (), folder: Folder | None = None
+    ) -> None:
+        self._unpack = unpack
+        self._segments = [*segments]
+        self._ends = [*accumulate(segment.rows for segment in segments)]
+        self._folder = folder
+        self._places: dict[int, array[int]] = {}
+        """By the number of the segment."""
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_places": {}, "_folder": None}
+
+    def hold(self, folder: Folder) -> None:
+        """Let the folder be there as long as these are."""
+        self._folder = folder
+
+    def add(self, segment: Segment) -> None:
+        """Add the records that follow."""
+        self._segments.append(segment)
+        self._ends.append(len(self) + segment.rows)
+
+    def read(self, numbers: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of these numbers, in any order."""
+        decode, unpack = msgspec.msgpack.Decoder().decode, self._unpack
+        files: dict[str, IO[bytes]] = {}
+        first = end = 0  # of the segment that is looked at
+        with ExitStack() as stack:
+            for number in numbers:
+                if not first <= number < end:
+                    found = bisect_right(self._ends, number)
+                    segment, end = self._segments[found], self._ends[found]
+                    first = end - segment.rows
+                    if segment.path not in files:
+                        files[segment.path] = stack.enter_context(open(segment.path, "rb"))  # noqa: PTH123
+                    file = files[segment.path]
+                    places = self._find_places(found, file)
+                start = places[number - first]
+                file.seek(start)
+                data = file.read(places[number - first + 1] - start)
+                yield unpack(json.loads(data) if data.startswith(b"[") else decode(data))
+
+    def _find_places(self, number: int, file: IO[bytes]) -> array[int]:
+        places = self._places.get(number)
+        if places is None:
+            segment = self._segments[number]
+            places = self._places[number] = array("q")
+            file.seek(segment.end)
+            places.frombytes(file.read(places.itemsize * (segment.rows + 1)))
+        return places
+
+
+class Folder:
+    """A folder for records, which is removed with this object. Raises HelmExtError where there can be none."""
+
+    def __init__(self) -> None:
+        above = _find_place()
+        try:
+            above.mkdir(parents=True, exist_ok=True)
+            files = StagedFiles(above)
+            self.path = str(files.part("rows").parent)
+        except OSError as error:
+            raise _no_room(str(above), error) from None
+        owner = os.getpid()
+        weakref.finalize(self, lambda: files.discard() if os.getpid() == owner else None)
+
+
+class RowStore(Generic[Row]):
+    """Rows in the order of a file. All are added, then any are read."""
+
+    def __init__(self, pack: Callable[[Row], Sequence[Any]], unpack: Callable[[Any], Row], kept: float) -> None:
+        """`pack`, `unpack`: from a row to what JSON can hold, and back. `kept`: rows that stay in memory, if there
+        are no more.
+        """
+        self._pack, self._most = pack, kept
+        self.kept: list[Row] | None = []
+        """The rows, while they are in memory."""
+        self.records = Records(unpack)
+        self._writer: SpillWriter | None = None
+
+    def __len__(self) -> int:
+        return len(self.records) + len(self._writer or ()) if self.kept is None else len(self.kept)
+
+    def add(self, row: Row) -> None:
+        """Add the next row. Raises HelmExtError where there is no room."""
+        if self.kept is not None:
+            self.kept.append(row)
+            if len(self.kept) > self._most:
+                kept, self.kept = self.kept, None
+                folder = Folder()
+                self.records.hold(folder)
+                self._writer = SpillWriter(folder.path)
+                for one in kept:
+                    self._writer.add(self._pack(one))
+            return
+        writer = self._writer
+        assert writer is not None
+        writer.add(self._pack(row))
+        if len(writer) >= SEGMENT_ROWS:
+            self.records.add(writer.end())
+
+    def finish(self) -> None:
+        """Take note that all rows were added."""
+        if self._writer is not None:
+            self.records.add(self._writer.end())
+            self._writer.close()
+            self._writer = None
+
+    def keep_all(self) -> None:
+        """Keep all rows in memory, those that are added later too."""
+        self._most = float("inf")
+        if self.kept is None:
+            self.finish()
+            self.kept = [*self.read(range(len(self.records)))]
+
+    def read(self, numbers: Iterable[int]) -> Iterator[Row]:
+        """Yield the rows of these numbers, in any order."""
+        return self.records.read(numbers) if self.kept is None else map(self.kept.__getitem__, numbers)
+
+    def take(self, segments: Sequence[Segment], folder: Folder) -> None:
+        """Hold what other processes have written."""
+        self.records.hold(folder)
+        for segment in segments:
+            self.records.add(segment)
+        self.kept = None
+
+
+def _find_place() -> Path:
+    """Return where rows are kept: in HELM's output folder where a run is made, else where the user's caches are.
+
+    Never a temporary folder: that may be memory.
+    """
+    runner = sys.modules.get("helm.benchmark.runner")
+    if runner is not None and (output := Path(runner.get_benchmark_output_path())).is_dir():
+        return output
+    from platformdirs import user_cache_path
+
+    return user_cache_path("helm-ext") / "rows"
+
+
+def _no_room(path: str, error: OSError) -> HelmExtError:
+    return HelmExtError(
+        f"{path}: the rows of a large file cannot be kept here: {error.strerror}\n  hint: they need about as much room "
+        "as the file, in HELM's output folder or in the user's cache folder (XDG_CACHE_HOME)"
+    )
+
+
+def iterate(values: NDArray[Any], size: int = 4096) -> Iterator[Any]:
+    """Yield the elements of an array as Python's numbers (rows of a table: lists of them), some made at a time."""
+    for start in range(0, len(values), size):
+        yield from values[start : start + size].tolist()
