@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from helm_ext.errors import Problems
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.formats.request_states.rows import Row
+from helm_ext.judging.judgement import Judgement
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -31,6 +34,7 @@ def pack(row: Row) -> tuple[Any, ...]:
         row.instance, None if references is row.instance.get("references") else references, row.is_helm, row.labels,
         row.labels_from, row.found, row.has_unknown, row.extra, row.likelihoods, row.attributes, row.cluster,
         row.earlier, row.source_scores, row.source_unscored,
+        None if row.judgements is None else [one.to_json() for one in row.judgements],
     )  # fmt: skip
 
 
@@ -42,13 +46,14 @@ def unpack(record: Sequence[Any]) -> Row:
     """Return the row of a record."""
     (
         instance, references, is_helm, labels, labels_from, found, has_unknown, extra, likelihoods, attributes, cluster,
-        earlier, source_scores, source_unscored,
+        earlier, source_scores, source_unscored, judgements,
     ) = record  # fmt: skip
     return Row(
         _NOWHERE, instance, instance.get("references") or [] if references is None else references,
         None, is_helm, False, labels, labels_from, found, has_unknown, 0, extra=extra, likelihoods=likelihoods,
         attributes=attributes, cluster=cluster, earlier=earlier, source_scores=source_scores,
         source_unscored=source_unscored,
+        judgements=None if judgements is None else msgspec.convert(judgements, list[Judgement]),
     )  # fmt: skip
 
 
