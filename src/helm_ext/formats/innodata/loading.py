@@ -68,7 +68,7 @@ class _Profile:
     """What must be known of all records that are evaluated, noted while they are read."""
 
     def __init__(self, options: Options) -> None:
-        from helm_ext.evalset.store import RowStore
+        from helm_ext.files.store import RowStore
 
         self.limit = options.limit
         self.records = RowStore(_pack, _unpack, UNREAD)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.evalset.store import RowStore
+    from helm_ext.files.store import RowStore
     from helm_ext.formats.innodata.options import Options
     from helm_ext.formats.innodata.replies import Replies
     from helm_ext.hub.meta import Meta

@@ -25,7 +25,7 @@ from helm_ext.formats.innodata.record_ids import RecordIds, hash_id
 from helm_ext.hub.records import parse_object, read_rows
 
 if TYPE_CHECKING:
-    from helm_ext.evalset.store import RowStore
+    from helm_ext.files.store import RowStore
 
 __all__ = ["Replies", "check_replies", "read_replies", "to_recorded"]
 
@@ -57,7 +57,7 @@ def read_replies(
     there are no more. Raises DatasetError with all problems, also where no record has a reply.
     """
     problems = Problems()
-    from helm_ext.evalset.store import RowStore
+    from helm_ext.files.store import RowStore
 
     store: RowStore[Mapping[str, Any]] = RowStore(_pack, itemgetter(0), kept)
     replies = _collect(path, ids, count, split, problems, store)

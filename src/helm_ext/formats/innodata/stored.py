@@ -10,8 +10,8 @@ import numpy as np
 from helm.benchmark.scenarios.scenario import TEST_SPLIT
 
 from helm_ext.evalset.columns import RECORDED, STATUSES, Recordings, RowColumns, find_lacks
-from helm_ext.evalset.store import Records, RowStore, iterate
 from helm_ext.evalset.unread import RowsTask, UnreadRows
+from helm_ext.files.store import Records, RowStore, iterate
 from helm_ext.formats.innodata.replies import Replies, to_recorded
 from helm_ext.hub.records import Record
 

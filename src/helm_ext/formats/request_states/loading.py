@@ -29,7 +29,7 @@ from helm_ext.formats.request_states.stored import Maker, make_instances, pack, 
 from helm_ext.formats.watching import show_ranges, show_reading
 
 if TYPE_CHECKING:
-    from helm_ext.evalset.store import RowStore
+    from helm_ext.files.store import RowStore
     from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
@@ -180,7 +180,7 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
 
 
 def _make_store(kept: float) -> RowStore[Row]:
-    from helm_ext.evalset.store import RowStore
+    from helm_ext.files.store import RowStore
 
     return RowStore(pack, unpack, kept)
 
@@ -195,8 +195,8 @@ def _read_ranges(reader: Reader, header: Header, options: Options, problems: Pro
         return None
     from helm_ext.engines.engine import ThisProcess
     from helm_ext.engines.processes import find_engine
-    from helm_ext.evalset.store import Folder
     from helm_ext.files.cutting import LineRanges
+    from helm_ext.files.store import Folder
 
     engine = find_engine()
     if isinstance(engine, ThisProcess):

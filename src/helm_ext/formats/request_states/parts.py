@@ -32,7 +32,7 @@ from helm_ext.formats.request_states.survey import Survey
 
 if TYPE_CHECKING:
     from helm_ext.engines.engine import Engine
-    from helm_ext.evalset.store import Segment, SpillWriter
+    from helm_ext.files.store import Segment, SpillWriter
     from helm_ext.formats.request_states.columns import Columns
 
 __all__ = ["Part", "RangeWork", "Reading", "read_ranges"]
@@ -178,7 +178,7 @@ class RangeWork:
 
     def begin(self) -> Callable[[LineRange], RangeResult]:
         """Return what reads ranges, in this process."""
-        from helm_ext.evalset.store import SpillWriter
+        from helm_ext.files.store import SpillWriter
 
         return partial(self.read, SpillWriter(self.folder))
 

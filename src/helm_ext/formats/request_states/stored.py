@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
     from numpy.typing import NDArray
 
-    from helm_ext.evalset.store import Records, RowStore
     from helm_ext.evalset.unread import RowsTask
+    from helm_ext.files.store import Records, RowStore
     from helm_ext.formats.request_states.columns import Chosen
     from helm_ext.formats.request_states.instances import Builder
 
@@ -69,7 +69,7 @@ class Maker:
     def make(self, rows: Iterable[Row], task: RowsTask) -> Iterator[Instance]:
         """Yield the instances of a task (`_make_task`), of whose ordinals the rows are."""
         from helm_ext.evalset.columns import LIVE, RECORDED
-        from helm_ext.evalset.store import iterate
+        from helm_ext.files.store import iterate
 
         names: dict[int, Any] = {LIVE: "live", RECORDED: "recorded"}
         renamed, splits, builder = self.renamed, self.splits, self.builder
@@ -96,7 +96,7 @@ class StoredReader:
 
     def read(self, task: RowsTask) -> Iterator[Instance]:
         """Yield the instances of a task."""
-        from helm_ext.evalset.store import iterate
+        from helm_ext.files.store import iterate
 
         return self.maker.make(self.records.read(iterate(task[1])), task)
 

@@ -13,9 +13,9 @@ import numpy as np
 from helm_ext.errors import Location, Problem, raise_for
 from helm_ext.evalset import row_extra
 from helm_ext.evalset.columns import STATUSES, Lacks, Recordings, RowColumns, find_lacks
-from helm_ext.evalset.store import Records, RowStore, iterate
 from helm_ext.evalset.unread import RowsTask, UnreadRows
 from helm_ext.files import LineSource, canonical_json
+from helm_ext.files.store import Records, RowStore, iterate
 from helm_ext.formats.ultraeval.rows import iter_objects, no_rows
 from helm_ext.formats.ultraeval.run_log import KEYS, to_recorded_instance
 from helm_ext.formats.ultraeval.task_files import Method

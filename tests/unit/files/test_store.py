@@ -15,8 +15,8 @@ import pytest
 from helm.benchmark import runner
 
 from helm_ext.errors import HelmExtError
-from helm_ext.evalset import store as module
-from helm_ext.evalset.store import Folder, Records, RowStore, SpillWriter
+from helm_ext.files import store as module
+from helm_ext.files.store import Folder, Records, RowStore, SpillWriter
 
 ODD = [2**63, -(2**70), 2**64 - 1, math.inf, -0.0, "\udc00", "甲\0", None, True, {"": [], "k": {"a": 1.5, "b": {}}}]
 """What JSON files and tables may hold; msgpack has no integers beyond 64 bits and no half surrogates."""
@@ -98,7 +98,7 @@ def test_what_a_killed_process_has_stored_is_removed_by_the_next(output):
     script = (
         "import os, signal, sys\n"
         "from helm.benchmark.runner import set_benchmark_output_path\n"
-        "from helm_ext.evalset.store import RowStore\n"
+        "from helm_ext.files.store import RowStore\n"
         "set_benchmark_output_path(sys.argv[1])\n"
         "store = RowStore(list, list, 0)\n"
         "store.add([1])\n"
