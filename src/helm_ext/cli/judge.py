@@ -47,21 +47,26 @@ judge_app = typer.Typer(
 )
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")]
-RubricOption = Annotated[str, typer.Option(help="A TOML file, or one of ours: correct, helpful, better.")]
+RubricOption = Annotated[str | None, typer.Option(help="A TOML file, or one of ours: correct, helpful, better.")]
 JudgeOption = Annotated[list[str], typer.Option(help="ORGANIZATION/NAME of a model; several are a jury.")]
 AgainstOption = Annotated[
     Path | None, typer.Option(help="The run whose answers these are compared with, for a rubric about two answers.")
 ]
 SwapOption = Annotated[bool, typer.Option("--swap", help="Ask about each pair of answers in both orders.")]
+UnclearOption = Annotated[
+    bool,
+    typer.Option("--judge-unclear", help="Ask only about answers that could not be read: what they choose, or refuse."),
+]
 
 
 @judge_app.command()
 def out(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a finished run.")] = None,
-    rubric: Annotated[str | None, typer.Option(help="A TOML file, or one of ours: correct, helpful, better.")] = None,
+    rubric: RubricOption = None,
     judge: Annotated[list[str] | None, typer.Option(help="ORGANIZATION/NAME of a model; several are a jury.")] = None,
     against: AgainstOption = None,
     swap: SwapOption = False,
+    judge_unclear: UnclearOption = False,
     folder: Annotated[Path, typer.Option("--out", help="The folder to write to, one in it for each judge.")] = Path(
         "judging"
     ),
@@ -92,15 +97,16 @@ def out(
         require_requests_of(manifest, folder, "judge")
         write_missing(manifest, folder, per_shard, settings, cost)
         return
-    given = {"RUN": run, "--rubric": rubric, "--judge": judge}
+    given = {"RUN": run, "--rubric": rubric or judge_unclear, "--judge": judge}
     if absent := [name for name, value in given.items() if not value]:
         raise RunEntryError(f"{' and '.join(absent)}: must be given")
     assert run
-    assert rubric
     assert judge
     if endpoint not in ENDPOINTS:
         raise RunEntryError(f"--endpoint {endpoint}: expected {' or '.join(ENDPOINTS)}")
-    judging = _make_judging(run, rubric, judge, against, swap=swap)
+    judging = _make_judging(run, rubric, judge, against, swap=swap, judge_unclear=judge_unclear)
+    if judging is None:
+        return
     folders = {model: folder / re.sub(r"[^\w.-]", "_", model) for model in judge}
     if there := [path for path in folders.values() if (path / MANIFEST).exists()]:
         hint = "--only-missing writes those again that have no answer; else name another folder"
@@ -185,10 +191,11 @@ def in_(
 @judge_app.command()
 def ask(
     run: RunArgument,
-    rubric: RubricOption,
     judge: JudgeOption,
+    rubric: RubricOption = None,
     against: AgainstOption = None,
     swap: SwapOption = False,
+    judge_unclear: UnclearOption = False,
     num_threads: Annotated[int, typer.Option("--num-threads", "-n", min=1, help="Requests at a time.")] = 4,
     disable_cache: Annotated[bool, typer.Option("--disable-cache", help="Keep no replies in HELM's cache.")] = False,
     output_path: OutputPath = Path("benchmark_output"),
@@ -205,7 +212,9 @@ def ask(
     from helm_ext.cli.judge_requests import judge_run
 
     require_suite("--suite", suite)
-    judging = _make_judging(run, rubric, judge, against, swap=swap)
+    judging = _make_judging(run, rubric, judge, against, swap=swap, judge_unclear=judge_unclear)
+    if judging is None:
+        return
     settings = Settings(
         output_path, local_path, suite, verbose=verbose, num_threads=num_threads, disable_cache=disable_cache
     )
@@ -223,21 +232,40 @@ judge_app.command()(labels)
 judge_app.command()(check)
 
 
-def _make_judging(run: Path, rubric: str, judges: Sequence[str], against: Path | None, *, swap: bool) -> Judging:
-    """Return what judges are asked. Raises RunEntryError for options that make no sense together."""
+def _make_judging(
+    run: Path, rubric: str | None, judges: Sequence[str], against: Path | None, *, swap: bool, judge_unclear: bool
+) -> Judging | None:
+    """Return what judges are asked; None, which is said, where nothing is unclear.
+
+    Raises RunEntryError for options that make no sense together.
+    """
     from helm_ext.clients.manifest import Judging
     from helm_ext.judging.rubrics import load_rubric
+    from helm_ext.scoring.stat_names import UNCLEAR
 
     if len(set(judges)) < len(judges):
         raise RunEntryError("--judge: the same judge is named twice\n  hint: a jury is of different ones")
+    for folder in (run, against):
+        if folder is not None:
+            require_run(folder)
+    if judge_unclear:
+        from helm_ext.cli.judge_unclear import find_unclear
+
+        if rubric is not None or against is not None or swap:
+            raise RunEntryError("--judge-unclear has a rubric of its own: without --rubric, --against and --swap")
+        loaded = find_unclear(run)
+        return None if loaded is None else Judging(run=str(run), rubric=loaded)
+    if rubric is None:
+        raise RunEntryError(
+            "--rubric: must be given\n  hint: or --judge-unclear, which asks about unclear answers alone"
+        )
     loaded = load_rubric(rubric)
+    if loaded.criterion in UNCLEAR:
+        raise RunEntryError(f"--rubric {rubric}: {loaded.criterion} is what --judge-unclear asks about")
     if loaded.is_pair and against is None:
         raise RunEntryError(f"--rubric {rubric}: it compares two answers\n  hint: --against RUN names the other run")
     if not loaded.is_pair and (against is not None or swap):
         raise RunEntryError(f"--against and --swap: --rubric {rubric} is about one answer, not two")
-    for folder in (run, against):
-        if folder is not None:
-            require_run(folder)
     return Judging(run=str(run), against=None if against is None else str(against), swap=swap, rubric=loaded)
 
 

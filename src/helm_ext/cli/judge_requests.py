@@ -19,12 +19,14 @@ from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import RowKey
 from helm_ext.analysis.run_files import RunFiles
+from helm_ext.cli.judge_unclear import ask_unclear, why_not_unclear
 from helm_ext.cli.output import echo
 from helm_ext.clients.asking import notes_of
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.judging.judgement import Judgement, bind
 from helm_ext.parsing import is_cut_off
+from helm_ext.scoring.stat_names import UNCLEAR
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from helm_ext.cli.judged_runs import Judged
     from helm_ext.clients.estimate import Prices
     from helm_ext.clients.manifest import Judging, Plan
-    from helm_ext.judging.rubrics import Rubric
+    from helm_ext.judging.verdicts import Reading
 
 __all__ = ["judge_run", "plan_judging"]
 
@@ -52,6 +54,9 @@ class Asked:
     other: str | None
     order: str | None
     prompt: str
+    reading: Reading
+    right: frozenset[float] | None = None
+    """The verdicts that make an unclear row right; None where the verdict itself is the value."""
 
 
 @dataclass
@@ -138,6 +143,8 @@ def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> s
         return "without a reference"
     if judging.against is not None and (against is None or against.left_out or not against.completions):
         return "without an answer in the other run"
+    if judging.rubric.criterion in UNCLEAR:
+        return why_not_unclear(row, judging.rubric)
     if against is not None and question_of(against) != question_of(row):
         return "with another question in the other run"
     return ""
@@ -149,7 +156,10 @@ def _ask(questions: Questions, row: Prediction, judging: Judging, against: Predi
     from helm.common.request import Request
 
     spec, key = questions.run_spec.adapter_spec, key_of(row)
-    contents = {"question": question_of(row), "reference": "\n".join(row.gold), "answer": answer_of(row)}
+    question, reading, right = question_of(row), judging.rubric.reading, None
+    if judging.rubric.criterion in UNCLEAR:
+        question, reading, right = ask_unclear(row, judging.rubric)
+    contents = {"question": question, "reference": "\n".join(row.gold), "answer": answer_of(row)}
     for order in (GIVEN, SWAPPED) if judging.swap else (GIVEN,):
         if against is not None:
             pair = (answer_of(row), answer_of(against))
@@ -165,7 +175,7 @@ def _ask(questions: Questions, row: Prediction, judging: Judging, against: Predi
         questions.states.append(RequestState(instance, None, None, 0, None, request, None, 0, prompt_truncated=False))
         answer, other = row.completions[0]["text"], None if against is None else against.completions[0]["text"]
         shown = None if against is None else order
-        questions.asked.append(Asked(key, row.judged_question, answer, other, shown, prompt))
+        questions.asked.append(Asked(key, row.judged_question, answer, other, shown, prompt, reading, right))
 
 
 def judge_run(
@@ -203,13 +213,14 @@ def to_judgements(
     found: dict[RowKey, list[Judgement]] = {}
     rubric = judging.rubric
     common = Judgement(
-        by=judge, kind="model", criterion=rubric.criterion, status="unparsed", scale=rubric.to_scale(),
+        by=judge, kind="model", criterion=rubric.criterion, status="unparsed",
+        scale=(0.0, 1.0) if rubric.criterion in UNCLEAR else rubric.to_scale(),
         rubric_sha256=rubric.sha256, params={"temperature": 0.0, "max_tokens": rubric.max_tokens},
     )  # fmt: skip
     for asked, state in zip(questions.asked, answered, strict=True):
         made: dict[str, Any] = {"order": asked.order, "other": asked.other, "prompt_sha256": _sha256(asked.prompt)}
         left_out = row_extra(state.instance).get("left_out")
-        made |= {"status": left_out} if left_out else _read(state, rubric, prices)
+        made |= {"status": left_out} if left_out else _read(state, asked, prices)
         if asked.order == SWAPPED and made.get("value") is not None:
             made["value"] = rubric.scale[0] + rubric.scale[-1] - made["value"]
         judgement = bind(msgspec.structs.replace(common, **made), asked.question, [asked.answer])
@@ -221,7 +232,7 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _read(state: RequestState, rubric: Rubric, prices: Prices | None) -> dict[str, Any]:
+def _read(state: RequestState, asked: Asked, prices: Prices | None) -> dict[str, Any]:
     """Return what a reply says, as keys of a judgement. The reply is kept whole."""
     assert state.result is not None
     [completion], notes = state.result.completions, notes_of(state.result)
@@ -229,7 +240,9 @@ def _read(state: RequestState, rubric: Rubric, prices: Prices | None) -> dict[st
     usage = notes.get("usage", {})
     tokens = {short: usage[name] for short, name in _USAGE.items() if name in usage}
     reason = completion.finish_reason
-    value = rubric.reading.read(completion.text, is_truncated=is_cut_off(reason))
+    value = asked.reading.read(completion.text, is_truncated=is_cut_off(reason))
+    if value is not None and asked.right is not None:
+        value = float(value in asked.right)
     if notes.get("refused") or (reason or {}).get("reason") == "content_filter":
         status, value = "refused", None
     else:

@@ -23,13 +23,16 @@ from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
 from helm_ext.judging.judgement import Judgement
-from helm_ext.scoring.stat_names import judge_stat
+from helm_ext.scoring.stat_names import UNCLEAR, judge_stat
 
 __all__ = ["Judged", "MainMetric", "require_run", "write_judged"]
 
 MainMetric = Annotated[
     str | None,
-    typer.Option("--main-metric", help="The run's main metric. Default: judge_CRITERION of what was judged."),
+    typer.Option(
+        "--main-metric",
+        help="The run's main metric. Default: judge_CRITERION of what was judged; with --judge-unclear as it was.",
+    ),
 ]
 
 Judged = Mapping[RowKey, Sequence[Judgement]]
@@ -45,7 +48,7 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
 
     A run of the suite that was made so of the same answers, before they had these judgements, goes. A judgement takes
     the place of an earlier one of the same answer and criterion by the same judge. The main metric is what was judged,
-    if that is one criterion, of which models spoke. Raises HelmExtError.
+    if that is one criterion, of which models spoke, and not only of unclear rows. Raises HelmExtError.
     """
     run = RunFiles(folder)
     model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
@@ -76,7 +79,8 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     runs = settings.output_path / "runs" / settings.suite
     before = {one.folder: one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None}
     criteria = {one.criterion for judgements in judged.values() for one in judgements}
-    main = main_metric or (judge_stat(*criteria) if len(criteria) == 1 and criteria <= by_models else None)
+    is_main = len(criteria) == 1 and criteria <= by_models - UNCLEAR.keys()  # what is unclear is a part of the rows
+    main = main_metric or (judge_stat(*criteria) if is_main else None)
     arguments = [] if main is None else [f"main_metric={main}"]
     score(
         [target], kind="adapter_spec", model=model, arg=arguments, output_path=settings.output_path,

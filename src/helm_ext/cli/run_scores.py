@@ -21,6 +21,7 @@ from helm_ext.scoring.stat_names import (
     CORRECTED,
     DIFFERS,
     ENDS,
+    JUDGED,
     LABELS,
     THESE_ROWS,
     UNDESIGNED,
@@ -82,7 +83,7 @@ def _judge_stats(run_spec: RunSpec, stats: Iterable[str]) -> list[str]:
         slices = sorted(name for name in stats if name.startswith(f"{corrected}@") and not name.endswith(BESIDE))
         beside = (LABELS, UNDESIGNED, *(f"_{what}" for what in (*NOT_OK, "unscored")))
         found += [corrected, *slices, score, *(f"{score}{ending}" for ending in beside)]
-    return found
+    return found + sorted(name for name in stats if name.endswith((JUDGED, f"{JUDGED}{UNSCORED}")))
 
 
 def find_source(run_spec: RunSpec) -> Mapping[str, Any] | None:

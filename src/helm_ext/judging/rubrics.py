@@ -42,6 +42,8 @@ from helm_ext.judging.verdicts import Reading
 __all__ = ["OURS", "Rubric", "load_rubric"]
 
 OURS = ("correct", "helpful", "better")
+_OF_UNCLEAR = ("unclear_choice", "unclear_refusal")
+"""Ours too, which `--judge-unclear` picks."""
 
 MAX_TOKENS = 1024
 
@@ -110,7 +112,7 @@ class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
 def load_rubric(name: str) -> Rubric:
     """Read a rubric: a file, or one of `OURS` by its name, with or without `.toml`. Raises DatasetError."""
     path = Path(name)
-    if not path.exists() and name.removesuffix(".toml") in OURS:
+    if not path.exists() and name.removesuffix(".toml") in (*OURS, *_OF_UNCLEAR):
         found = resources.files(__package__) / "rubrics" / f"{name.removesuffix('.toml')}.toml"
         return _parse(found.read_bytes(), name)
     if not path.exists():

@@ -56,7 +56,8 @@ class Pieces:
     @property
     def with_interval(self) -> list[str]:
         """The stats that have an interval: the main metric, and what judges say."""
-        judged = list_judge_stats(self.judges.judged) if self.judges is not None else ()
+        judges = self.judges
+        judged = () if judges is None else (*list_judge_stats(judges.judged), *(one.name for one in judges.unclear))
         return list(dict.fromkeys([self.main_metric, *judged]))
 
 
@@ -100,6 +101,7 @@ class BatchMeasure:
         if judges is not None:
             segments.append([*judges.score_left_out(plain.request_states)])
         rows = in_order(segments, instances)
+        unscored = None if judges is None else judges.add_unclear(rows)
         summary = _Summary(
             self.count(scored).summary,
             tuple(one.summary for one in measured),
@@ -107,7 +109,7 @@ class BatchMeasure:
             self.breakdown.measure(rows, instances) if self.pieces.has_attributes else {},
             tuple(self._measure_interval(name, rows, instances) for name in self.pieces.with_interval),
             count_left_out(plain.instances, find_thinking(scored)),
-            None if judges is None else judges.measure(rows, plain.request_states),
+            None if judges is None or unscored is None else judges.measure(rows, plain.request_states, unscored),
         )
         return Measured(segments, summary)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from helm_ext.scoring.registry import our_stats
-from helm_ext.scoring.stat_names import judge_stat
+from helm_ext.scoring.stat_names import JUDGED, judge_stat
 
 __all__ = ["find_bounds"]
 
@@ -39,6 +39,8 @@ def find_bounds(stat: str, arguments: Mapping[str, Any] | None = None) -> tuple[
             lowest, highest = score.get("bounds") or (-math.inf, math.inf)
             return lowest, highest
     name = stat.partition("@")[0]  # `exact_match@5`: the best of five; `exact_match@subject=law`
+    if name.endswith(JUDGED):  # a share of right rows
+        return 0.0, 1.0
     known = our_stats().get(name)
     if known is None:
         return -math.inf, math.inf

@@ -3,6 +3,7 @@
 Of several judges each has a stat of its own, `judge_CRITERION[BY]`. A judgement is no score unless it is `ok` and of
 just this question, answer and rubric; of the others there are numbers, by judge: `judge_correct_unparsed`,
 `judge_correct[gpt]_stale`. `judge_CRITERION_unscored` are the answered rows without a value.
+What a judge says of unclear rows alone also makes a score of all rows (`scoring.unclear`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from helm_ext.judging.judgement import NOT_OK, REPLACED, Judgement, question_tex
 from helm_ext.judging.jury import judge_values, jury_value
 from helm_ext.scoring.corrected_stats import CorrectedRow, CorrectedTotal, describe_corrected, find_corrected
 from helm_ext.scoring.source_scores import to_stat
-from helm_ext.scoring.stat_names import UNSCORED, judge_stat, list_judge_stats
+from helm_ext.scoring.stat_names import UNCLEAR, UNSCORED, judge_stat, list_judge_stats
+from helm_ext.scoring.unclear import find_judged_unclear
 
 __all__ = ["Judges", "JudgesTotal", "describe_judges"]
 
@@ -43,12 +45,21 @@ class Judges:
     """Scores the rows of a run by what was said of them."""
 
     def __init__(
-        self, judged: Mapping[str, Mapping[str, Any]], reduce: Callable[[Sequence[float]], float | None] | None
+        self,
+        judged: Mapping[str, Mapping[str, Any]],
+        reduce: Callable[[Sequence[float]], float | None] | None,
+        metrics: Sequence[str],
+        main_metric: str,
     ) -> None:
-        """`judged`: `EvalSet.judged`. `reduce`: makes one value of those of several completions; None: the first's."""
+        """`judged`: `EvalSet.judged`. `reduce`: makes one value of those of several completions; None: the first's.
+
+        `metrics`, `main_metric`: the run's own.
+        """
         self.judged = judged
         self.stats = frozenset(list_judge_stats(judged))
         """The names of the scores."""
+        self.unclear = find_judged_unclear(judged, metrics, main_metric) if reduce is None else []
+        """What makes scores of all rows of what was said of unclear ones."""
         self._reduce = reduce
 
     def score(self, state: RequestState) -> dict[str, list[float]]:
@@ -75,12 +86,21 @@ class Judges:
         made = {name: several[0] if self._reduce is None else self._reduce(several) for name, several in values.items()}
         return {name: value for name, value in made.items() if value is not None}
 
-    def measure(self, rows: Iterable[PerInstanceStats], states: Iterable[RequestState]) -> JudgesSummary:
+    def add_unclear(self, rows: Sequence[PerInstanceStats]) -> Counter[MetricName]:
+        """Give rows the scores of which a judge read the unclear ones; returns how many of these have no verdict."""
+        numbers = Counter[MetricName]()
+        for one in self.unclear:
+            numbers.update(one.add_to(rows))
+        return numbers
+
+    def measure(
+        self, rows: Iterable[PerInstanceStats], states: Iterable[RequestState], unscored: Counter[MetricName]
+    ) -> JudgesSummary:
         """Take the values of the rows of a batch, count what is no score, and take what corrected scores need.
 
-        Rows of several answers have none: people label the first answer.
+        Rows of several answers have none: people label the first answer. `unscored`: what `add_unclear` counted.
         """
-        states, summary = list(states), Counter[MetricName]()
+        states, summary = list(states), Counter(unscored)
         for state in states:
             if state.reference_index is not None:
                 continue
@@ -93,12 +113,13 @@ class Judges:
                     names.append(f"{judge_stat(one.criterion, by)}_{one.status}")
             if row_extra(state.instance).get("left_out", "unscored") == "unscored":
                 scored = self.reduce(self.score(state))
-                stats = map(judge_stat, self.judged)
+                stats = (judge_stat(criterion) for criterion in self.judged if criterion not in UNCLEAR)
                 names += [f"{stat}{UNSCORED}" for stat in stats if stat not in scored]
             summary.update(add_context(Stat(MetricName(name)), context).name for name in names)
         values: dict[MetricName, array[float]] = {}
+        names_of_all = self.stats | {one.name for one in self.unclear}
         for stat in chain.from_iterable(row.stats for row in rows):
-            if stat.name.name in self.stats and stat.mean is not None:
+            if stat.name.name in names_of_all and stat.mean is not None:
                 values.setdefault(stat.name, array("d")).append(stat.mean)
         return JudgesSummary(
             values, summary, find_corrected(states, _take, self.judged) if self._reduce is None else []

@@ -68,7 +68,7 @@ class EvalSetMetric(FoldingMetric):
         reduces = self.scoring.completions != FIRST
         self.reducer = find_reducer(self.scoring.completions) if reduces else None
         """What makes one score of those of a row's completions, where not only the first one counts."""
-        self.judges = Judges(judged, self.reducer) if judged else None
+        self.judges = Judges(judged, self.reducer, metrics, self.scoring.main_metric) if judged else None
         """`EvalSet.judged`: who judged the answers."""
         if reduces and self.reducer is None:
             raise ValueError(f"completions={self.scoring.completions}: no such reducer")
@@ -142,6 +142,7 @@ class EvalSetMetric(FoldingMetric):
             described.update((metadata.name, metadata) for metadata in describe_source_scores(self.source))
         if self.judges:
             described.update((metadata.name, metadata) for metadata in describe_judges(self.judges.judged))
+            described.update((metadata.name, metadata) for one in self.judges.unclear for metadata in one.describe())
         described.update((m.name, m) for m in describe_interval(described, self.scoring.main_metric))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())

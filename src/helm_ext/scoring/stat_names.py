@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
-    "ANSWERS", "BESIDE", "CORRECTED", "DIFFERS", "ENDS", "LABELS", "NOISE", "THESE_ROWS", "UNDESIGNED", "UNSCORED",
-    "judge_stat", "list_judge_stats",
+    "ANSWER", "ANSWERS", "BESIDE", "CHOICE", "CORRECTED", "DIFFERS", "ENDS", "JUDGED", "LABELS", "NOISE", "REFUSAL",
+    "THESE_ROWS", "UNCLEAR", "UNDESIGNED", "UNSCORED", "judge_stat", "list_judge_stats",
 ]  # fmt: skip
 
 DIFFERS = "_differs"
@@ -34,8 +34,19 @@ CORRECTED = "_corrected"
 LABELS, UNDESIGNED = "_labels", "_undesigned"
 """End the names of the stats that say how many rows have a label whose design is recorded, and how many labels none."""
 
+JUDGED = "_judged"
+"""Ends the name of a score of which a judge read what our own reading could not: `exact_match_judged`."""
+
 BESIDE = (*ENDS, *THESE_ROWS, ANSWERS, NOISE)
 """All that ends the name of what is said of a score, and is none."""
+
+
+CHOICE, ANSWER, REFUSAL = "unclear_choice", "unclear_answer", "unclear_refusal"
+"""The criteria of rows that our own reading cannot tell: which option an answer chooses; whether an answer, of which
+`extract` found nothing, is right; whether a reply refuses. The value of each says whether the row is right."""
+
+UNCLEAR = {CHOICE: "unmapped", ANSWER: "unmapped", REFUSAL: "refusal_unclear"}
+"""By criterion the row's stat that is 1 where our own reading cannot tell."""
 
 
 def judge_stat(criterion: str, by: str = "") -> str:

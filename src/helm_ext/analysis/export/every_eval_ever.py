@@ -30,7 +30,7 @@ from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
 from helm_ext.formats.every_eval_ever.schema import KEPT, ORIGINAL_LIBRARY, VERSION
-from helm_ext.scoring.stat_names import judge_stat
+from helm_ext.scoring.stat_names import JUDGED, UNCLEAR, judge_stat
 
 __all__ = ["Publisher", "Written", "has_scores", "write_every_eval_ever"]
 
@@ -291,7 +291,8 @@ class _Record:
         """Return the field of who judged, for a score of judges."""
         for criterion, told in (self.run.metric_arguments.get("judged") or {}).items():
             for by in ("", *told["judges"]):
-                if name == judge_stat(criterion, by):
+                is_part = not by and criterion in UNCLEAR and name.endswith(JUDGED)  # of unclear rows alone
+                if name == judge_stat(criterion, by) or is_part:
                     unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
                     judges = [
                         {"model_info": {"name": one, "id": one, "additional_details": unknown}}

@@ -26,6 +26,7 @@ __all__ = [
     "SCORES",
     "Judgement",
     "Language",
+    "find_expected",
     "gold_refuses",
     "judge_reply",
     "read_refusals",
@@ -256,6 +257,11 @@ def _judge_once(gold: str, path: str) -> Judgement:
 def gold_refuses(row: Mapping[str, Any], gold: str) -> bool:
     """Tell whether the right reply to a row is a refusal: by its key `refusal`, else by the gold text."""
     return _judge_gold(_stated(row), gold) == "refused"
+
+
+def find_expected(row: Mapping[str, Any], golds: Sequence[str]) -> set[Judgement]:
+    """Return what the right replies to a row do: as its key `refusal` says, else as the gold texts do."""
+    return {_judge_gold(_stated(row), gold) for gold in golds}
 
 
 def _stated(row: Mapping[str, Any]) -> bool | None:
