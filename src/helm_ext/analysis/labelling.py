@@ -184,6 +184,7 @@ def draw_sheet(
         sheet=told, criterion=asked.criterion, rubric_sha256=asked.rubric_sha256, scale=_ends(asked.scale),
         is_range=isinstance(asked.scale, Scale), design=design, seed=seed,
         strata={name: len(inside) for name, inside in sorted(strata.items())}, rows=found,
+        answers=len(rows[names[0]]) if len(names) == 1 else 0,
     )  # fmt: skip
     return made, items
 
@@ -268,10 +269,16 @@ def take_labels(
             hint = "draw a sheet of the run as it is now"
             problems.add(Location(str(path), label.line), message, hint, code="stale", kind=DatasetIntegrityError)
         else:
-            how = HowDrawn(made.design, drawn.stratum, drawn.p)
+            how = HowDrawn(made.design, drawn.stratum, drawn.p, made.sheet)
             asked = Asked(made.criterion, scale, made.rubric_sha256)
             judgement = _to_judgement(asked, label.value, rater or f"rater {label.rater}", at, how, row)
             found.setdefault(name, {}).setdefault(key, []).append(judgement)
+    for name in found:
+        there = sum(map(can_be_labelled, runs[name].values()))
+        if 0 < made.answers < there:  # the others had no chance: merged from shards, say
+            message = f"it was drawn from {made.answers} answers, and {name} has {there}"
+            hint = "name the run that the sheet was drawn from, or draw one from this run"
+            problems.add(Location(str(path)), message, hint, code="run", kind=DatasetIntegrityError)
     raise_for(problems.finish())
     return found, Counter(labels=len(labels), empty=empty)
 

@@ -108,6 +108,10 @@ def out(
     if judging is None:
         return
     folders = {model: folder / re.sub(r"[^\w.-]", "_", model) for model in judge}
+    if len(set(folders.values())) < len(folders):
+        raise RunEntryError(
+            "--judge: two names that make one folder's name\n  hint: one at a time, each with its own --out"
+        )
     if there := [path for path in folders.values() if (path / MANIFEST).exists()]:
         hint = "--only-missing writes those again that have no answer; else name another folder"
         raise RunEntryError(f"--out {folder}: requests are there already, in {there[0]}\n  hint: {hint}")

@@ -54,6 +54,8 @@ class HowDrawn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     stratum: str = ""
     p: float | None = None
     """The chance that the row had to be drawn: above 0, at most 1."""
+    draw: str = ""
+    """Which draw it was, of several by one design."""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -88,6 +88,8 @@ class Draw(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     strata: dict[str, int]
     """How many answers each has."""
     rows: list[DrawnRow]
+    answers: int = 0
+    """How many answers the run had that can be labelled, with a verdict or without; 0 of two runs."""
 
 
 class Label(msgspec.Struct):

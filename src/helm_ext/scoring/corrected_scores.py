@@ -58,6 +58,7 @@ class Label(NamedTuple):
     stratum: str
     p: float | None
     at: str
+    draw: str = ""
 
     @property
     def kind(self) -> str:
@@ -121,7 +122,7 @@ def see(judgements: Iterable[Judgement]) -> Seen | None:
     found = [one for one in judgements if one.completion == 0]
     human = [one for one in found if one.kind == "human" and one.value is not None]
     labels = tuple(
-        Label(one.by, one.value, one.drawn.design, one.drawn.stratum, one.drawn.p, one.at or "")
+        Label(one.by, one.value, one.drawn.design, one.drawn.stratum, one.drawn.p, one.at or "", one.drawn.draw)
         for one in human
         if one.drawn is not None and one.value is not None
     )
@@ -168,23 +169,27 @@ def choose_labels(rows: Sequence[Seen], cells: Sequence[Hashable]) -> Chosen | R
         return Chosen(gold, None, labels, is_balanced=True)
     if all(label.design == RANDOM for one in labels for label in one):
         return Chosen(gold, None, labels)
-    strata: dict[tuple[Hashable, str], set[float | None]] = {}
+    strata: dict[tuple[Hashable, str], set[tuple[str, float | None]]] = {}
     for cell, one in zip(cells, labels, strict=True):
         for label in one:
-            strata.setdefault((cell if kind == BY_VERDICT else "", label.stratum), set()).add(label.p)
-    if kind == BY_VERDICT and len({cell for cell, stratum in strata if stratum}) == sum(
-        bool(name) for _, name in strata
-    ):
+            strata.setdefault((cell if kind == BY_VERDICT else "", label.stratum), set()).add((label.draw, label.p))
+    named = {
+        (cell, label.stratum)
+        for cell, one in zip(cells, labels, strict=True)
+        for label in one
+        if label.stratum and label.design != RANDOM
+    }
+    if kind == BY_VERDICT and len({cell for cell, _ in named}) == len(named):
         # The verdicts are those by which rows were drawn: each had one chance, which the labels' number tells.
-        named, names = np.unique(np.array([str(cell) for cell in cells]), return_inverse=True)
+        verdicts, names = np.unique(np.array([str(cell) for cell in cells]), return_inverse=True)
         chances = np.bincount(names, weights=~np.isnan(gold)) / np.bincount(names)
         if not chances.all() and not all(row.is_binary for row in rows):  # of right and wrong `corrected` says it
-            return Refused(f"no row with the verdict {named[chances.argmin()]} has a label")
+            return Refused(f"no row with the verdict {verdicts[chances.argmin()]} has a label")
         return Chosen(gold, chances[names], labels)
-    if any(None in chances for chances in strata.values()):
+    if any(p is None for chances in strata.values() for _, p in chances):
         return Refused(f"labels drawn by {kind} do not say with which chance")
     # Of several draws, the chance to be in one of them.
-    joined = {name: 1 - math.prod(1 - (p or 0.0) for p in chances) for name, chances in strata.items()}
+    joined = {name: 1 - math.prod(1 - (p or 0.0) for _, p in chances) for name, chances in strata.items()}
     of_rows = [
         joined[cell if kind == BY_VERDICT else "", one[0].stratum] if one else math.nan
         for cell, one in zip(cells, labels, strict=True)

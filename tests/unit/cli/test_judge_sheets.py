@@ -114,7 +114,8 @@ def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
         assert one["value"] == [1, 0][number % 2]
         assert one["by"] == "rater A"
         stratum, p = ("1", 10 / 48) if n >= FAILED else ("0", 10 / 12)
-        assert one["drawn"] == {"design": "by_verdict", "stratum": stratum, "p": pytest.approx(p)}
+        draw_of = row["item"].partition("-")[0]
+        assert one["drawn"] == {"design": "by_verdict", "stratum": stratum, "p": pytest.approx(p), "draw": draw_of}
     # Labels stay when the same sheet comes again, once each, and when the run is judged again.
     run("judge", "labels", "sheet.csv", find_run("judged"))
     assert sum(map(len, read_labels(find_run("judged", -1)).values())) == 19
@@ -218,6 +219,19 @@ def test_labels_of_answers_that_have_changed_are_refused(folder):
     state.write_text(state.read_text().replace(f"It is {n + 1}.", "It is so."))
     said = run("judge", "labels", "sheet.csv", find_run(), code=1)
     assert f'question or answer of row "r{n}" has changed since the sheet was drawn' in said
+
+
+def test_labels_of_some_rows_are_none_of_a_run_that_has_more(folder):
+    """Of rows that could not be drawn, such labels would say nothing."""
+    whole = json.loads(Path("sums.json").read_text())
+    Path("part.json").write_text(json.dumps({**whole, "request_states": whole["request_states"][:40]}))
+    run("score", "part.json", "--model", "secret-model", "--suite", "part")
+    run("judge", "sheet", find_run("part"), "-n", 20, "--design", "random")
+    write_back([{**row, "label": "1"} for row in read_sheet()])
+    said = run("judge", "labels", "sheet.csv", find_run(), code=1)
+    assert "it was drawn from 40 answers, and" in said
+    assert f"has {ROWS}" in said
+    assert "20 labels" in run("judge", "labels", "sheet.csv", find_run("part"))
 
 
 def test_labels_made_elsewhere_correct_nothing_without_their_design(folder):

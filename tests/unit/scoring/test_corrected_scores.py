@@ -16,8 +16,8 @@ def verdict(value, by="gpt", **more):
     return Judgement(by=by, kind="model", criterion="correct", value=value, **more)
 
 
-def label(value, design="random", by="ann", stratum="", p=None, **more):
-    drawn = None if design is None else HowDrawn(design, stratum, p)
+def label(value, design="random", by="ann", stratum="", p=None, draw="", **more):
+    drawn = None if design is None else HowDrawn(design, stratum, p, draw)
     return Judgement(by=by, kind="human", criterion="correct", value=value, drawn=drawn, **more)
 
 
@@ -211,3 +211,15 @@ def test_of_labels_drawn_in_several_ways_the_latest_count():
     # Two draws by the same verdicts are one.
     more = make(CELLS, "by_verdict", {1.0: 0.1, 0.0: 0.6})
     assert measure_judged(early + more).corrected.interval.mean == pytest.approx(TRUE)
+
+
+def test_a_row_of_two_draws_had_the_chance_to_be_in_either():
+    """Stratum a: 20 rows, all labelled and right; b: 180, a tenth drawn twice over, 19 % of them, and wrong."""
+
+    def draws(values, stratum, p):
+        return [see([verdict(1.0), label(y, "pairs", stratum=stratum, p=p, draw=draw)]) for y, draw in values]
+
+    rows = draws([(1.0, "2")] * 20, "a", 1.0) + draws([(0.0, "1")] * 17 + [(0.0, "2")] * 17, "b", 0.1)
+    rows += [see([verdict(1.0)])] * 146
+    found = measure_judged(rows).corrected
+    assert found.interval.mean == pytest.approx(20 / (20 + 34 / 0.19))
