@@ -153,7 +153,7 @@ def test_the_least_value_is_asked_of_the_corrected_score(tmp_path):
     assert "judge_correct (raw)" in done.stdout
 
 
-def test_report_and_exported_scores_have_both(tmp_path):
+def test_the_report_has_both(tmp_path):
     run = score(tmp_path, make_rows(PASSED, FAILED))
     made = CliRunner().invoke(app, ["report", str(run.folder), "-o", str(tmp_path / "report.html")])
     assert made.exit_code == 0, (made.output, made.exception)
@@ -163,6 +163,23 @@ def test_report_and_exported_scores_have_both(tmp_path):
     )
     assert row[1].startswith("0.725")
     assert row[2].startswith("0.75")
+    assert "Main metric: <code>normalized_exact_match" in page
+
+
+def test_the_report_begins_with_the_corrected_score(tmp_path):
+    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
+    given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--arg", "main_metric=judge_correct"]
+    assert CliRunner().invoke(app, given).exit_code == 0
+    suite = tmp_path / "out" / "runs" / "score"
+    made = CliRunner().invoke(app, ["report", str(suite), "-o", str(tmp_path / "report.html")])
+    assert made.exit_code == 0, (made.output, made.exception)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Main metric: <code>judge_correct_corrected<" in page
+    assert re.search(r'<th scope="row">org/m</th><td>0\.725</td>', page)
+
+
+def test_exported_scores_have_both(tmp_path):
+    run = score(tmp_path, make_rows(PASSED, FAILED))
     given = ["export", str(run.folder), "--to", "csv", "--table", "scores", "--out", str(tmp_path / "scores.csv")]
     done = CliRunner().invoke(app, given)
     assert done.exit_code == 0, (done.output, done.exception)

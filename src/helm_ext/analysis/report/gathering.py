@@ -7,7 +7,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,6 +19,7 @@ from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.scoring.caps import describe_cap
+from helm_ext.scoring.stat_names import CORRECTED
 from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class DatasetFacts:
 
     title: str
     metric: str
+    headline: str
+    """What the runs' `interval` is of: the metric, or a judge's score as people's labels correct it."""
     lower_is_better: bool
     runs: list[RunFacts]
     pairs: list[PairResult] = field(default_factory=list)
@@ -174,6 +177,7 @@ def _tell_apart(datasets: Sequence[DatasetFacts]) -> None:
 
 def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     first = runs[0].scores
+    headline = _take_corrected(runs, first.metric)
     best = -1 if first.lower_is_better else 1
     ordered = sorted(runs, key=lambda run: (-best * run.interval.mean, run.scores.model))
     caps = dict.fromkeys(run.cap for run in runs)
@@ -182,7 +186,7 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     for run in runs if len(caps) > 1 else ():
         run.scores.model += f" ({run.cap})" if run.cap else ""
     rows = max(len(run.scores.rows) + run.scores.left_out for run in runs)
-    dataset = DatasetFacts(title, first.metric, first.lower_is_better, ordered, rows=rows)
+    dataset = DatasetFacts(title, first.metric, headline, first.lower_is_better, ordered, rows=rows)
     if len(runs) > 1:
         dataset.series = _find_series([run.scores for run in runs], notes)
         _name_by_suite(runs)
@@ -192,6 +196,18 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
         except (DatasetError, RunEntryError) as error:
             notes.append(f"not compared: {str(error).splitlines()[0]}")
     return dataset
+
+
+def _take_corrected(runs: Sequence[RunFacts], metric: str) -> str:
+    """Head runs of a judge's score by the corrected one, if all have it, and return what they are headed by."""
+    found = [next((one.corrected.get("") for one in run.judged if one.score == metric), None) for run in runs]
+    if None in found:
+        return metric
+    for run, (mean, low, high) in zip(runs, filter(None, found), strict=True):
+        run.interval = replace(
+            run.interval, mean=mean, low=math.nan if low is None else low, high=math.nan if high is None else high
+        )
+    return f"{metric}{CORRECTED}"
 
 
 def _find_title(scores: RunScores) -> str:

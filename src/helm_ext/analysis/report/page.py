@@ -62,7 +62,7 @@ def _to_view(dataset: DatasetFacts) -> dict[str, Any]:
     named = [(run.scores.model, run.interval) for run in dataset.runs]
     return {
         "facts": dataset,
-        "chart": Markup(draw_intervals(named, dataset.title, dataset.metric)),  # noqa: S704 - made by matplotlib
+        "chart": Markup(draw_intervals(named, dataset.title, dataset.headline)),  # noqa: S704 - made by matplotlib
         "repeated": any(run.these_rows is not None for run in dataset.runs),
         "runs": [_to_run(dataset, run) for run in dataset.runs],
         "series": [
