@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
 from helm_ext.cli.request_runs import Settings
 from helm_ext.cli.score import score
-from helm_ext.errors import DatasetNotFoundError, HelmExtError
+from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
@@ -48,7 +48,8 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
 
     A run of the suite that was made so of the same answers, before they had these judgements, goes. A judgement takes
     the place of an earlier one of the same answer and criterion by the same judge. The main metric is what was judged,
-    if that is one criterion, of which models spoke, and not only of unclear rows. Raises HelmExtError.
+    if that is one criterion, of which models spoke, and not only of unclear rows. Raises HelmExtError, also where the
+    run that goes has judgements that the new one would lack.
     """
     run = RunFiles(folder)
     model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
@@ -56,6 +57,8 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     # One file for the questions and the model, whatever was judged before: `siblings` knows its versions.
     stem = f"{name}-{model}-{_digest_questions(run)}"
     target = settings.output_path / _FOLDER / (re.sub(r"[^\w.-]+", "_", stem) + ".json")
+    runs = settings.output_path / "runs" / settings.suite
+    _require_none_lost(runs, target, run, judged)
     seen, by_models = set(), set()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +79,6 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
             part.replace()
     except OSError as error:
         raise HelmExtError(f"{target}: cannot be written: {error.strerror}") from error
-    runs = settings.output_path / "runs" / settings.suite
     before = {one.folder: one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None}
     criteria = {one.criterion for judgements in judged.values() for one in judgements}
     is_main = len(criteria) == 1 and criteria <= by_models - UNCLEAR.keys()  # what is unclear is a part of the rows
@@ -98,6 +100,28 @@ def _identify(run: Sibling) -> tuple[str, Any]:
     """Return what runs of the same answers share, whichever of their metrics is the main one."""
     name, cap = run.identity
     return re.sub(r",main_metric=[^,]*", "", name), cap
+
+
+def _require_none_lost(runs: Path, target: Path, run: RunFiles, judged: Judged) -> None:
+    """Raise RunEntryError where a run that was scored from `target` has judgements that the new one would lack."""
+    told = {(key, _who(one.to_json())) for key, new in judged.items() for one in new}
+    told.update(_list_told(run))
+    for path in runs.glob("*:*"):
+        if (sibling := read_sibling(path)) is None or not sibling.finished:  # a killed one may hold half of its files
+            continue
+        there = RunFiles(path)
+        if (there.run_spec["scenario_spec"].get("args") or {}).get("path") == str(target):
+            lost = sorted({f"{who[0]} by {who[2]}" for key, who in set(_list_told(there)) - told})
+            if lost:
+                hint = "add to that run: name it (judge in: with --run); or name another --suite"
+                raise RunEntryError(f"{path} has judgements that {run.folder} lacks: {', '.join(lost)}\n  hint: {hint}")
+
+
+def _list_told(run: RunFiles) -> Iterator[tuple[RowKey, tuple[Any, ...]]]:
+    """Yield who said something of which row."""
+    for state in run.iter_states():
+        for one in _extra_of(state).get(_KEY) or ():
+            yield _key_of(state), _who(one)
 
 
 def _digest_questions(run: RunFiles) -> str:

@@ -234,6 +234,19 @@ def test_labels_of_some_rows_are_none_of_a_run_that_has_more(folder):
     assert "20 labels" in run("judge", "labels", "sheet.csv", find_run("part"))
 
 
+def test_a_run_with_labels_does_not_go_for_one_without(folder):
+    run("judge", "sheet", find_run(), "-n", 10)
+    write_back([{**row, "label": "1"} for row in read_sheet()])
+    run("judge", "labels", "sheet.csv", find_run())
+    Path("mine.csv").write_text("id,label\nr5,1\n")
+    mine = "judge", "labels", "mine.csv", "--by", "Bob", "--design", "random"
+    said = run(*mine, find_run(), code=1)
+    assert "lacks: correct by rater A" in said
+    assert sum(map(len, read_labels(find_run("judged")).values())) == 10
+    run(*mine, find_run("judged"))
+    assert sum(map(len, read_labels(find_run("judged")).values())) == 11
+
+
 def test_labels_made_elsewhere_correct_nothing_without_their_design(folder):
     rows = [{"id": f"r{n}", "label": str(n % 2), "answer": f" It is {n + 1}.\n"} for n in range(2, 32)]
     write_back(rows, "mine.csv")
