@@ -167,9 +167,7 @@ class _Checker:
             if name not in _CONTENTS:
                 hint = did_you_mean(name, _CONTENTS) or f"known are {', '.join(_CONTENTS)}"
                 self.add_at("prompt", f"{{{name}}} is nothing that a row has", hint)
-        if (("answer" in names) + ("answer_a" in names and "answer_b" in names)) != 1 or (
-            "answer" not in names and ("answer_a" in names) != ("answer_b" in names)
-        ):
+        if {"answer", "answer_a", "answer_b"}.intersection(names) not in ({"answer"}, {"answer_a", "answer_b"}):
             self.add_at("prompt", "expected {answer}, or {answer_a} and {answer_b}", "that is what is judged")
 
     def check_reading(self, reading: dict[str, Any]) -> None:
