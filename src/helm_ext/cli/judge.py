@@ -172,8 +172,10 @@ def in_(
     try:
         with status("reading results"):
             answers = join(manifest, folder, files or [])
+    except HelmExtError:  # some are OSErrors, too
+        raise
     except OSError as error:
-        raise HelmExtError(f"{folder}: {error.strerror}") from error
+        raise HelmExtError(f"{error.filename or folder}: {error.strerror or error}") from error
     print_answers(answers, cost)
     if missing == "error" and (waiting := find_waiting(answers)):
         echo(f"not made: {count(len(waiting[0]), 'answer')} without a reply", err=True)

@@ -115,6 +115,8 @@ def labels(
         for name, rows in judgements.items():
             for key, new in rows.items():
                 together.setdefault(name, {}).setdefault(key, []).extend(new)
+    if not together:
+        raise HelmExtError("no label, so no run is made\n  hint: a row's label stands in the column label")
     settings = Settings(output_path, local_path, suite)
     for name, folder in zip(found, folders, strict=True):
         if name in together:

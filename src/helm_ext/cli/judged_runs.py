@@ -16,6 +16,7 @@ import typer
 from helm_ext.analysis.row_stats import RowKey, row_key
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
+from helm_ext.cli.output import echo
 from helm_ext.cli.request_runs import Settings
 from helm_ext.cli.score import score
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError
@@ -82,6 +83,8 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     before = {one.folder: one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None}
     criteria = {one.criterion for judgements in judged.values() for one in judgements}
     is_main = len(criteria) == 1 and criteria <= by_models - UNCLEAR.keys()  # what is unclear is a part of the rows
+    if alone := criteria - by_models:
+        echo(f"note: no model judged {', '.join(sorted(alone))}: labels are kept, and are part of no score", err=True)
     main = main_metric or (judge_stat(*criteria) if is_main else None)
     arguments = [] if main is None else [f"main_metric={main}"]
     score(

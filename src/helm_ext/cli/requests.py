@@ -182,8 +182,10 @@ def in_(
     try:
         with status("reading results"):
             answers = join(manifest, path.parent, files or [])
+    except HelmExtError:  # some are OSErrors, too
+        raise
     except OSError as error:
-        raise HelmExtError(f"{path.parent}: {error.strerror}") from error
+        raise HelmExtError(f"{error.filename or path.parent}: {error.strerror or error}") from error
     print_answers(answers, cost)
     waiting = find_waiting(answers)
     if missing == "skip":

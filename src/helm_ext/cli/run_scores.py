@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileFacts",
+    "find_headline",
     "find_source",
     "list_warnings",
     "make_table",
@@ -91,6 +92,12 @@ def find_source(run_spec: RunSpec) -> Mapping[str, Any] | None:
     return next((spec.args["source"] for spec in run_spec.metric_specs if spec.args.get("source")), None)
 
 
+def find_headline(run_spec: RunSpec, stats: Mapping[str, Any]) -> str:
+    """Return the stat that heads a run: its main metric, of a judge's score that labels correct the corrected one."""
+    main = str(run_spec.scenario_spec.args["main_metric"])
+    return f"{main}{CORRECTED}" if f"{main}{CORRECTED}" in stats else main
+
+
 def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     """Return the table of a run: its main metric, the others that were asked for, the source's own, what was left
     out.
@@ -104,9 +111,10 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     judged, every = _judge_stats(run_spec, stats), sorted(stats) if show_all else []
     shown = [*_asked(run_spec, stats), *judged, *theirs, *_COUNTS, *every]
     marks = {main: "main"}
-    if main in judged and f"{main}{CORRECTED}" in stats:
-        marks = {f"{main}{CORRECTED}": "main", main: "raw"}
-        shown.insert(0, f"{main}{CORRECTED}")
+    headline = find_headline(run_spec, stats)
+    if headline != main:
+        marks = {headline: "main", main: "raw"}
+        shown.insert(0, headline)
     cap = describe_cap({name: stat["mean"] for name, stat in stats.items()})
     title = f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}" + (f" ({cap})" if cap else "")
     table = Table(title=title, title_justify="left")
@@ -223,7 +231,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "format": run_spec.name.partition(":")[0],
         "dataset": file.name,
         "model": run_spec.adapter_spec.model.removeprefix("recorded/"),
-        "main_metric": run_spec.scenario_spec.args["main_metric"],
+        "main_metric": find_headline(run_spec, stats),
         "own_metric": _find_own(run_spec) or None,
         "counts": {
             "lines": file.counts.get("lines", file.counts.get("rows", read)),

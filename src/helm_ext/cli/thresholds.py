@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helm_ext.cli.run_scores import read_stats
+from helm_ext.cli.run_scores import find_headline, read_stats
 from helm_ext.errors import RunEntryError, did_you_mean
-from helm_ext.scoring.stat_names import CORRECTED
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -46,8 +45,7 @@ def find_below(run_spec: RunSpec, folder: Path, least: Mapping[str, float]) -> l
     from helm_ext.analysis.scores import describe_scores
 
     stats = read_stats(run_spec, folder)
-    main = str(run_spec.scenario_spec.args["main_metric"])
-    main = f"{main}{CORRECTED}" if f"{main}{CORRECTED}" in stats else main  # of a judge's score, what is shown as main
+    main = find_headline(run_spec, stats)
     named = {given: main + given.removeprefix("main") if _MAIN.fullmatch(given) else given for given in least}
     facts = describe_scores(json.loads((folder / "run_spec.json").read_bytes()), named.values())
     below = []

@@ -117,6 +117,7 @@ def test_out_and_in(folder, server):
     assert [path.name for path in Path("judging").iterdir()] == ["org_judge"]
     results = answer_file(server, asked / "requests-1-0001.jsonl")
     write_lines(Path("some.jsonl"), results[:7])
+    assert "absent.jsonl: no such file" in run("judge", "in", asked, "absent.jsonl", code=1)
     assert "5 answers without a reply" in run("judge", "in", asked, "some.jsonl", code=1)
     said = run("judge", "out", "--only-missing", "--out", asked)
     assert "5 of 12 requests have no answer" in said

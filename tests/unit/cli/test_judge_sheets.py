@@ -99,6 +99,7 @@ def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
     assert "a sheet is there already" in run("judge", "sheet", find_run(), "-n", 20, code=1)
     run("judge", "sheet", find_run(), "-n", 20, "--out", "again")
     assert Path("again.draw.json").read_text() == before  # one seed, one draw
+    assert "no label, so no run is made" in run("judge", "labels", "sheet.csv", find_run(), code=1)
     for number, row in enumerate(
         rows[:-1]
     ):  # as a spreadsheet in Germany saves it, in another order; one is not labelled

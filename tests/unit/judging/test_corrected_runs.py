@@ -151,6 +151,9 @@ def test_the_least_value_is_asked_of_the_corrected_score(tmp_path):
     assert "judge_correct_corrected is 0.725, less than 0.74" in done.stderr
     assert "judge_correct_corrected (main)" in done.stdout
     assert "judge_correct (raw)" in done.stdout
+    done = CliRunner().invoke(app, [*given, "--json"])
+    told = json.loads(done.stdout)
+    assert told["metrics"][told["main_metric"]]["mean"] == pytest.approx(0.725)
 
 
 def test_the_report_has_both(tmp_path):
