@@ -17,7 +17,7 @@ import weakref
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -73,22 +73,23 @@ class SpillWriter:
     def end(self) -> Segment:
         """Return what was written since the last segment."""
         segment = Segment(self._path, self._places[-1], len(self))
-        self._write(self._places.tobytes())
-        assert self._file is not None
-        self._file.flush()
+        self._write(self._places.tobytes(), flush=True)
         self._places = array("q", [segment.end + self._places.itemsize * len(self._places)])
         return segment
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # without room; what there was to say of it was said
+                self._file.close()
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, *, flush: bool = False) -> None:
         try:
             if self._file is None:
                 self._file = open(self._path, "wb", buffering=COPY_BYTES)  # noqa: PTH123, SIM115 - closed by `close`
             self._file.write(data)
+            if flush:
+                self._file.flush()
         except OSError as error:
             raise _no_room(self._path, error) from None
 
@@ -148,9 +149,10 @@ class Records(Generic[Row]):
         places = self._places.get(number)
         if places is None:
             segment = self._segments[number]
-            places = self._places[number] = array("q")
+            places = array("q")
             file.seek(segment.end)
             places.frombytes(file.read(places.itemsize * (segment.rows + 1)))
+            self._places[number] = places  # when it is whole: HELM perturbs rows in several threads
         return places
 
 

@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_what_is_stored_is_read_in_any_order(output, monkeypatch, number):
     store.keep_all()
     store.add(["late"])
     assert list(store.read(range(number + 1))) == [*rows, ["late"]]
+
+
+def test_several_threads_read(output):
+    rows = make_rows(200)
+    store = fill(rows, 3)
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(100):
+            records = pickle.loads(pickle.dumps(store.records))  # noqa: S301 - nothing of it is known yet
+            assert [*threads.map(lambda number: next(records.read([number])), range(8))] == rows[:8]  # noqa: B023
 
 
 def test_a_number_keeps_its_kind(output):
