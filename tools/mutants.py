@@ -134,6 +134,7 @@ TESTS = {
     "scoring/bounds": ["unit/scoring/test_uncertainty.py"],
     "scoring/thinking": ["unit/scoring/test_thinking.py"],
     "scoring/tokens": ["unit/scoring/test_kola.py"],
+    "scoring/unclear": ["unit/cli/test_judge_unclear.py"],
     "scoring/uncertainty": ["unit/scoring/test_uncertainty.py", "unit/formats/imported/test_pipeline.py"],
     "scoring/judgements": ["unit/judging/test_judged_runs.py"],
     "scoring/corrected_scores": ["unit/scoring/test_corrected_scores.py"],
