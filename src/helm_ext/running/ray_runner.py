@@ -3,7 +3,7 @@
     helm-run --runner-class-name helm_ext.running.RayRunner ...
 
 Same arguments, same files; `--num-threads` is for each actor. What helm-run has no argument for is in the environment
-(docs/scaling.md). Only this module and those that it imports need Ray.
+(docs/how-to/many_rows.md). Only this module and those that it imports need Ray.
 """
 
 from __future__ import annotations
