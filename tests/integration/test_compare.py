@@ -9,7 +9,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from helm_ext.analysis.comparing import show_p
+from helm_ext.analysis.pairs import show_p
 from helm_ext.cli import app
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from helm_ext.analysis.comparing import Flip, PairResult, show_p
+from helm_ext.analysis.pairs import Flip, PairResult
 from helm_ext.files.writing import open_part
 
 __all__ = ["write_comparison"]
@@ -33,9 +33,7 @@ def write_comparison(
         if not one.slice
     ]
     folder = resources.files("helm_ext.analysis")
-    environment = Environment(autoescape=True)
-    environment.filters["p"] = show_p
-    template = environment.from_string((folder / "compare.html.jinja").read_text(encoding="utf-8"))
+    template = Environment(autoescape=True).from_string((folder / "compare.html.jinja").read_text(encoding="utf-8"))
     style = (folder / "report" / "report.css").read_text(encoding="utf-8")
     page = template.render(groups=groups, style=Markup(style))  # noqa: S704 - our own style
     with open_part(target) as part:

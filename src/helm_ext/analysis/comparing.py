@@ -9,152 +9,22 @@ below 5 % by chance, and because what is asked of all rows is no less sure where
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
-from helm_ext.analysis.run_scores import RunScores, ScoredRow
+from helm_ext.analysis.pairs import Flip, PairResult, RowPair, correct_pairs, pair_rows, to_scores
+from helm_ext.analysis.run_scores import RunScores
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
-from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
+from helm_ext.scoring.statistics.paired import compare_rows, holm
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
-    from helm_ext.scoring.statistics.corrected import Corrected, Refused
+    from helm_ext.scoring.statistics.corrected import Corrected
 
-__all__ = ["Flip", "PairResult", "compare_runs", "read_flips", "show_p"]
+__all__ = ["compare_runs", "read_flips"]
 
 _FEWEST = 5
 """Rows of a slice below which nothing is said of it: it is counted instead."""
-
-
-@dataclass(slots=True)
-class Flip:
-    """A row that the two models score differently."""
-
-    instance_id: str
-    score_a: float
-    score_b: float
-    question: str = ""
-    gold: list[str] = field(default_factory=list)
-    answer_a: str = ""
-    answer_b: str = ""
-
-
-@dataclass(slots=True)
-class PairResult:
-    """Model b against model a on one dataset, or on one slice of it."""
-
-    a: RunScores
-    b: RunScores
-    slice: str
-    """`attribute=value`; "" for all rows."""
-    rows: int
-    """Rows that both models have a score of."""
-    unpaired: int
-    """Rows that only one of them has a score of, or that ask something else: no part of the comparison."""
-    comparison: Comparison
-    corrected: Corrected | Refused | None = None
-    """The difference, corrected by people's labels, or why not, where the scores are a judge's verdicts."""
-    p_corrected: float | None = None
-    """Of the corrected difference."""
-    p_holm: float = 1.0
-    """Corrected for its family."""
-    family: int = 1
-    """Comparisons of the family: those of all rows of the dataset, or those of its slices."""
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether one of the runs was made of a file that has changed since."""
-        return self.a.is_stale or self.b.is_stale
-
-    @property
-    def gain(self) -> float:
-        """How much better b is than a: the difference, corrected if possible; its sign turned where lower is better."""
-        found = getattr(self.corrected, "interval", self.comparison.difference)
-        return -found.mean if self.a.lower_is_better else found.mean
-
-    @property
-    def refusal(self) -> str | None:
-        """Why a judge's verdicts are not corrected; None where they are, and for other scores."""
-        return getattr(self.corrected, "reason", None)
-
-    def correct(self, level: float) -> Corrected | Refused | None:
-        """Return the difference on all rows, corrected, with an interval of this level; None as `corrected`."""
-        return None if self.corrected is None else _correct(_pair(self.a, self.b)[0], level)
-
-    @property
-    def p(self) -> float:
-        """The p that decides: that of the corrected difference, where there is one."""
-        return self.comparison.p if self.p_corrected is None else self.p_corrected
-
-    @property
-    def verdict(self) -> str:
-        """In one word which model is better at 95 %, corrected: `a`, `b` or `undecided`."""
-        if self.p_holm >= 0.05 or self.gain == 0:
-            return "undecided"
-        return "b" if self.gain > 0 else "a"
-
-    def scores(self) -> tuple[list[float], list[float], list[str] | None]:
-        """Return both models' scores of all rows that are compared, and the rows' clusters where they have some."""
-        return _to_scores(_pair(self.a, self.b)[0])
-
-    def describe_unpaired(self) -> str:
-        """Return in words how many rows are no part of the comparison; "" where all are."""
-        rows = count(self.unpaired, "row was", "rows were")
-        why = "scored for one of the models only, or asked otherwise"
-        return f"{rows} not compared: {why}" if self.unpaired else ""
-
-    def flips(self) -> list[Flip]:
-        """Return the rows that differ, the largest differences first; their texts are read by `read_flips`."""
-        pairs = _pair(self.a, self.b)[0]
-        found = [Flip(key, one.score, other.score) for key, one, other in pairs if one.score != other.score]
-        return sorted(found, key=lambda flip: (-abs(flip.score_b - flip.score_a), flip.instance_id))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers, for programs."""
-        c = self.comparison
-        return {
-            "dataset": self.a.title,
-            "metric": self.a.metric,
-            "lower_is_better": self.a.lower_is_better,
-            "slice": self.slice or None,
-            "model_a": self.a.model,
-            "model_b": self.b.model,
-            "run_a": self.a.run.name,
-            "run_b": self.b.run.name,
-            "rows": self.rows,
-            "unpaired": self.unpaired,
-            "mean_a": c.mean_a,
-            "mean_b": c.mean_b,
-            "difference": c.difference.mean,
-            "low": c.difference.low if np.isfinite(c.difference.low) else None,
-            "high": c.difference.high if np.isfinite(c.difference.high) else None,
-            "clusters": c.difference.clusters,
-            "test": c.test,
-            "p": c.p,
-            "p_holm": self.p_holm,
-            "family": self.family,
-            "greater": c.greater,
-            "less": c.less,
-            "detectable": c.detectable if np.isfinite(c.detectable) else None,
-            "verdict": self.verdict,
-            **({} if self.corrected is None else {"corrected": self._correction_json(self.corrected)}),
-            "stale": self.is_stale,
-        }
-
-    def _correction_json(self, found: Corrected | Refused) -> dict[str, Any]:
-        interval = getattr(found, "interval", None)
-        if interval is None:
-            return {"refused": self.refusal}
-        return {
-            "difference": interval.mean,
-            "low": interval.low,
-            "high": interval.high,
-            "labels": getattr(found, "labels", 0),
-            "p": self.p_corrected,
-        }
 
 
 def compare_runs(
@@ -228,7 +98,7 @@ def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: boo
         if {run.model for run in datasets[one]} & {run.model for run in datasets[other]}:
             continue
         a, b = datasets[one][0], datasets[other][0]
-        pairs, alone, different = _pair(a, b)
+        pairs, alone, different = pair_rows(a, b)
         if 2 * len(pairs) < min(len(a.rows), len(b.rows)):
             continue
         if allow_different:
@@ -274,7 +144,7 @@ def _compare_pair(
             f"{a.title}: {a.model} and {b.model} are scored by {a.metric}, of several completions {how}\n"
             "  hint: score both with one --arg completions="
         )
-    pairs, alone, different = _pair(a, b)
+    pairs, alone, different = pair_rows(a, b)
     if different and not allow_different:
         raise DatasetIntegrityError(
             f"{a.title}: {count(len(different), 'row asks', 'rows ask')} {a.model} and {b.model} different questions, "
@@ -285,7 +155,7 @@ def _compare_pair(
         raise DatasetIntegrityError(f"{a.title}: {a.model} and {b.model} have no row in common")
     unpaired = alone + len(different)
     yield _to_result(a, b, "", pairs, unpaired)
-    slices: dict[str, list[tuple[str, ScoredRow, ScoredRow]]] = {}
+    slices: dict[str, list[RowPair]] = {}
     for pair in pairs:
         for name, value in pair[1].groups.items():
             if chosen is None or name in chosen:
@@ -301,55 +171,15 @@ def _compare_pair(
         notes.append(f"{a.title}, {a.model} and {b.model}: nothing is said of {few}")
 
 
-def _pair(a: RunScores, b: RunScores) -> tuple[list[tuple[str, ScoredRow, ScoredRow]], int, list[str]]:
-    """Return the rows of both, how many are of one alone, and the ids of those that ask different questions."""
-    pairs, different = [], []
-    for key, one in a.rows.items():
-        other = b.rows.get(key)
-        if other is None:
-            continue
-        if one.question == other.question:
-            pairs.append((key, one, other))
-        else:
-            different.append(key)
-    common = len(pairs) + len(different)
-    return pairs, len(a.rows) + len(b.rows) - 2 * common, different
-
-
-def _to_result(
-    a: RunScores, b: RunScores, name: str, pairs: Sequence[tuple[str, ScoredRow, ScoredRow]], unpaired: int
-) -> PairResult:
-    result = PairResult(a, b, name, len(pairs), unpaired, compare_rows(*_to_scores(pairs)))
+def _to_result(a: RunScores, b: RunScores, name: str, pairs: Sequence[RowPair], unpaired: int) -> PairResult:
+    result = PairResult(a, b, name, len(pairs), unpaired, compare_rows(*to_scores(pairs)))
     if any(row.seen is not None for _, *both in pairs for row in both):
         from helm_ext.scoring.statistics.corrected import Corrected, find_p
 
-        result.corrected = _correct(pairs)
+        result.corrected = correct_pairs(pairs)
         if isinstance(result.corrected, Corrected):
-            result.p_corrected = find_p(lambda level: cast("Corrected", _correct(pairs, level)))
+            result.p_corrected = find_p(lambda level: cast("Corrected", correct_pairs(pairs, level)))
     return result
-
-
-def _correct(pairs: Sequence[tuple[str, ScoredRow, ScoredRow]], level: float = 0.95) -> Corrected | Refused:
-    """Return the difference of judges' verdicts, corrected by labels; or why it is not."""
-    from helm_ext.scoring.corrected_scores import compare_judged
-    from helm_ext.scoring.statistics.corrected import Refused
-
-    both = [(one.seen, other.seen) for _, one, other in pairs]
-    a, b = [one for one, _ in both if one is not None], [other for _, other in both if other is not None]
-    if min(len(a), len(b)) < len(both):
-        return Refused("not each row was judged once for each model")
-    return compare_judged(a, b, _to_scores(pairs)[2], level=level)
-
-
-def _to_scores(pairs: Sequence[tuple[str, ScoredRow, ScoredRow]]) -> tuple[list[float], list[float], list[str] | None]:
-    belongs = [one.cluster or other.cluster for _, one, other in pairs]
-    clusters = [name or f"\0{key}" for name, (key, _, _) in zip(belongs, pairs, strict=True)] if any(belongs) else None
-    return [one.score for _, one, _ in pairs], [other.score for _, _, other in pairs], clusters
-
-
-def show_p(p: float) -> str:
-    """Return a p-value as all reports show it."""
-    return "<0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}"
 
 
 def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:

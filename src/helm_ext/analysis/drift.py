@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from helm_ext.analysis.comparing import compare_runs, show_p
+from helm_ext.analysis.comparing import compare_runs
 from helm_ext.analysis.gates import Gate, judge
+from helm_ext.analysis.judged import correct_intervals, list_judged
+from helm_ext.analysis.pairs import show_p
 from helm_ext.analysis.run_scores import RunScores
 from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError
@@ -127,5 +129,10 @@ def _to_series(runs: Sequence[RunScores], margin: float) -> Series:
         finally:
             run.model = model
     gates = [None, *judge(pairs, margin)]
-    points = [Point(run, read_time(run.run.folder), run.measure(), gate) for run, gate in zip(runs, gates, strict=True)]
-    return Series(first.title, first.metric, model, points)
+    judged = [list_judged(run.run, run.split) for run in runs]
+    headline, intervals = correct_intervals(first.metric, judged, [run.measure() for run in runs])
+    points = [
+        Point(run, read_time(run.run.folder), interval, gate)
+        for run, interval, gate in zip(runs, intervals, gates, strict=True)
+    ]
+    return Series(first.title, headline, model, points)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from helm_ext.analysis.comparing import PairResult, show_p
+from helm_ext.analysis.pairs import PairResult, show_p
 from helm_ext.analysis.run_scores import RunScores
 from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.statistics import MarginTest, holm, judge_margin
@@ -81,13 +81,16 @@ class Gate:
         return f"{test.rows_needed:,} rows would tell {which}, in 8 of 10 cases"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers, for programs. `gain`, `low` and `high` are positive where model b is better."""
+        """Return the numbers, for programs. `gain`, `low` and `high` are positive where model b is better.
+
+        `raw_gain` is that of a judge's own verdicts, which no labels correct: they decide nothing.
+        """
         test = self.test
         return {
             "outcome": self.outcome,
             "rule": "mean" if self.by_mean else "limits",
             "margin": test.margin,
-            "gain": test.gain,
+            **({"gain": test.gain} if self.result.refusal is None else {"gain": None, "raw_gain": test.gain}),
             "low": test.low if math.isfinite(test.low) else None,
             "high": test.high if math.isfinite(test.high) else None,
             "p_worse": test.p_worse,

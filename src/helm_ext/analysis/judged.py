@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm_ext.judging.judgement import NOT_OK, REPLACED, STALE, Judgement, take_judgements
@@ -13,8 +14,9 @@ from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, list_judge_stat
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.scoring.statistics import Interval
 
-__all__ = ["JudgedRow", "JudgedStats", "judge_row", "list_judged", "read_judged", "to_portable"]
+__all__ = ["JudgedRow", "JudgedStats", "correct_intervals", "judge_row", "list_judged", "read_judged", "to_portable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,24 @@ def list_judged(run: RunFiles, split: str | None) -> list[JudgedStats]:
             labels = round(means.get(f"{score}{LABELS}", 0))
             found.append(JudgedStats(score, read(score), corrected, labels, lost))
     return found
+
+
+def correct_intervals(
+    metric: str, judged: Sequence[Sequence[JudgedStats]], intervals: Sequence[Interval]
+) -> tuple[str, list[Interval]]:
+    """Return the corrected score's name and intervals if labels correct the metric in each of these runs.
+
+    Else the metric and the intervals as they are: one column holds raw scores or corrected ones.
+    """
+    found = [next((one.corrected.get("") for one in of_run if one.score == metric), None) for of_run in judged]
+    if None in found:
+        return metric, list(intervals)
+    ends = [(mean, *(math.nan if end is None else end for end in more)) for mean, *more in filter(None, found)]
+    made = [
+        replace(interval, mean=mean, low=low, high=high)
+        for interval, (mean, low, high) in zip(intervals, ends, strict=True)
+    ]
+    return f"{metric}{CORRECTED}", made
 
 
 def to_portable(row: Prediction) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from helm_ext.analysis.scores import find_scores, is_lower_better
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.reducers import FIRST
-from helm_ext.scoring.stat_names import ANSWERS, NOISE
+from helm_ext.scoring.stat_names import ANSWERS, CORRECTED, NOISE
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
 if TYPE_CHECKING:
@@ -213,6 +213,8 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     name = metric or find_main_metric(run)
     own, instead = _find_instead(run, name) if metric is None else ("", "")
     name = own or name
+    if name.endswith(CORRECTED) and name not in run.row_stats.names:  # as the run is headed; rows have verdicts
+        name = name.removesuffix(CORRECTED)
     if name not in run.row_stats.names:
         if any(stat["name"]["name"] == name for stat in run.stats):
             raise RunEntryError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext.scoring.bounds import find_bounds
-from helm_ext.scoring.stat_names import BESIDE
+from helm_ext.scoring.stat_names import BESIDE, CORRECTED, list_judge_stats
 
 __all__ = ["ScoreFacts", "describe_scores", "find_scores", "is_lower_better"]
 
@@ -87,10 +87,14 @@ def describe_scores(run_spec: dict[str, Any], names: Iterable[str]) -> dict[str,
 def is_lower_better(run_spec: dict[str, Any], name: str) -> bool:
     """Whether a lower value of this score is better; False where nobody says.
 
-    As `describe_scores` has it, but a run's metrics, which take seconds to import, are asked for other scores than ours
-    alone.
+    As `describe_scores` has it, but a run's metrics, which take seconds to import and may ask the network for data, are
+    asked for other scores than ours and judges' alone.
     """
-    own = _registered().get(name.partition("@")[0])
+    base, metrics = name.partition("@")[0], run_spec["metric_specs"]
+    judged: dict[str, Any] = next((m["args"]["judged"] for m in metrics if (m.get("args") or {}).get("judged")), {})
+    if base.removesuffix(CORRECTED) in list_judge_stats(judged):
+        return False
+    own = _registered().get(base)
     if own is not None and own.lower_is_better is not None:
         return own.lower_is_better
     return bool(describe_scores(run_spec, [name])[name].lower_is_better)

@@ -19,7 +19,7 @@ from helm_ext.cli.session import shorten, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 
 if TYPE_CHECKING:
-    from helm_ext.analysis.comparing import Flip, PairResult
+    from helm_ext.analysis.pairs import Flip, PairResult
     from helm_ext.analysis.run_files import RunFiles
     from helm_ext.analysis.run_scores import RunScores
 
@@ -227,7 +227,7 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
     for index, one in enumerate(results):
         if one.slice:
             continue
-        title = f"{one.a.title}: {one.a.metric}" + (" (lower is better)" if one.a.lower_is_better else "")
+        title = f"{one.a.title}: {one.metric}" + (" (lower is better)" if one.a.lower_is_better else "")
         title += " (stale: the file has changed since)" if one.is_stale else ""
         if title != last:
             console.print(f"\n[bold]{escape(title)}[/bold]")
@@ -245,65 +245,39 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
 
 
 def _make_table(results: Sequence[PairResult]) -> Table:
-    from helm_ext.analysis.comparing import show_p
-
     first = results[0]
     table = Table(box=None, pad_edge=False)
     headings = (f"a: {first.a.model}", f"b: {first.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
     table.add_column("rows")
     for heading in headings:
         table.add_column(escape(heading), justify="right")
-    for one in results:
-        c = one.comparison
-        table.add_row(
-            escape(f"{one.slice or 'all'} ({one.rows})"),
-            f"{c.mean_a:.4g}",
-            f"{c.mean_b:.4g}",
-            f"{c.difference.mean:+.4g}",
-            f"{c.difference.low:+.3g} to {c.difference.high:+.3g}" if math.isfinite(c.difference.low) else "not known",
-            f"{c.greater}/{c.less}",
-            show_p(c.p),
-            show_p(one.p_holm) if one.p_corrected is None else "",
-        )
-        if one.p_corrected is not None:
-            table.add_row(*_show_corrected(one))
+    for line in (line for one in results for line in one.to_lines()):
+        table.add_row(*map(escape, line))
     return table
-
-
-def _show_corrected(one: PairResult) -> list[str]:
-    """Return the line of the difference that people's labels correct: the one that decides."""
-    from helm_ext.analysis.comparing import show_p
-
-    found = one.to_json()["corrected"]
-    interval = f"{found['low']:+.3g} to {found['high']:+.3g}"
-    return [
-        f"  corrected by {found['labels']} labels", "", "", f"{found['difference']:+.4g}", interval, "",
-        show_p(found["p"]), show_p(one.p_holm),
-    ]  # fmt: skip
 
 
 def describe_result(one: PairResult) -> str:
     """Return in words which model is better, and what the rows could have told."""
-    from helm_ext.analysis.comparing import show_p
+    from helm_ext.analysis.pairs import show_p
 
     c = one.comparison
     better = {"a": f"{one.a.model} is better", "b": f"{one.b.model} is better"}.get(
         one.verdict, "the rows do not tell which is better"
     )
-    if one.p_corrected is not None:
+    if one.is_corrected:
         better += " by the judge's verdicts, corrected by people's labels"
     elif one.refusal is not None:
         better += f" by the judge's own verdicts, which are not corrected: {one.refusal}"
     if one.verdict == "undecided" and one.p < 0.05 <= one.p_holm:
         of = f"the {one.family} comparisons of {'slices' if one.slice else 'all rows'} of this dataset"
         better += f" (p is {show_p(one.p)} alone, {show_p(one.p_holm)} corrected for {of})"
-    said = [
-        better,
-        f"{count(c.greater + c.less, 'row differs', 'rows differ')}",
-        f"a difference of {c.detectable:.3g} would have been seen in 8 of 10 such comparisons"
-        if math.isfinite(c.detectable)
-        else "how small a difference could have been seen is not known",
-    ]
+    said = [better, f"{count(c.greater + c.less, 'row differs', 'rows differ')}"]
+    if one.is_corrected:
+        said[-1] += " by the verdicts alone"
+    elif math.isfinite(c.detectable):
+        said.append(f"a difference of {c.detectable:.3g} would have been seen in 8 of 10 such comparisons")
+    else:
+        said.append("how small a difference could have been seen is not known")
     if c.difference.clusters is not None:
         said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))
     said += filter(None, [one.describe_unpaired()])

@@ -34,8 +34,8 @@ def print_series(found: Sequence[Series], *, as_json: bool) -> None:
 
 
 def _make_table(series: Series) -> Table:
-    from helm_ext.analysis.comparing import show_p
     from helm_ext.analysis.drift import show_minute
+    from helm_ext.analysis.pairs import show_p
 
     table = Table(box=None, pad_edge=False)
     for heading in ("suite", "finished (UTC)"):
@@ -50,6 +50,6 @@ def _make_table(series: Series) -> Table:
         if gate is not None:
             known = [show_p(p) if p is not None else "not known" for p in (gate.test.p_worse, gate.p_holm)]
             said = {"fail": "worse for certain", "pass": "not worse", "cannot tell": "cannot tell"}[gate.outcome]
-            compared = [f"{gate.test.gain:+.4g}", *known, said]
+            compared = [f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else ''}", *known, said]
         table.add_row(escape(point.run.run.suite), show_minute(point.time), f"{interval.mean:.4g}", ends, *compared)
     return table

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FileFacts",
     "find_headline",
+    "find_judged",
     "find_source",
     "list_warnings",
     "make_table",
@@ -71,7 +72,7 @@ def _plain_stats(folder: Path) -> Iterator[dict[str, Any]]:
             yield stat
 
 
-def _find_judged(run_spec: RunSpec) -> Mapping[str, Any]:
+def find_judged(run_spec: RunSpec) -> Mapping[str, Any]:
     """Return `EvalSet.judged`: by criterion, who judged the answers."""
     return next((spec.args["judged"] for spec in run_spec.metric_specs if spec.args.get("judged")), {})
 
@@ -79,7 +80,7 @@ def _find_judged(run_spec: RunSpec) -> Mapping[str, Any]:
 def _judge_stats(run_spec: RunSpec, stats: Iterable[str]) -> list[str]:
     """Return the scores of judges: corrected, raw, and the numbers of what is part of which."""
     found = []
-    for score in list_judge_stats(_find_judged(run_spec)):
+    for score in list_judge_stats(find_judged(run_spec)):
         corrected = f"{score}{CORRECTED}"
         slices = sorted(name for name in stats if name.startswith(f"{corrected}@") and not name.endswith(BESIDE))
         beside = (LABELS, UNDESIGNED, *(f"_{what}" for what in (*NOT_OK, "unscored")))
@@ -223,7 +224,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     theirs = source["scores"] if source else {}
     # The source scored what it scored, also rows that ours leave out.
     rows_of = {one["stat"]: stats[one["stat"]]["count"] for one in _means(theirs.values()) if one["stat"] in stats}
-    for name in list_judge_stats(_find_judged(run_spec)):  # a judge has no verdict on some rows
+    for name in list_judge_stats(find_judged(run_spec)):  # a judge has no verdict on some rows
         if name in stats:
             rows_of |= dict.fromkeys((name, f"{name}{CORRECTED}"), stats[name]["count"])
     return {
@@ -324,7 +325,7 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
         more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
         shown = ", ".join([*others[:_SHOWN_SCORES], *more])
         warnings.append(f"note: the main metric is {main}, {source['main_reason']}; main_metric= also takes {shown}")
-    for criterion in _find_judged(run_spec):
+    for criterion in find_judged(run_spec):
         score = source["scores"].get(criterion)
         if score is not None and score["stat"] in stats:
             warnings.append(
@@ -357,7 +358,7 @@ def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
 def _list_uncorrected(run_spec: RunSpec, folder: Path) -> list[str]:
     """Return which judges' scores no labels correct, and why: the verdicts' mean is another number than the score."""
     stats = read_stats(run_spec, folder)
-    names = {judge_stat(criterion): criterion for criterion in _find_judged(run_spec)}
+    names = {judge_stat(criterion): criterion for criterion in find_judged(run_spec)}
     lacking = [criterion for name, criterion in names.items() if name in stats and f"{name}{CORRECTED}" not in stats]
     if not lacking:
         return []

@@ -124,7 +124,9 @@ def score(
         below = find_below(run_spec, folder, least)
         for said in (*warnings, *below):
             echo(said, err=True)
-        failures += len(below) + (sum(one.startswith("warning") for one in warnings) if strict else 0)
+        failures += sum(one.startswith("below") for one in below) + (
+            sum(one.startswith("warning") for one in warnings) if strict else 0
+        )
         if as_json:
             wrong = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(folder, most)[0]]}
             # ASCII: no character in it ends a line

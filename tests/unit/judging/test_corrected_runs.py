@@ -107,20 +107,31 @@ def test_compare_corrects_the_difference_or_says_what_is_missing(tmp_path):
 
     def compare(*runs):
         found = ["compare", *(str(run.folder) for run in runs), "--metric", "judge_correct", "--allow-different"]
-        done, as_json = (CliRunner().invoke(app, [*found, *more]) for more in ((), ("--json",)))
+        html = ("--html", str(tmp_path / "page.html"))
+        done, as_json = (CliRunner().invoke(app, [*found, *more]) for more in (html, ("--json",)))
         assert done.exit_code == 0, (done.output, done.exception)
         return " ".join(done.stdout.split()), json.loads(as_json.stdout.splitlines()[0])
 
     said, found = compare(a, b)
-    assert found["difference"] == 0
-    assert found["corrected"]["difference"] == pytest.approx(-0.75 * 6 / 30)
-    assert found["corrected"]["high"] < 0
-    assert found["corrected"]["p"] == found["p_holm"] < 0.05
+    by_labels = pytest.approx(-0.75 * 6 / 30)
+    assert (found["metric"], found["difference"], found["test"]) == ("judge_correct_corrected", by_labels, "corrected")
+    assert found["low"] < found["difference"] < found["high"] < 0
+    assert found["p"] == found["p_holm"] == found["corrected"]["p"] < 0.05
+    assert (found["raw"]["mean_b"], found["raw"]["difference"], found["raw"]["p"]) == (0.75, 0, 1)
+    assert (found["mean_b"], found["greater"], found["detectable"]) == (None, None, None)
     assert found["verdict"] == "a"
-    assert "corrected by 50 labels" in said
+    first, second = re.findall(
+        r"all \(120\), corrected by 50 labels +(\S+) .* raw: the judge's own +0.75 +0.75 +(\S+)", said
+    )[0]
+    assert (first, second) == ("-0.15", "+0")
+    assert "8 of 10" not in said, "what the raw verdicts could have told"
     assert "org/a is better by the judge's verdicts, corrected by people's labels" in said
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r"corrected by 50 labels.*>-0.15<.*raw: the judge.*>\+0<", page, re.DOTALL)
     said, found = compare(a, plain)
     assert found["corrected"] == {"refused": "no row has a label of both answers"}
+    assert (found["metric"], found["difference"], "raw" in found) == ("judge_correct", 0, False)
+    assert "all (120), raw: not corrected" in said
     assert "which are not corrected: no row has a label of both answers" in said
 
 
@@ -143,7 +154,24 @@ def test_a_gate_judges_by_the_corrected_difference(tmp_path, labels, options, sa
     assert done.exit_code == code, (done.output, done.exception)
 
 
-def test_the_least_value_is_asked_of_the_corrected_score(tmp_path):
+def test_a_series_shows_corrected_means_beside_corrected_gains(tmp_path):
+    for suite, wrong in (("1", 0), ("2", 6)):
+        path = files.write(tmp_path / "x.json", make_rows((1.0, 90, 30 - wrong, wrong), (0.0, 30, 0, 20)), name="same")
+        given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--suite", suite]
+        assert CliRunner().invoke(app, given).exit_code == 0
+    given = ["compare", str(tmp_path / "out"), "--over", "suite", "--metric", "judge_correct_corrected", "--json"]
+    first, second = map(json.loads, CliRunner().invoke(app, given).stdout.splitlines())
+    assert (first["metric"], first["mean"]) == ("judge_correct_corrected", pytest.approx(0.75))
+    assert second["mean"] == pytest.approx(0.75 - 0.15)
+    assert second["gate"]["gain"] == pytest.approx(-0.15)
+    assert second["first_worse"]
+
+
+def test_the_least_value_is_asked_of_the_corrected_score(tmp_path, monkeypatch):
+    def fail(_):
+        raise AssertionError("HELM's metrics are imported, and ask the network for data")
+
+    monkeypatch.setattr("helm_ext.analysis.scores._ask_metrics", fail)
     path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
     given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--arg", "main_metric=judge_correct"]
     done = CliRunner().invoke(app, [*given, "--fail-under", "main=0.74"])
@@ -154,6 +182,11 @@ def test_the_least_value_is_asked_of_the_corrected_score(tmp_path):
     done = CliRunner().invoke(app, [*given, "--json"])
     told = json.loads(done.stdout)
     assert told["metrics"][told["main_metric"]]["mean"] == pytest.approx(0.725)
+    files.write(path, make_rows(PASSED, FAILED, design=None))
+    for least, code, says in (("0.74", 0, "not below 0.74"), ("0.76", 1, "less than 0.76")):
+        done = CliRunner().invoke(app, [*given, "--fail-under", f"main={least}"])
+        assert f"judge_correct, the judge's own number, uncorrected, is 0.75, {says}" in done.stderr
+        assert done.exit_code == code
 
 
 def test_the_report_has_both(tmp_path):

@@ -7,19 +7,19 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from helm_ext.analysis.comparing import PairResult, compare_runs
+from helm_ext.analysis.comparing import compare_runs
 from helm_ext.analysis.drift import Series, find_series
-from helm_ext.analysis.judged import JudgedStats, list_judged
+from helm_ext.analysis.judged import JudgedStats, correct_intervals, list_judged
+from helm_ext.analysis.pairs import PairResult
 from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.scoring.caps import describe_cap
-from helm_ext.scoring.stat_names import CORRECTED
 from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -177,7 +177,9 @@ def _tell_apart(datasets: Sequence[DatasetFacts]) -> None:
 
 def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     first = runs[0].scores
-    headline = _take_corrected(runs, first.metric)
+    headline, intervals = correct_intervals(first.metric, [run.judged for run in runs], [run.interval for run in runs])
+    for run, interval in zip(runs, intervals, strict=True):
+        run.interval = interval
     best = -1 if first.lower_is_better else 1
     ordered = sorted(runs, key=lambda run: (-best * run.interval.mean, run.scores.model))
     caps = dict.fromkeys(run.cap for run in runs)
@@ -196,18 +198,6 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
         except (DatasetError, RunEntryError) as error:
             notes.append(f"not compared: {str(error).splitlines()[0]}")
     return dataset
-
-
-def _take_corrected(runs: Sequence[RunFacts], metric: str) -> str:
-    """Head runs of a judge's score by the corrected one, if all have it, and return what they are headed by."""
-    found = [next((one.corrected.get("") for one in run.judged if one.score == metric), None) for run in runs]
-    if None in found:
-        return metric
-    for run, (mean, low, high) in zip(runs, filter(None, found), strict=True):
-        run.interval = replace(
-            run.interval, mean=mean, low=math.nan if low is None else low, high=math.nan if high is None else high
-        )
-    return f"{metric}{CORRECTED}"
 
 
 def _find_title(scores: RunScores) -> str:

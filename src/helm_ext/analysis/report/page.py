@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.comparing import PairResult, show_p
 from helm_ext.analysis.drift import show_minute
+from helm_ext.analysis.pairs import PairResult, show_p
 from helm_ext.analysis.report.charts import draw_calibration, draw_intervals, draw_series
 from helm_ext.analysis.report.gathering import DatasetFacts, RunFacts, SampledRow
 from helm_ext.files.writing import open_part
