@@ -5,13 +5,12 @@ mapping_file.py   NAME.table.json
 table.py          what every kind of table is to the rest ...
 delimited.py      ... CSV and TSV
 json_tables.py    ... JSON Lines, lists of objects, objects that hold rows
-parquet.py        ... Parquet
-saved.py          ... folders of `save_to_disk`, datasets of the Hub
+arrow.py          ... Parquet, folders of `save_to_disk`, datasets of the Hub
 cells.py          values of cells
 layouts.py        public datasets, and tables that other tools write
 roles.py          which column is what
 values.py         what the cells of one row say
-survey.py         what holds of all rows: the first reading
-rows.py           cells ──▶ rows: the second
+profile.py        what holds of all rows
+rows.py           cells ──▶ rows
 loading.py        from arguments to an opened table
 """

@@ -7,15 +7,14 @@ header line has most of. Quotes are doubled inside quotes (RFC 4180); a line bre
 from __future__ import annotations
 
 import csv
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, count, show
 from helm_ext.files import BOM, MAX_LINE_BYTES, decode
 from helm_ext.files.opening import Reader
-from helm_ext.formats.table.table import Cells, Table, plain_suffix
+from helm_ext.formats.table.table import Table, TableRow, plain_suffix
 
 __all__ = ["DELIMITERS", "DelimitedTable"]
 
@@ -28,12 +27,9 @@ SPREADSHEET_CELL = 32_767
 UNNAMED = "(unnamed)"
 """What the first column is called where it has no name, as pandas writes its index; others with their number."""
 
-_BATCH = 512
-"""Rows parsed at a time."""
-
 
 class DelimitedTable(Table):
-    """A CSV or TSV file, read in batches of rows."""
+    """A CSV or TSV file."""
 
     is_text = True
 
@@ -53,7 +49,7 @@ class DelimitedTable(Table):
         else:
             self.columns = [str(number) for number in range(1, len(names) + 1)]
 
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Cells, str]]:  # noqa: ARG002
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:  # noqa: ARG002
         """Yield (line at which the row begins, its cells, ""). Raises DatasetError."""
         names = self.columns
         width = len(names)
@@ -61,12 +57,10 @@ class DelimitedTable(Table):
         records = self._records()
         if self._has_header:
             next(records)
-        self.lines = 0
         for line, cells in records:
             if not any(cells) and len(cells) == width > 1:
                 empty += 1
                 continue
-            self.lines += 1
             if len(cells) != width:
                 self._refuse_ragged(line, cells)
             if max(map(len, cells)) == SPREADSHEET_CELL:
@@ -111,7 +105,7 @@ class DelimitedTable(Table):
 
     def _find_delimiter(self) -> str:
         """Return the delimiter that the header has most of. Raises DatasetError for a tie."""
-        header = _without_quoted(next(self._text_lines(), ""))
+        header = "".join(next(self._text_lines(), "").split('"')[::2])  # without what is quoted
         found = {name: header.count(character) for name, character in DELIMITERS.items()}
         if plain_suffix(self.path) in (".tsv", ".tab") and found["tab"]:
             return DELIMITERS["tab"]
@@ -130,39 +124,27 @@ class DelimitedTable(Table):
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield (line, cells) of every record that is not a blank line. Raises DatasetError."""
-        parser = csv.reader(self._text_lines(), delimiter=self._delimiter, strict=True)
+        # Python's limit of 131,072 characters a cell is one for the whole process: it is raised, and put back.
+        before = csv.field_size_limit(MAX_LINE_BYTES)
         line = 1
-        while True:
-            batch, error = _parse(parser)
-            for end, cells in batch:
+        try:
+            parser = csv.reader(self._text_lines(), delimiter=self._delimiter, strict=True)
+            for cells in parser:
                 if cells:
                     yield line, cells
-                line = end + 1
-            if error is not None:
-                raise self._broken(error, line)
-            if not batch:
-                return
+                line = parser.line_num + 1
+        except csv.Error as error:
+            raise self._broken(str(error), line) from None
+        finally:
+            csv.field_size_limit(before)
 
-    def _broken(self, error: csv.Error, line: int) -> DatasetError:
+    def _broken(self, said: str, line: int) -> DatasetError:
         """Return the error about a record that begins in this line."""
-        said = str(error)
-        if "unexpected end of data" in said:
-            return DatasetSyntaxError.at(
-                self.path, "a double quote opens here that none closes", line=line, code="quotes"
-            )
-        if "expected after" in said:
-            message = "there is text after the double quote that ends a cell"
-            hint = 'a double quote inside quotes is written twice: ""'
-            return DatasetSyntaxError.at(self.path, message, hint, line, code="quotes")
-        if "new-line character" in said:
-            message = "lines end with a carriage return alone"
-            return DatasetSyntaxError.at(
-                self.path, message, r"save the file with \n at the end of lines", line, code="line-ends"
-            )
-        if "field limit" in said:
-            message = f"a cell is longer than {MAX_LINE_BYTES:,} characters"
-            return DatasetSyntaxError.at(self.path, message, "is a double quote missing?", line, code="too-large")
-        return DatasetSyntaxError.at(self.path, f"the row cannot be read: {said}", line=line, code="syntax")
+        message, hint, code = next(
+            (known for words, known in _BROKEN.items() if words in said),
+            (f"the row cannot be read: {said}", "", "syntax"),
+        )
+        return DatasetSyntaxError.at(self.path, message, hint, line, code=code)
 
     def _text_lines(self) -> Iterator[str]:
         """Yield the lines with their ends. After the last, the digest is known."""
@@ -199,22 +181,15 @@ class DelimitedTable(Table):
             return decode(data, self.path, number)  # raises, and says what is wrong
 
 
-def _parse(parser: Any) -> tuple[list[tuple[int, list[str]]], csv.Error | None]:
-    """Return the next records with the line in which each ends, and what ended reading.
-
-    Python's limit of 131,072 characters a cell is one for the whole process: it is raised, and put back.
-    """
-    before = csv.field_size_limit(MAX_LINE_BYTES)
-    batch: list[tuple[int, list[str]]] = []
-    try:
-        batch.extend((parser.line_num, cells) for cells in itertools.islice(parser, _BATCH))
-    except csv.Error as error:
-        return batch, error
-    finally:
-        csv.field_size_limit(before)
-    return batch, None
-
-
-def _without_quoted(line: str) -> str:
-    """Return a line without what stands in double quotes."""
-    return "".join(line.split('"')[::2])
+_BROKEN = {
+    "unexpected end of data": ("a double quote opens here that none closes", "", "quotes"),
+    "expected after": (
+        "there is text after the double quote that ends a cell", 'a double quote inside quotes is written twice: ""',
+        "quotes",
+    ),
+    "new-line character": (
+        "lines end with a carriage return alone", r"save the file with \n at the end of lines", "line-ends",
+    ),
+    "field limit": (f"a cell is longer than {MAX_LINE_BYTES:,} characters", "is a double quote missing?", "too-large"),
+}  # fmt: skip
+"""What Python's parser says, to message, hint and code."""

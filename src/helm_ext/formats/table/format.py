@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import RunEntryError
-from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 from helm_ext.formats.seen import Claim, Seen
+from helm_ext.formats.table.options import READ
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
@@ -72,16 +71,6 @@ def _is_rows(seen: Seen) -> bool:
     return is_row and (rest.lstrip().startswith(b"{") or plain_suffix(str(seen.path)) in LINES)
 
 
-def _path(name: str, value: Any) -> str:
-    return str(value) if str(value).startswith("hub:") else read_path(name, value)
-
-
-def _base(name: str, value: Any) -> int:
-    if value not in (0, 1):
-        raise RunEntryError(f"{name}={value}: expected 0 or 1")
-    return int(value)
-
-
 class _Table(ImportedFormat):
     name = "table"
     title = "Table of questions and answers"
@@ -89,43 +78,11 @@ class _Table(ImportedFormat):
     expects = "CSV, JSON Lines, a list of objects, Parquet or a saved dataset, with columns of questions and answers"
     usage = "table:path=FILE,model=... or table:path=FILE,question=COLUMN,gold=COLUMN,output=COLUMN,model=..."
     scenario_class = "helm_ext.formats.table.scenario.TableScenario"
-    arguments = (
-        Argument("path", replace(PATH, parse=_path), "the table, a folder of `save_to_disk`, a mapping file "
-                 "`NAME.table.json`, or `hub:OWNER/NAME@REVISION`", names_data=True),
-        Argument("question", TEXT, "the column of questions; like every column, also a path with dots into it: "
-                 "`doc.query`", "the only one called so", names_data=True),
-        Argument("options", SEVERAL, "the column of options, or a column for each: `A+B+C+D`", "found by name",
-                 names_data=True),
-        Argument("gold", TEXT, "the column of right answers", "the only one called so", names_data=True),
-        Argument("output", SEVERAL, "the column of a model's outputs; several, `gpt+llama`: `helm-ext score` makes one "
-                 "run of each", "the only one called so; without one, a model is asked", names_data=True),
-        Argument("scores", SEVERAL, "columns of scores that the output was given: numbers, true/false, yes/no, or C, "
-                 "P, I, N; `main_metric=` may name one", "none", names_data=True),
-        Argument("judgements", SEVERAL, "columns of what was judged of the output: lists of judgements as in format "
-                 "1, or one judge's verdict, 1 or 0, true/false, yes/no, C or I, empty where there is none", "none",
-                 names_data=True),
-        Argument("id", TEXT, "the column of the rows' names", "found by name", names_data=True),
-        Argument("context", TEXT, "the column whose text stands before the question", "found by name",
-                 names_data=True),
-        Argument("split", TEXT, "the column that says `train`, `validation` or `test`", "found by name",
-                 names_data=True),
-        Argument("splits", SEVERAL, "the splits that are read", "all", names_data=True),
-        Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what a gold is",
-                 "decided over the whole column", names_data=True),
-        Argument("index_base", Kind("`0` or `1`", _base), "the position of the first option", "decided over the whole "
-                 "column", names_data=True),
-        Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused", names_data=True),
-        Argument("sep", TEXT, "`comma`, `semicolon`, `tab`, `pipe`, or the character", "what the header has most of",
-                 names_data=True),
-        Argument("header", one_of("yes", "no"), "`no`: the first line is a row, columns are called `1`, `2`, `3`",
-                 "`yes`", names_data=True),
-        *_DRAWING,
-        *SHARED_ARGUMENTS,
-    )  # fmt: skip
+    arguments = (*READ, *_DRAWING, *SHARED_ARGUMENTS)
 
     def claims(self, seen: Seen) -> Claim:
         """A saved dataset, Parquet, CSV by its ending; JSON by the keys of its rows."""
-        from helm_ext.formats.table.saved import is_saved_dataset
+        from helm_ext.formats.table.arrow import is_saved_dataset
         from helm_ext.formats.table.table import plain_suffix
 
         path = str(seen.path)
@@ -164,7 +121,7 @@ class _Table(ImportedFormat):
 
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments; a dataset of the Hub is named with its commit."""
-        from helm_ext.formats.table.saved import HUB, pin_revision
+        from helm_ext.formats.table.arrow import HUB, pin_revision
 
         path = str(arguments["path"])
         return {**arguments, "path": pin_revision(path)} if path.startswith(HUB) else dict(arguments)
@@ -181,9 +138,8 @@ class _Table(ImportedFormat):
 
         Raises RunEntryError where scores are named too: they are those of one model's outputs.
         """
-        from helm_ext.formats.table.loading import list_outputs, require_one_scored
+        from helm_ext.formats.table.loading import list_outputs
 
-        require_one_scored(arguments)
         outputs = list_outputs(arguments)
         return [{"output": output} for output in outputs] if len(outputs) > 1 else [{}]
 
@@ -214,11 +170,10 @@ class _Table(ImportedFormat):
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Add the `by` of a mapping file to the arguments of the pipeline."""
-        from helm_ext.formats.table.loading import read_options
+        from helm_ext.formats.table.loading import list_said
 
-        if "by" not in arguments and str(arguments.get("path", "")).casefold().endswith(".table.json"):
-            by = read_options({"path": arguments["path"]})[0].by
-            arguments = {**arguments, **({"by": list(by)} if by else {})}
+        if by := list_said(arguments, "by"):
+            arguments = {**arguments, "by": by}
         return super()._open(arguments)
 
 

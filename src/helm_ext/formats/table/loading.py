@@ -15,19 +15,18 @@ from helm_ext.files.opening import open_raw
 from helm_ext.formats.foreign import find_way_out
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.seen import look
+from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, is_saved_dataset
 from helm_ext.formats.table.delimited import DELIMITERS, DelimitedTable
-from helm_ext.formats.table.json_tables import open_json
+from helm_ext.formats.table.json_tables import JsonTable
 from helm_ext.formats.table.mapping_file import is_mapping_file, read_mapping
 from helm_ext.formats.table.options import Options
-from helm_ext.formats.table.parquet import MAGIC, ParquetTable
+from helm_ext.formats.table.profile import Profile, find_model_column, make_profile
 from helm_ext.formats.table.roles import OUTPUT_NAMES, Roles, choose_roles
 from helm_ext.formats.table.rows import read_rows
-from helm_ext.formats.table.saved import HUB, SavedTable, is_saved_dataset
-from helm_ext.formats.table.survey import Survey, find_model_column, look_at
 from helm_ext.formats.table.table import Table, plain_suffix
 from helm_ext.formats.table.values import Values
 
-__all__ = ["describe", "list_outputs", "name_model", "open_file", "read_options", "require_one_scored"]
+__all__ = ["describe", "list_outputs", "list_said", "name_model", "open_file"]
 
 DELIMITED = (".csv", ".tsv", ".tab")
 
@@ -85,7 +84,7 @@ def open_table(options: Options) -> Table:
             raise RunEntryError(f"sep={sep}: expected one character, or one of {', '.join(DELIMITERS)}")
         return DelimitedTable(path, sep=sep, header=options.header)
     if plain_suffix(path) in (".json", ".jsonl", ".ndjson", ".jsonlines"):
-        return open_json(path)
+        return JsonTable(path)
     raise DatasetSyntaxError.at(
         path,
         "no kind of table is called so",
@@ -97,9 +96,9 @@ def open_table(options: Options) -> Table:
 def open_file(**arguments: Any) -> Opened:
     """Open a table. Raises DatasetError, RunEntryError."""
     options, mapping_digest = read_options(arguments)
-    values, survey = _look(options)
+    values, profile = _look(options)
     table, roles = values.table, values.roles
-    is_live = not survey.recorded
+    is_live = not profile.recorded
     if is_live and (roles.output or roles.likelihoods):
         message = f"no row has an output: the column {roles.output} is empty"
         raise DatasetSyntaxError.at(
@@ -108,12 +107,12 @@ def open_file(**arguments: Any) -> Opened:
     layout = roles.layout
     source = Source(
         tool=layout.tool if layout is not None and layout.tool else "table",
-        model=survey.model or _model_of(roles.output, table.columns) or survey.row_model,
+        model=profile.model or _model_of(roles.output, table.columns) or profile.row_model,
         task=options.name or _dataset_name(options.path),
-        scores=survey.scores,
-        main=survey.main,
-        counts={"lines": survey.lines, **({"other_splits": survey.left_out} if survey.left_out else {})},
-        notes=survey.notes,
+        scores=profile.scores,
+        main=profile.main,
+        counts={"lines": table.lines, **({"other_splits": profile.excluded} if profile.excluded else {})},
+        notes=profile.notes,
     )
 
     def digest() -> str:
@@ -123,12 +122,15 @@ def open_file(**arguments: Any) -> Opened:
     return Opened(
         path=options.path,
         source=source,
-        rows=lambda: read_rows(values, survey),
+        rows=lambda: read_rows(values, profile),
         digest=digest,
-        adapter_spec=_adapter_spec(roles, options, survey, is_live=is_live),
-        scoring={**(layout.scoring if layout is not None and survey.gold.element == "text" else {}), **options.scoring},
+        adapter_spec=_adapter_spec(roles, options, profile, is_live=is_live),
+        scoring={
+            **(layout.scoring if layout is not None and profile.gold.element == "text" else {}),
+            **options.scoring,
+        },
         may_be_live=is_live,
-        is_measured=survey.is_measured,
+        is_measured=profile.is_measured,
         display_name=options.display_name or "",
         description=options.description or "",
     )
@@ -137,29 +139,29 @@ def open_file(**arguments: Any) -> Opened:
 def _open_columns(options: Options) -> tuple[Table, Roles]:
     """Open a table, and say what its columns are."""
     table = open_table(options)
-    first = next(iter(table.rows()), None)
+    first = table.first()
     if first is None:
         raise DatasetSyntaxError.at(options.path, "there are no rows", code="no-rows")
-    return table, choose_roles(table, options, first[1])
+    return table, choose_roles(table, options, first)
 
 
-def _look(options: Options) -> tuple[Values, Survey]:
+def _look(options: Options) -> tuple[Values, Profile]:
     table, roles = _open_columns(options)
     values = Values(table, roles, options)
-    return values, look_at(values)
+    return values, make_profile(values)
 
 
-def _adapter_spec(roles: Roles, options: Options, survey: Survey, *, is_live: bool) -> dict[str, Any]:
+def _adapter_spec(roles: Roles, options: Options, profile: Profile, *, is_live: bool) -> dict[str, Any]:
     if not is_live:
         # What was asked is recorded already: only what says how answers are read applies.
         said = {key: value for key, value in options.adapter_spec.items() if key in _OF_ANSWERS}
-        return {**({"method": "chat"} if survey.is_chat else {}), **said}
-    if survey.is_chat:
+        return {**({"method": "chat"} if profile.is_chat else {}), **said}
+    if profile.is_chat:
         spec: dict[str, Any] = {"method": "chat"}
     else:
-        has_options = bool(roles.options) or survey.gold.element != "text" or survey.gold.options is not None
+        has_options = bool(roles.options) or profile.gold.element != "text" or profile.gold.options is not None
         spec = dict(_CHOICE if has_options else _TEXT)
-        spec["max_train_instances"] = _DEMONSTRATIONS if survey.train else 0
+        spec["max_train_instances"] = _DEMONSTRATIONS if profile.train else 0
         if roles.layout is not None:
             spec.update(roles.layout.live)
     return {**spec, **options.adapter_spec}
@@ -183,26 +185,27 @@ def _model_of(output: str, columns: Sequence[str]) -> str:
     return output if output in columns and output.casefold() not in OUTPUT_NAMES else ""
 
 
-def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the columns of outputs that are named; one run is made of each."""
-    given = arguments.get("output")
-    if given is None and is_mapping_file(str(arguments.get("path", ""))):
-        given = read_mapping(str(arguments["path"]))[0].output
+def list_said(arguments: Mapping[str, Any], name: str) -> list[str]:
+    """Return what the arguments, or else the mapping file, name: columns of outputs, say."""
+    given, path = arguments.get(name), str(arguments.get("path", ""))
+    if given is None and is_mapping_file(path):
+        given = getattr(read_mapping(path)[0], name)
     return list(given or ())
 
 
-def require_one_scored(arguments: Mapping[str, Any]) -> None:
-    """Raise RunEntryError where scores, or judgements, are named with several columns of outputs: whose are they?"""
-    outputs = list_outputs(arguments)
-    for role in ("scores", "judgements"):
-        named = arguments.get(role)
-        if named is None and is_mapping_file(str(arguments.get("path", ""))):
-            named = getattr(read_mapping(str(arguments["path"]))[0], role)
-        if len(outputs) > 1 and named:
+def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the columns of outputs that are named: each is a run.
+
+    Raises RunEntryError where scores, or judgements, are named with several: whose are they?
+    """
+    outputs = list_said(arguments, "output")
+    for role in ("scores", "judgements") if len(outputs) > 1 else ():
+        if named := list_said(arguments, role):
             raise RunEntryError(
                 f"table: {role}={'+'.join(named)} would be those of {len(outputs)} models, {'+'.join(outputs)}\n"
                 f"  hint: score them one by one, output={outputs[0]} with its own {role}"
             )
+    return outputs
 
 
 def name_model(arguments: Mapping[str, Any]) -> str:
@@ -230,9 +233,9 @@ def describe(arguments: Mapping[str, Any]) -> list[str]:
     """Return in words which column was taken for what, and why. Raises DatasetError, RunEntryError."""
     outputs = list_outputs(arguments)
     options, _ = read_options({**arguments, "output": outputs[:1] or None})
-    values, survey = _look(options)
+    values, profile = _look(options)
     table, roles = values.table, values.roles
-    lines = [f"{options.path}: {count(survey.rows, 'row')}, columns {', '.join(table.columns)}"]
+    lines = [f"{options.path}: {count(profile.rows, 'row')}, columns {', '.join(table.columns)}"]
     if roles.layout is not None:
         lines.append(f"{'layout':{_WIDTH}} {roles.layout.name} ({roles.layout.why})")
     for role, column in roles.columns():
@@ -240,18 +243,18 @@ def describe(arguments: Mapping[str, Any]) -> list[str]:
         if column.startswith("\0") and roles.layout is not None:
             shown = roles.layout.shown[role]
         why = roles.reasons.get(role, "")
-        if role == "split" and not survey.uses_split:
+        if role == "split" and not profile.uses_split:
             shown, why = "-", f"{column} holds other words than train, validation and test"
         lines.append(f"{role:{_WIDTH}} {shown}" + (f" ({why})" if why else ""))
-    lines.append(f"{'golds':{_WIDTH}} {survey.gold.reason}")
-    if survey.outputs_are_positions:
+    lines.append(f"{'golds':{_WIDTH}} {profile.gold.reason}")
+    if profile.outputs_are_positions:
         lines.append(f"{'outputs':{_WIDTH}} positions, as the golds are")
-    lines.append(f"{'runs':{_WIDTH}} {_runs(outputs, survey)}")
-    return [*lines, *(f"{'note':{_WIDTH}} {note}" for note in survey.notes)]
+    lines.append(f"{'runs':{_WIDTH}} {_runs(outputs, profile)}")
+    return [*lines, *(f"{'note':{_WIDTH}} {note}" for note in profile.notes)]
 
 
-def _runs(outputs: Sequence[str], survey: Survey) -> str:
-    if not survey.recorded:
+def _runs(outputs: Sequence[str], profile: Profile) -> str:
+    if not profile.recorded:
         return "live: a model is asked, for no column is called output or the like, and output=COLUMN names none"
-    of = f"of {survey.recorded} of {survey.rows} rows" if survey.recorded < survey.rows else "of every row"
+    of = f"of {profile.recorded} of {profile.rows} rows" if profile.recorded < profile.rows else "of every row"
     return f"recorded: one run for each of {', '.join(outputs)}" if len(outputs) > 1 else f"recorded: an output {of}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,77 +13,52 @@ from typing_extensions import Required, TypedDict
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, did_you_mean, format_path, show
 from helm_ext.files import locate, parse_json, read_source
+from helm_ext.formats.arguments import SEVERAL
+from helm_ext.formats.imported.format import SHARED_ARGUMENTS
+from helm_ext.formats.imported.gold import Kind
 from helm_ext.formats.json_schemas import to_json_schema
-from helm_ext.formats.table.options import Options
+from helm_ext.formats.table.options import READ, Options
 
-__all__ = ["MAPPING_KEYS", "find_mapped", "is_mapping_file", "json_schema", "read_mapping"]
+__all__ = ["find_mapped", "is_mapping_file", "json_schema", "read_mapping"]
 
 _SUFFIX = ".table.json"
 
-Columns = str | Annotated[list[str], Field(min_length=1)]
-
-
+_SEVERAL = str | Annotated[list[str], Field(min_length=1)]
+_CHOICES: Mapping[str, Any] = {
+    "header": Literal["yes", "no"], "gold_kind": Kind, "index_base": Literal[0, 1],
+    "empty": Literal["answer", "not_run"],
+}  # fmt: skip
 _CLOSED = ConfigDict(strict=True, extra="forbid")
+_BY = next(argument for argument in SHARED_ARGUMENTS if argument.name == "by")
+_TYPES: Mapping[str, Any] = {
+    argument.name: Annotated[
+        _SEVERAL if argument.kind is SEVERAL else _CHOICES.get(argument.name, str),
+        Field(description=argument.description),
+    ]
+    for argument in (*READ, _BY)
+} | {
+    "$schema": Annotated[str, Field(description="the JSON Schema that an editor checks the file against")],
+    "path": Required[
+        Annotated[str, Field(description="the table, relative to this file; or `hub:OWNER/NAME@REVISION`")]
+    ],
+    "name": Annotated[str, Field(description="the dataset's name; absent: the table's")],
+    "display_name": Annotated[str, Field(description="title in reports")],
+    "description": Annotated[str, Field(description="what it is about")],
+    "adapter_spec": Annotated[
+        dict[str, Any], Field(description="how a live run asks: keys of `adapter_spec` (docs/adapter_spec.md)")
+    ],
+    "scoring": Annotated[
+        dict[str, Any], Field(description="how answers become scores: keys of `scoring` (docs/adapter_spec.md)")
+    ],
+}
+"""Key of a mapping file to what it may be."""
 
-
-@with_config(_CLOSED)
-class MappingModel(TypedDict, total=False):
-    """How a table is read: which column is what, and how it is run."""
-
-    schema_: Annotated[str, Field(alias="$schema")]
-    """The JSON Schema that an editor checks the file against."""
-    path: Required[str]
-    """The table; relative to this file. Or a dataset of the Hub: `hub:OWNER/NAME@REVISION`."""
-    question: str
-    """The column of questions. Like every column, also a path with dots into it: `doc.query`."""
-    context: str
-    """The column whose text stands before the question."""
-    options: Columns
-    """The column of options, or a column for each of them."""
-    gold: str
-    """The column of right answers."""
-    output: Columns
-    """The column of a model's outputs; several: one run for each."""
-    scores: Columns
-    """The columns of scores that the outputs were given."""
-    judgements: Columns
-    """The columns of what was judged of the outputs."""
-    id: str
-    """The column of the rows' names."""
-    split: str
-    """The column that says `train`, `validation` or `test`."""
-    splits: Annotated[list[str], Field(min_length=1)]
-    """The splits that are read."""
-    by: Annotated[list[str], Field(min_length=1)]
-    """Columns whose values have scores of their own."""
-    sep: str
-    """`comma`, `semicolon`, `tab`, `pipe`, or the character."""
-    header: Literal["yes", "no"]
-    """`no`: the first line is a row, and columns are called 1, 2, 3."""
-    gold_kind: Literal["label", "index", "text", "list", "flags"]
-    """What a gold is, where it cannot be told."""
-    index_base: Literal[0, 1]
-    """The position of the first option."""
-    empty: Literal["answer", "not_run"]
-    """What an empty output is in CSV."""
-    name: str
-    """The dataset's name. Absent: the table's."""
-    display_name: str
-    """Title in reports."""
-    description: str
-    """What it is about."""
-    adapter_spec: dict[str, Any]
-    """How a live run asks: keys of `adapter_spec` (docs/adapter_spec.md)."""
-    scoring: dict[str, Any]
-    """How answers become scores: keys of `scoring` (docs/adapter_spec.md)."""
-
-
-MAPPING_KEYS = frozenset(key for key in MappingModel.__annotations__ if key != "schema_") | {"$schema"}
+_MODEL = with_config(_CLOSED)(TypedDict("MappingModel", _TYPES, total=False))  # type: ignore[operator]
 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a mapping file."""
-    return to_json_schema(MappingModel, _CLOSED, title="table mapping")
+    return to_json_schema(_MODEL, _CLOSED, title="table mapping")
 
 
 def is_mapping_file(path: str) -> bool:
@@ -104,31 +79,30 @@ def read_mapping(path: str) -> tuple[Options, str]:
     source = read_source(path)
     value = parse_json(source.data, path)
     try:
-        said: dict[str, Any] = dict(TypeAdapter(MappingModel).validate_python(value))
+        said: dict[str, Any] = dict(TypeAdapter(_MODEL).validate_python(value))
     except ValidationError as error:
         raise DatasetSchemaError(_problems(error, path, source.text())) from None
     said.pop("$schema", None)
-    said.pop("schema_", None)
-    for key in ("options", "output", "scores", "judgements"):
-        if isinstance(said.get(key), str):
-            said[key] = [said[key]]
+    for argument in (*READ, _BY):
+        if argument.kind is SEVERAL and isinstance(said.get(argument.name), str):
+            said[argument.name] = [said[argument.name]]
     table = said.pop("path")
     if not table.startswith("hub:"):
         table = str(Path(path).parent / table)
-    options = Options(path=table, mapping_file=path, **said)
+    options = Options(path=table, **said)
     return (options if options.name else replace(options, name=Path(path).name[: -len(_SUFFIX)])), source.digest
 
 
 def _problems(error: ValidationError, path: str, text: str) -> list[Problem]:
     found: list[Problem] = []
     for item in error.errors(include_url=False):
-        place = tuple(part for part in item["loc"] if isinstance(part, int) or part in MAPPING_KEYS or not found)
+        place = tuple(part for part in item["loc"] if isinstance(part, int) or part in _TYPES or not found)
         line = locate(text, [place])[place] if place else None
         key = str(place[-1]) if place else ""
         if item["type"] == "extra_forbidden":
             message, hint = (
                 "unknown key",
-                did_you_mean(key, MAPPING_KEYS) or f"known: {', '.join(sorted(MAPPING_KEYS))}",
+                did_you_mean(key, _TYPES) or f"known: {', '.join(sorted(_TYPES))}",
             )
         elif item["type"] == "missing":
             message, hint = "missing", ""

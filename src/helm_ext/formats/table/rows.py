@@ -9,19 +9,19 @@ from typing import Any
 from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.imported.row import Row
 from helm_ext.formats.table.cells import CellError, look_up, parse_list, to_json_value
-from helm_ext.formats.table.survey import Survey
+from helm_ext.formats.table.profile import Profile
 from helm_ext.formats.table.table import Cells
 from helm_ext.formats.table.values import TRUTHS, Values
 
 __all__ = ["read_rows"]
 
 
-def read_rows(values: Values, survey: Survey) -> Iterator[Row]:
+def read_rows(values: Values, profile: Profile) -> Iterator[Row]:
     """Yield the rows. Raises DatasetError, though all that can be wrong was looked for before."""
     reader = _RowReader(values)
     for line, cells, split in values.cells():
         try:
-            yield reader.read(line, cells, split, survey)
+            yield reader.read(line, cells, split, profile)
         except (CellError, ValueError) as error:
             values.refuse(str(error), getattr(error, "hint", ""), "cell", line)
 
@@ -33,18 +33,18 @@ class _RowReader:
         right_first = values.roles.gold_is_option or (layout is not None and layout.shuffles)
         self._shuffles = values.is_live and right_first
 
-    def read(self, line: int, cells: Cells, split: str, survey: Survey) -> Row:
+    def read(self, line: int, cells: Cells, split: str, profile: Profile) -> Row:
         """Return one row. Raises CellError, ValueError."""
         roles = self._values.roles
         choices = self._values.choices(cells)
         gold = look_up(cells, roles.gold)
-        if survey.golds_are_lists:
+        if profile.golds_are_lists:
             gold = parse_list(gold)
-        elif survey.golds_are_truths:
+        elif profile.golds_are_truths:
             gold = TRUTHS[gold.strip().casefold()]
-        right = survey.gold.read(gold, choices)
-        if survey.gold.options is not None and choices is None:
-            choices = survey.gold.options
+        right = profile.gold.read(gold, choices)
+        if profile.gold.options is not None and choices is None:
+            choices = profile.gold.options
         likelihoods = (look_up(cells, roles.likelihoods) or ()) if roles.likelihoods else ()
         is_asked = not self._values.is_live and not likelihoods
         given = look_up(cells, roles.id) if roles.id else None
@@ -59,12 +59,12 @@ class _RowReader:
             question=self._values.question(cells),
             options=choices,
             gold=right,
-            split=self._values.split_of(cells, split, uses_column=survey.uses_split),
-            answers=self._values.answers(cells, survey.gold, are_positions=survey.outputs_are_positions)
+            split=self._values.split_of(cells, split, uses_column=profile.uses_split),
+            answers=self._values.answers(cells, profile.gold, are_positions=profile.outputs_are_positions)
             if is_asked
             else None,
             likelihoods=likelihoods,
-            unscored="" if right or not survey.is_measured else "the row has no gold",
+            unscored="" if right or not profile.is_measured else "the row has no gold",
             source_scores=self._values.scores(cells) if roles.source_scores or roles.scores else {},
             judgements=self._values.judgements(cells) if roles.judgements else (),
             data=self._kept(cells),

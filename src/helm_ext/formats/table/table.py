@@ -1,13 +1,16 @@
-"""What every kind of table is to the rest: columns, and rows that are read one by one, as often as needed."""
+"""What every kind of table is to the rest: columns, and rows, which are read once and kept."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LINES", "Cells", "Table", "plain_suffix"]
+from helm_ext.files.store import RowStore
+
+__all__ = ["LINES", "Cells", "Table", "TableRow", "plain_suffix"]
 
 LINES = (".jsonl", ".ndjson", ".jsonlines")
 """Endings of files with an object a line."""
@@ -15,15 +18,19 @@ LINES = (".jsonl", ".ndjson", ".jsonlines")
 Cells = Mapping[str, Any]
 """Column to value. A column that a row lacks is absent."""
 
+TableRow = tuple[int, Cells, str]
+"""Line or position, cells, and name of the split."""
+
+KEPT = 10_000
+"""Rows of a table that stay in memory, if there are no more."""
+
 
 class Table(ABC):
-    """Rows of one file, or of one saved dataset. Never held as a whole."""
+    """Rows of one file, or of one saved dataset."""
 
     is_text = False
     """Whether every cell is a text, as in CSV: then a list or a number is written as one, and an empty cell may mean
     "" or nothing."""
-    names_lines = True
-    """Whether the number of a row is a line of the file; else its position."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -33,21 +40,40 @@ class Table(ABC):
         """The names of a column of class labels (Hugging Face), whose cells are positions from 0."""
         self.splits: list[str] = []
         """The names of the splits, where the dataset itself has several."""
-        self.lines = 0
-        """Rows of the file; complete when the last was read."""
         self.notes: list[str] = []
-        """What is odd about the rows; complete when the last was read."""
+        """What is odd about the rows; complete when they were read."""
         self._digest = ""
+        self._rows: RowStore[TableRow] | None = None
 
     @abstractmethod
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Cells, str]]:
-        """Yield (line or position, cells, name of the split) of each row; every call reads the file again.
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
+        """Read the file. Only `columns` are needed, where they are given. Raises DatasetError."""
 
-        Only `columns` are needed, where they are given. Raises DatasetError.
-        """
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
+        """Yield the rows. The first call reads the file, and keeps these columns. Raises DatasetError."""
+        if self._rows is None:
+            store: RowStore[TableRow] = RowStore(list, tuple, KEPT if self.is_json(columns) else math.inf)
+            for row in self.read(columns):
+                store.add(row)
+            store.finish()
+            self._rows = store
+        return self._rows.read(range(len(self._rows)))
+
+    def is_json(self, columns: Sequence[str] | None) -> bool:  # noqa: ARG002
+        """Whether JSON can hold all values of these columns; else they stay in memory."""
+        return True
+
+    @property
+    def lines(self) -> int:
+        """Rows of the file; known when they were read."""
+        return 0 if self._rows is None else len(self._rows)
+
+    def first(self) -> Cells | None:
+        """Return the cells of the first row; None where there are no rows. Raises DatasetError."""
+        return next((cells for _, cells, _ in (self.read() if self._rows is None else self.rows())), None)
 
     def digest(self) -> str:
-        """Return the SHA-256 of what was read, 64 hex digits; known after the last row."""
+        """Return the SHA-256 of what was read, 64 hex digits; known when the rows were read."""
         return self._digest
 
 

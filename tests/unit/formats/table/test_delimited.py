@@ -6,7 +6,7 @@ import csv
 import gzip
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetError
@@ -76,12 +76,6 @@ class TestFile:
         table, _ = read(tmp_path, ",a,b\n0,1,2\n")
         assert table.columns == ["(unnamed)", "a", "b"]
 
-    def test_is_read_alike_every_time(self, tmp_path):
-        table, rows = read(tmp_path, "a,b\n1,2\n3,4\n")
-        digest = table.digest()
-        assert list(table.rows()) == rows
-        assert table.digest() == digest
-
 
 class TestDelimiter:
     @pytest.mark.parametrize("character", [",", ";", "\t", "|"])
@@ -145,6 +139,7 @@ class TestRefused:
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6), st.sampled_from([",", ";", "\t", "|"]))
 def test_what_pythons_writer_writes_is_read(tmp_path_factory, written, character):
     path = tmp_path_factory.mktemp("csv") / "x.csv"

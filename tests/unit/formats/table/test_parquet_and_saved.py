@@ -10,9 +10,8 @@ from pyarrow import parquet
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import detect
+from helm_ext.formats.table.arrow import ParquetTable, SavedTable, pin_revision
 from helm_ext.formats.table.format import FORMAT
-from helm_ext.formats.table.parquet import ParquetTable
-from helm_ext.formats.table.saved import SavedTable, pin_revision
 
 METALS = ["iron", "zinc", "tin", "lead"]
 ROWS = [{"question": f"Metal {n}?", "choices": METALS, "answer": n % 4, "output": METALS[n % 4]} for n in range(5)]
@@ -33,7 +32,7 @@ def test_parquet_is_read_by_row_group(tmp_path):
     path = tmp_path / "x.parquet"
     parquet.write_table(pa.Table.from_pylist(ROWS), path, row_group_size=2)
     table = ParquetTable(str(path))
-    assert [(line, cells) for line, cells, _ in table.rows()] == list(enumerate(ROWS, 1))
+    assert [(line, cells) for line, cells, _ in table.read()] == list(enumerate(ROWS, 1))
     assert [cells for _, cells, _ in table.rows(["answer"])] == [{"answer": row["answer"]} for row in ROWS]
 
 
@@ -207,7 +206,28 @@ def test_outputs_of_class_labels_are_their_names(tmp_path):
     assert recorded[1]["status"] == "not_run"
 
 
-def test_a_gold_that_is_neither_text_nor_number_is_refused_with_the_way_out(tmp_path):
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.json", "x.parquet"])
+def test_a_file_is_read_once_and_its_rows_are_the_same_on_disk(tmp_path, monkeypatch, name):
+    rows = [{"question": f"Ore {n}?", "answer": "tin", "output": f"tïn {n}", "n": str(n)} for n in range(5)]
+    path, frame = tmp_path / name, pa.Table.from_pylist(rows).to_pandas()
+    if name == "x.csv":
+        frame.to_csv(path, index=False)
+    elif name == "x.parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=name == "x.jsonl", force_ascii=False)
+    monkeypatch.setattr("helm_ext.formats.table.table.KEPT", 2)
+    opened = FORMAT.open(path=str(path), by=["n"])
+    digest = opened.digest()
+    path.unlink()
+    found = list(opened.rows())
+    assert [(row.answers[0].text, row.data["n"]) for row in found] == [(row["output"], row["n"]) for row in rows]
+    assert [row.line for row in found] == [n + 1 + (name == "x.csv") if name != "x.json" else 1 for n in range(5)]
+    assert len(digest) == 64
+
+
+def test_values_that_json_cannot_hold_stay_what_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr("helm_ext.formats.table.table.KEPT", 0)
     path = _write(tmp_path / "x.parquet", answer=pa.array([1, 2], pa.decimal128(5, 1)), output=["1", "2"])
     with pytest.raises(DatasetError, match="write the column as texts"):
         FORMAT.load(path=path)

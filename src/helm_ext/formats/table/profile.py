@@ -1,4 +1,4 @@
-"""What holds of all rows of a table: the first of its two readings.
+"""The profile of a table: what holds of all its rows.
 
 What a gold is (a label, a position, ...) is decided over the whole column (`imported.gold`), and so is whether outputs
 are positions, and whether a cell that looks like a list is one. All that is wrong is found here.
@@ -7,8 +7,7 @@ are positions, and whether a cell that looks like a list is one. All that is wro
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, count, raise_for, show
@@ -16,13 +15,14 @@ from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
 from helm_ext.formats.imported.gold import GoldKind, Options
 from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.imported.row import Answer
 from helm_ext.formats.table.cells import look_up
 from helm_ext.formats.table.layout import Layout
 from helm_ext.formats.table.positions import Positions
 from helm_ext.formats.table.table import Cells
 from helm_ext.formats.table.values import SPLITS, TRUTHS, Values, shown, uses_adapted
 
-__all__ = ["Survey", "find_model_column", "look_at"]
+__all__ = ["Profile", "find_model_column", "make_profile"]
 
 _NO_ANSWER = re.compile(
     r"\s*(?:error\b\s*[:(\[].*|traceback \(most recent.*|none|nan|null)\s*", re.IGNORECASE | re.DOTALL
@@ -30,62 +30,6 @@ _NO_ANSWER = re.compile(
 """What a script writes where it got no answer."""
 
 _LETTER = re.compile(r"\s*\(?[A-Za-z]\)?\s*")
-
-
-@dataclass
-class Survey:
-    """What holds of all rows."""
-
-    gold: GoldKind
-    rows: int = 0
-    lines: int = 0
-    """Rows of the file, also those of splits that are not read."""
-    left_out: int = 0
-    """Rows of splits that `splits=` does not name."""
-    recorded: int = 0
-    """Rows with an output."""
-    train: int = 0
-    is_chat: bool = False
-    golds_are_lists: bool = False
-    """Whether every gold spells a list, in a table whose cells are texts."""
-    golds_are_truths: bool = False
-    """Whether every gold is the word true or false, in a table whose cells are texts and whose rows have no options."""
-    number_lists: int = 0
-    """Rows without options whose gold spells a list of numbers."""
-    outputs_are_positions: bool = False
-    uses_split: bool = False
-    same_as_gold: int = 0
-    """Rows whose output is their gold to the letter."""
-    letters: int = 0
-    """Rows without options whose gold is a single letter."""
-    model: str = ""
-    """Whose outputs they are, where a known layout says so."""
-    row_model: str = ""
-    """The one model that a column of models names."""
-    odd_outputs: int = 0
-    """Outputs that read like an error or a missing value."""
-    first_odd: tuple[int, str] = (0, "")
-    """Line and text of the first of them."""
-    scores: dict[str, SourceScore] = field(default_factory=dict)
-    main: str = ""
-    """The score of the tool that wrote the table that its own reports are headed by; `Source.main`."""
-    is_measured: bool = True
-    """Whether some row has a gold; else only the scores that it was given count."""
-    notes: list[str] = field(default_factory=list)
-
-
-def look_at(values: Values) -> Survey:
-    """Look at every row. Raises DatasetError with all problems."""
-    surveyor = _Surveyor(values)
-    problems = Problems(values.table.path)
-    for line, cells, split in values.cells():
-        try:
-            surveyor.see(line, cells, split)
-        except CellError as error:
-            problems.add((), str(error), error.hint, code="cell", line=line, kind=DatasetIntegrityError)
-    problems.extend(surveyor.list_problems())
-    raise_for(problems.finish())
-    return surveyor.finish()
 
 
 _MODEL_COLUMNS = frozenset({"model", "model_id", "model_name"})
@@ -100,12 +44,50 @@ def find_model_column(values: Values) -> str:
     return next((one for one in values.table.columns if one.casefold() in _MODEL_COLUMNS and one not in taken), "")
 
 
-class _Surveyor:
+def make_profile(values: Values) -> Profile:
+    """Look at every row. Raises DatasetError with all problems."""
+    profile = Profile(values)
+    problems = Problems(values.table.path)
+    for line, cells, split in values.cells():
+        try:
+            profile.see(line, cells, split)
+        except CellError as error:
+            problems.add((), str(error), error.hint, code="cell", line=line, kind=DatasetIntegrityError)
+    problems.extend(profile.list_problems())
+    raise_for(problems.finish())
+    profile.finish()
+    return profile
+
+
+class Profile:
     """Sees the rows one by one, and then says what holds of all of them."""
+
+    gold: GoldKind
+    train = 0
+    """Rows of the train split."""
+    recorded = 0
+    """Rows with an output."""
+    is_chat = False
+    golds_are_lists = False
+    """Whether every gold spells a list, in a table whose cells are texts."""
+    golds_are_truths = False
+    """Whether every gold is the word true or false, in a table whose cells are texts and whose rows have no options."""
+    outputs_are_positions = False
+    uses_split = False
+    model = ""
+    """Whose outputs they are, where a known layout says so."""
+    row_model = ""
+    """The one model that a column of models names."""
+    main = ""
+    """The score of the tool that wrote the table that its own reports are headed by; `Source.main`."""
+    is_measured = True
+    """Whether some row has a gold; else only the scores that it was given count."""
+    notes: Sequence[str] = ()
 
     def __init__(self, values: Values) -> None:
         self._values = values
-        self._found = Survey(GoldKind("text", "text"))
+        self.rows = 0
+        self.scores: dict[str, SourceScore] = {}
         self._golds, self._lists, self._truths = (self._make_column() for _ in range(3))
         self._may_be_lists = values.table.is_text and values.options.gold_kind in (None, "list", "flags")
         self._may_be_truths = values.table.is_text and values.options.gold_kind is None
@@ -115,6 +97,20 @@ class _Surveyor:
         self._model_column = find_model_column(values)
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
+        self._number_lists = 0
+        """Rows without options whose gold spells a list of numbers."""
+        self._same_as_gold = 0
+        """Rows whose output is their gold to the letter."""
+        self._letters = 0
+        """Rows without options whose gold is a single letter."""
+        self._odd: list[tuple[int, str]] = []
+        """Line and text of the first output that reads like an error or a missing value."""
+        self._odd_number = 0
+
+    @property
+    def excluded(self) -> int:
+        """Rows of splits that `splits=` does not name."""
+        return self._values.table.lines - self.rows
 
     def _make_column(self) -> GoldColumn:
         roles, options, table = self._values.roles, self._values.options, self._values.table
@@ -133,8 +129,8 @@ class _Surveyor:
 
     def see(self, line: int, cells: Cells, split: str) -> None:
         """Take one more row. Raises CellError."""
-        values, found, roles = self._values, self._found, self._values.roles
-        found.rows += 1
+        values, roles = self._values, self._values.roles
+        self.rows += 1
         if roles.layout is not None and roles.layout.model is not None:
             self._see_model(roles.layout, cells)
         if roles.split:  # first, as the gold: both are looked at where something else of the row is wrong
@@ -143,39 +139,38 @@ class _Surveyor:
         choices = values.choices(cells)
         gold = values.gold(cells)
         self._see_gold(gold, choices, line)
-        found.is_chat |= not isinstance(values.question(cells), str)
+        self.is_chat |= not isinstance(values.question(cells), str)
         answers = None if values.is_live else values.answers(cells)
         if answers is not None:
-            found.recorded += 1
-            if choices is not None:
-                self._positions.see(answers, choices)
-            if choices is None or answers[0].text.strip() not in choices.values():
-                self._see_odd(answers[0].text, gold, line)
-            found.same_as_gold += isinstance(gold, str | int) and answers[0].text.strip() == str(gold).strip()
+            self.recorded += 1
+            self._see_answer(answers, gold, choices, line)
         elif roles.likelihoods and look_up(cells, roles.likelihoods):
-            found.recorded += 1
+            self.recorded += 1
         values.judgements(cells)
         for name in values.scores(cells):
-            found.scores.setdefault(name, SourceScore())
-        found.train += values.splits.get(split) == "train"
+            self.scores.setdefault(name, SourceScore())
+        self.train += values.splits.get(split) == "train"
         if self._model_column and len(self._models) <= _SHOWN_MODELS:
             name = look_up(cells, self._model_column)
             self._models.setdefault("" if name is None else str(name).strip(), line)
 
-    def _see_odd(self, text: str, gold: Any, line: int) -> None:
-        """Count an output that reads as if there were none."""
-        if _NO_ANSWER.fullmatch(text) and text.strip().casefold() != str(gold).strip().casefold():
-            if not self._found.odd_outputs:
-                self._found.first_odd = line, text
-            self._found.odd_outputs += 1
+    def _see_answer(self, answers: Sequence[Answer], gold: Any, choices: Options | None, line: int) -> None:
+        text = answers[0].text
+        if choices is not None:
+            self._positions.see(answers, choices)
+        is_odd = _NO_ANSWER.fullmatch(text) and text.strip().casefold() != str(gold).strip().casefold()
+        if is_odd and (choices is None or text.strip() not in choices.values()):
+            self._odd_number += 1
+            self._odd = self._odd or [(line, text)]
+        self._same_as_gold += isinstance(gold, str | int) and text.strip() == str(gold).strip()
 
     def _see_model(self, layout: Layout, cells: Cells) -> None:
         """Take the model of one more row. Raises CellError for a second one: both would be one run."""
         assert layout.model is not None
-        found, model = self._found, layout.model(cells)
-        if found.model and model != found.model:
-            raise CellError(f"outputs of several models: {show(found.model)} and {show(model)}", layout.several_models)
-        found.model = model
+        model = layout.model(cells)
+        if self.model and model != self.model:
+            raise CellError(f"outputs of several models: {show(self.model)} and {show(model)}", layout.several_models)
+        self.model = model
 
     def _see_gold(self, gold: Any, choices: Options | None, line: int) -> None:
         self._golds.see(gold, choices, line)
@@ -183,12 +178,12 @@ class _Surveyor:
         if self._may_be_lists:
             items = parse_list(gold)
             self._lists.see(items, choices, line)
-            self._found.number_lists += choices is None and not any(isinstance(item, str) for item in items)
+            self._number_lists += choices is None and not any(isinstance(item, str) for item in items)
         truth = TRUTHS.get(gold.strip().casefold()) if isinstance(gold, str) else None
         self._may_be_truths = self._may_be_truths and choices is None and (truth is not None or gold == "")
         if self._may_be_truths:
             self._truths.see(truth, None, line)
-        self._found.letters += choices is None and isinstance(gold, str) and _LETTER.fullmatch(gold) is not None
+        self._letters += choices is None and isinstance(gold, str) and _LETTER.fullmatch(gold) is not None
 
     def list_problems(self) -> list[Problem]:
         """Return what is wrong with whole columns, as far as it does not depend on rows that are wrong themselves."""
@@ -204,42 +199,41 @@ class _Surveyor:
                 found.extend(error.problems)
         return found
 
-    def finish(self) -> Survey:
-        """Return what holds of all rows. Raises DatasetError."""
-        found, values = self._found, self._values
-        if not found.rows:
+    def finish(self) -> None:
+        """Decide what holds of all rows. Raises DatasetError."""
+        values, layout = self._values, self._values.roles.layout
+        if not self.rows:
             values.refuse("there are no rows", "", "no-rows")
         for role in ("scores", "judgements"):
             if values.is_live and getattr(values.roles, role):
                 message = f"no column holds the outputs that the {role} were given to"
                 values.refuse(message, "output=COLUMN names it", role)
         if len(self._models) == 1:
-            (found.row_model,) = self._models
-        found.lines = values.table.lines
-        found.left_out = found.lines - found.rows
-        found.golds_are_lists = self._may_be_lists
-        if found.golds_are_lists and found.number_lists and values.options.gold_kind is None:
+            (self.row_model,) = self._models
+        self.golds_are_lists = self._may_be_lists
+        if self.golds_are_lists and self._number_lists and values.options.gold_kind is None:
             message = "every gold is a list of numbers: one answer, or several that are accepted?"
             hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
             values.refuse(message, hint, "list")
-        found.golds_are_truths = self._may_be_truths
-        golds = self._truths if found.golds_are_truths else self._golds
-        found.gold = self._decide(self._lists if found.golds_are_lists else golds)
-        found.main = self._find_main(found)
+        self.golds_are_truths = self._may_be_truths
+        golds = self._lists if self.golds_are_lists else self._truths if self.golds_are_truths else self._golds
+        self.is_measured = self._require_golds(golds)
+        unmeasured = GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
+        self.gold = golds.decide() if self.is_measured else unmeasured
+        if layout is not None and layout.main in self.scores:
+            self.main = layout.main
+        elif not self.is_measured:
+            self.main = next(iter(self.scores))
         names = self._split_names
-        found.uses_split = self._uses_split(names)
-        if found.uses_split and not values.splits:
-            found.train = sum(number for name, (_, number) in names.items() if SPLITS[name] == "train")
-        found.outputs_are_positions = self._outputs_are_positions(found.gold)
-        found.notes = [*values.table.notes, *self._notes(found)]
-        return found
-
-    def _find_main(self, found: Survey) -> str:
-        """Return the score that is the main metric, unless the run entry names another; "" for one of ours."""
-        layout, scores = self._values.roles.layout, list(found.scores)
-        if layout is not None and layout.main in scores:
-            return layout.main
-        return "" if found.is_measured else scores[0]
+        self.uses_split = self._uses_split(names)
+        if self.uses_split and not values.splits:
+            self.train = sum(number for name, (_, number) in names.items() if SPLITS[name] == "train")
+        try:
+            self.outputs_are_positions = self._positions.are_positions(self.gold)
+        except ValueError as error:
+            hint = "write both in one way: as labels, as texts, or as positions counted from the same number"
+            values.refuse(str(error), hint, "positions")
+        self.notes = [*values.table.notes, *self._find_notes()]
 
     def _require_one_model(self) -> None:
         """Refuse a long table: the outputs of several models would be scored as those of one."""
@@ -256,13 +250,6 @@ class _Surveyor:
             [*self._models.values()][1],
         )
 
-    def _decide(self, golds: GoldColumn) -> GoldKind:
-        """Return what the golds are. Raises DatasetError."""
-        self._found.is_measured = self._require_golds(golds)
-        if not self._found.is_measured:
-            return GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
-        return golds.decide()
-
     def _require_golds(self, golds: GoldColumn) -> bool:
         """Return whether there are golds. Raises DatasetError where some are missing; the layout knows why they may be.
 
@@ -271,7 +258,7 @@ class _Surveyor:
         try:
             golds.require_golds()
         except DatasetError as error:
-            if self._found.scores and self._found.recorded:
+            if self.scores and self.recorded:
                 return False
             layout, problem = self._values.roles.layout, error.problems[0]
             hint = layout.hidden_hint if layout is not None and layout.hidden_hint else problem.hint
@@ -294,41 +281,33 @@ class _Surveyor:
             self._values.refuse(message, hint, "split", line)
         return bool(names) and not unknown
 
-    def _outputs_are_positions(self, gold: GoldKind) -> bool:
-        """Whether outputs are numbers of options. Raises DatasetError where that cannot be told."""
-        try:
-            return self._positions.are_positions(gold)
-        except ValueError as error:
-            hint = "write both in one way: as labels, as texts, or as positions counted from the same number"
-            self._values.refuse(str(error), hint, "positions")
-
-    def _notes(self, found: Survey) -> list[str]:
-        layout = self._values.roles.layout
-        notes = [*layout.notes, *(layout.live_notes if self._values.is_live else ())] if layout is not None else []
-        if not found.outputs_are_positions and (said := self._positions.note()):
-            notes.append(said)
+    def _find_notes(self) -> Iterator[str]:
+        """Yield what a reader of the score must know."""
+        layout, is_live = self._values.roles.layout, self._values.is_live
+        if layout is not None:
+            yield from layout.notes
+            yield from layout.live_notes if is_live else ()
+        if not self.outputs_are_positions and (said := self._positions.note()):
+            yield said
         if self._values.roles.gold_is_option:
-            notes.append(
+            yield (
                 "the right option has a column of its own, so the order in which options are shown is not known: "
                 + (
                     "a live run shows them in one of its own"
-                    if self._values.is_live
+                    if is_live
                     else "answers count where they name an option by its text, not by a letter"
                 )
             )
-        if found.odd_outputs:
-            line, text = found.first_odd
-            one = "output reads like an error or a missing value"
-            many = "outputs read like errors or missing values"
-            notes.append(
-                f"{count(found.odd_outputs, one, many)}, the first in line {line}: {show(text)}; they are scored as "
+        for line, text in self._odd:
+            one, many = "output reads like an error or a missing value", "outputs read like errors or missing values"
+            yield (
+                f"{count(self._odd_number, one, many)}, the first in line {line}: {show(text)}; they are scored as "
                 "answers. Where the model gave none, leave the cell empty (empty=not_run), in JSON null"
             )
-        if found.recorded and found.same_as_gold == found.rows:
-            notes.append("every output is equal to its gold: is the column of outputs that of the golds?")
-        if found.letters and found.letters == found.rows:
-            notes.append(
+        if self.recorded and self._same_as_gold == self.rows:
+            yield "every output is equal to its gold: is the column of outputs that of the golds?"
+        if self._letters and self._letters == self.rows:
+            yield (
                 "every gold is a single letter, and the rows have no options: answers are compared with it as texts; "
                 "options=COLUMN or options=A+B+C+D names the options"
             )
-        return notes
