@@ -25,7 +25,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import RecordedState
-from helm_ext.evalset.columns import Lacks, find_lacks
+from helm_ext.evalset.rows import Lacks, find_lacks
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState

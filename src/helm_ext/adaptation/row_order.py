@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from helm_ext.evalset import EXTRA_KEY, row_extra
-from helm_ext.evalset.columns import RECORDED, RowColumns
+from helm_ext.evalset.rows import RECORDED, StoredRows
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -54,7 +54,7 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
     return ordered
 
 
-def sample_places(columns: RowColumns, eval_splits: Sequence[str], most: int | None) -> NDArray[np.intp]:
+def sample_places(rows: StoredRows, eval_splits: Sequence[str], most: int | None) -> NDArray[np.intp]:
     """Return the places of the rows that HELM's sampling leaves, in its order: the train rows, then the eval rows.
 
     For rows that are not in memory what `order_for_sampling` and HELM's `downsample_eval_instances` are for instances;
@@ -62,9 +62,9 @@ def sample_places(columns: RowColumns, eval_splits: Sequence[str], most: int | N
     """
     from numpy.random import RandomState
 
-    is_eval = columns.is_of(eval_splits)
+    is_eval = rows.is_of(eval_splits)
     places = np.flatnonzero(is_eval)
-    apart = columns.only[places] == RECORDED
+    apart = rows.only[places] == RECORDED
     if apart.any():
         last = np.zeros(len(places), bool)
         last[RandomState(0).permutation(len(places))[int((~apart).sum()) :]] = True
@@ -73,7 +73,7 @@ def sample_places(columns: RowColumns, eval_splits: Sequence[str], most: int | N
         places = ordered
     if most is not None and len(places) > most:
         places = RandomState(0).choice(places, most, replace=False)
-    return np.concatenate([np.flatnonzero(columns.is_of(["train"])), places])
+    return np.concatenate([np.flatnonzero(rows.is_of(["train"])), places])
 
 
 def in_file_order(instances: Sequence[Instance]) -> list[Instance]:

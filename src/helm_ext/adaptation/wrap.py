@@ -32,7 +32,7 @@ from helm_ext.adaptation.run_scoring import tell_scoring
 from helm_ext.adaptation.selection import OF_RECORDED, leave_out, select, without_recording
 from helm_ext.errors import RecordedError, RunEntryError, show
 from helm_ext.evalset import EXTRA_KEY, row_extra
-from helm_ext.evalset.unread import read_unread
+from helm_ext.evalset.rows import make_all
 
 if TYPE_CHECKING:
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
@@ -79,7 +79,7 @@ class EvalSetAdapter(Adapter):
         Raises RecordedError when a recorded deployment meets rows without a usable recording, and RunEntryError when
         no row is left to evaluate.
         """
-        read_unread(instances)
+        make_all(instances)
         is_recorded = recorded.is_recorded(self.adapter_spec.model_deployment)
         if not any(EXTRA_KEY in (instance.extra_data or {}) for instance in instances):
             if is_recorded and instances:

@@ -330,13 +330,13 @@ def _count_groups(run_spec: RunSpec, instances: Sequence[Instance]) -> Mapping[s
 
     from helm_ext.adaptation.row_order import order_for_sampling
     from helm_ext.evalset import row_extra
-    from helm_ext.evalset.unread import UnreadRows
+    from helm_ext.evalset.rows import StoredRows
     from helm_ext.running.recorded_rows import choose_places
     from helm_ext.scoring.breakdown import attributes_of
 
     split, adapter_spec = run_spec.scenario_spec.args.get("main_split", "test"), run_spec.adapter_spec
     splits = adapter_spec.eval_splits or EVAL_SPLITS
-    if isinstance(instances, UnreadRows):
+    if isinstance(instances, StoredRows):
         chosen = instances.read(np.sort(choose_places(instances, adapter_spec)))
     elif adapter_spec.max_eval_instances is not None:
         ordered = order_for_sampling(instances, splits)

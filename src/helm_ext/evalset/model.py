@@ -307,20 +307,20 @@ class EvalSet:
 
     def splits(self) -> set[str | None]:
         """Return the splits that there are."""
-        from helm_ext.evalset.unread import UnreadRows
+        from helm_ext.evalset.rows import StoredRows
 
-        if isinstance(self.instances, UnreadRows):
-            return set(self.instances.columns.find_splits())
+        if isinstance(self.instances, StoredRows):
+            return set(self.instances.find_splits())
         return {instance.split for instance in self.instances}
 
     def count_rows(self, kind: Literal["recorded", "live"]) -> dict[str, int]:
         """Return how many rows of each split a run of this kind evaluates, where no cap takes any away."""
         from helm.benchmark.scenarios.scenario import EVAL_SPLITS
 
-        from helm_ext.evalset.unread import UnreadRows
+        from helm_ext.evalset.rows import StoredRows
 
-        if isinstance(self.instances, UnreadRows):
-            found = self.instances.columns.count_splits(kind)
+        if isinstance(self.instances, StoredRows):
+            found = self.instances.count_splits(kind)
         else:
             rows = self.instances
             found = Counter(str(row.split) for row in rows if row_extra(row).get("only", kind) == kind)
@@ -328,10 +328,10 @@ class EvalSet:
 
     def has_options(self) -> bool:
         """Whether there is a row whose completion is read as one of its options."""
-        from helm_ext.evalset.unread import UnreadRows
+        from helm_ext.evalset.rows import StoredRows
 
-        if isinstance(self.instances, UnreadRows):
-            return self.instances.columns.has_labels
+        if isinstance(self.instances, StoredRows):
+            return self.instances.has_labels
         return any("labels" in row_extra(instance) for instance in self.instances)
 
     @property

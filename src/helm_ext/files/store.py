@@ -1,6 +1,6 @@
 """The rows of a dataset, kept from the one reading of its file: in memory while they are few, else on disk.
 
-    row ──pack──▶ record ──SpillWriter──▶ Segments of a file ──Records──▶ record ──unpack──▶ row, in any order
+    row ──pack──▶ record ──SpillWriter──▶ Segments of a file ──RowStore──▶ record ──unpack──▶ row, in any order
 
 A record is a list of what JSON can hold, written as msgpack; one with an integer of more than 64 bits is written as
 JSON. What is on disk lies in HELM's output folder, in a staging folder (`files.staged`): it is removed when nobody can
@@ -18,9 +18,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -28,10 +27,7 @@ from helm_ext.errors import HelmExtError
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.staged import StagedFiles
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["Folder", "Records", "RowStore", "Segment", "SpillWriter", "iterate"]
+__all__ = ["Folder", "RowStore", "Segment", "SpillWriter"]
 
 Row = TypeVar("Row")
 
@@ -94,39 +90,103 @@ class SpillWriter:
             raise _no_room(self._path, error) from None
 
 
-class Records(Generic[Row]):
-    """Rows on disk, numbered from 0. Can be sent to another process of this machine.
+class Folder:
+    """A folder for records, which is removed with this object. Raises HelmExtError where there can be none."""
 
-    They are there as long as these are, in the process that wrote them.
+    def __init__(self) -> None:
+        above = _find_place()
+        try:
+            above.mkdir(parents=True, exist_ok=True)
+            files = StagedFiles(above)
+            self.path = str(files.part("rows").parent)
+        except OSError as error:
+            raise _no_room(str(above), error) from None
+        owner = os.getpid()
+        weakref.finalize(self, lambda: files.discard() if os.getpid() == owner else None)
+
+
+class RowStore(Generic[Row]):
+    """Rows in the order of a file, numbered from 0. All are added, then any are read.
+
+    Can be sent to another process of this machine then; rows on disk are there as long as the one is that was not sent.
     """
 
-    def __init__(
-        self, unpack: Callable[[Any], Row], segments: Sequence[Segment] = (), folder: Folder | None = None
-    ) -> None:
-        self._unpack = unpack
-        self._segments = [*segments]
-        self._ends = [*accumulate(segment.rows for segment in segments)]
-        self._folder = folder
+    def __init__(self, pack: Callable[[Row], Sequence[Any]], unpack: Callable[[Any], Row], kept: float) -> None:
+        """`pack`, `unpack`: from a row to what JSON can hold, and back. `kept`: rows that stay in memory, if there
+        are no more.
+        """
+        self._pack, self._unpack, self._most = pack, unpack, kept
+        self.kept: list[Row] | None = []
+        """The rows, while they are in memory."""
+        self._segments: list[Segment] = []
+        self._ends: list[int] = []
+        self._folder: Folder | None = None
+        self._writer: SpillWriter | None = None
         self._places: dict[int, array[int]] = {}
         """By the number of the segment."""
 
     def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
+        if self.kept is not None:
+            return len(self.kept)
+        return (self._ends[-1] if self._ends else 0) + len(self._writer or ())
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_places": {}, "_folder": None}
 
-    def hold(self, folder: Folder) -> None:
-        """Let the folder be there as long as these are."""
-        self._folder = folder
+    def add(self, row: Row) -> None:
+        """Add the next row. Raises HelmExtError where there is no room."""
+        if self.kept is not None:
+            self.kept.append(row)
+            if len(self.kept) > self._most:
+                kept, self.kept = self.kept, None
+                self._folder = Folder()
+                self._writer = SpillWriter(self._folder.path)
+                for one in kept:
+                    self._writer.add(self._pack(one))
+            return
+        writer = self._writer
+        assert writer is not None
+        writer.add(self._pack(row))
+        if len(writer) >= SEGMENT_ROWS:
+            self._take(writer.end())
 
-    def add(self, segment: Segment) -> None:
-        """Add the records that follow."""
+    def finish(self) -> None:
+        """Take note that all rows were added."""
+        if self._writer is not None:
+            self._take(self._writer.end())
+            self._writer.close()
+            self._writer = None
+
+    def keep_all(self) -> None:
+        """Keep all rows in memory, those that are added later too."""
+        self._most = float("inf")
+        if self.kept is None:
+            self.finish()
+            self.kept = [*self.read(range(len(self)))]
+
+    def take(self, segments: Sequence[Segment], folder: Folder) -> None:
+        """Hold what other processes have written."""
+        self.kept, self._folder = None, folder
+        for segment in segments:
+            self._take(segment)
+
+    def _take(self, segment: Segment) -> None:
         self._segments.append(segment)
-        self._ends.append(len(self) + segment.rows)
+        self._ends.append((self._ends[-1] if self._ends else 0) + segment.rows)
 
     def read(self, numbers: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows of these numbers, in any order."""
+        """Return the rows of these numbers, in any order."""
+        return self._read(numbers) if self.kept is None else map(self.kept.__getitem__, numbers)
+
+    def release(self, numbers: Sequence[int]) -> Iterator[Row]:
+        """Yield the rows in memory of these numbers, in their order. Those that were yielded are kept no longer."""
+        assert self.kept is not None
+        for number, following in zip(numbers, [*numbers[1:], -1], strict=True):
+            yield self.kept[number]
+            if following != number:
+                self.kept[number] = None  # type: ignore[assignment]
+
+    def _read(self, numbers: Iterable[int]) -> Iterator[Row]:
         decode, unpack = msgspec.msgpack.Decoder().decode, self._unpack
         files: dict[str, IO[bytes]] = {}
         first = end = 0  # of the segment that is looked at
@@ -156,81 +216,6 @@ class Records(Generic[Row]):
         return places
 
 
-class Folder:
-    """A folder for records, which is removed with this object. Raises HelmExtError where there can be none."""
-
-    def __init__(self) -> None:
-        above = _find_place()
-        try:
-            above.mkdir(parents=True, exist_ok=True)
-            files = StagedFiles(above)
-            self.path = str(files.part("rows").parent)
-        except OSError as error:
-            raise _no_room(str(above), error) from None
-        owner = os.getpid()
-        weakref.finalize(self, lambda: files.discard() if os.getpid() == owner else None)
-
-
-class RowStore(Generic[Row]):
-    """Rows in the order of a file. All are added, then any are read."""
-
-    def __init__(self, pack: Callable[[Row], Sequence[Any]], unpack: Callable[[Any], Row], kept: float) -> None:
-        """`pack`, `unpack`: from a row to what JSON can hold, and back. `kept`: rows that stay in memory, if there
-        are no more.
-        """
-        self._pack, self._most = pack, kept
-        self.kept: list[Row] | None = []
-        """The rows, while they are in memory."""
-        self.records = Records(unpack)
-        self._writer: SpillWriter | None = None
-
-    def __len__(self) -> int:
-        return len(self.records) + len(self._writer or ()) if self.kept is None else len(self.kept)
-
-    def add(self, row: Row) -> None:
-        """Add the next row. Raises HelmExtError where there is no room."""
-        if self.kept is not None:
-            self.kept.append(row)
-            if len(self.kept) > self._most:
-                kept, self.kept = self.kept, None
-                folder = Folder()
-                self.records.hold(folder)
-                self._writer = SpillWriter(folder.path)
-                for one in kept:
-                    self._writer.add(self._pack(one))
-            return
-        writer = self._writer
-        assert writer is not None
-        writer.add(self._pack(row))
-        if len(writer) >= SEGMENT_ROWS:
-            self.records.add(writer.end())
-
-    def finish(self) -> None:
-        """Take note that all rows were added."""
-        if self._writer is not None:
-            self.records.add(self._writer.end())
-            self._writer.close()
-            self._writer = None
-
-    def keep_all(self) -> None:
-        """Keep all rows in memory, those that are added later too."""
-        self._most = float("inf")
-        if self.kept is None:
-            self.finish()
-            self.kept = [*self.read(range(len(self.records)))]
-
-    def read(self, numbers: Iterable[int]) -> Iterator[Row]:
-        """Yield the rows of these numbers, in any order."""
-        return self.records.read(numbers) if self.kept is None else map(self.kept.__getitem__, numbers)
-
-    def take(self, segments: Sequence[Segment], folder: Folder) -> None:
-        """Hold what other processes have written."""
-        self.records.hold(folder)
-        for segment in segments:
-            self.records.add(segment)
-        self.kept = None
-
-
 def _find_place() -> Path:
     """Return where rows are kept: in HELM's output folder where a run is made, else where the user's caches are.
 
@@ -249,9 +234,3 @@ def _no_room(path: str, error: OSError) -> HelmExtError:
         f"{path}: the rows of a large file cannot be kept here: {error.strerror}\n  hint: they need about as much room "
         "as the file, in HELM's output folder or in the user's cache folder (XDG_CACHE_HOME)"
     )
-
-
-def iterate(values: NDArray[Any], size: int = 4096) -> Iterator[Any]:
-    """Yield the elements of an array as Python's numbers (rows of a table: lists of them), some made at a time."""
-    for start in range(0, len(values), size):
-        yield from values[start : start + size].tolist()

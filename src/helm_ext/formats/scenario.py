@@ -30,7 +30,7 @@ from helm_ext.adaptation.row_order import order_for_sampling
 from helm_ext.adaptation.run_scoring import make_run_scoring, share_scoring
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
-from helm_ext.evalset.unread import UnreadRows
+from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.format import Format
 
@@ -157,7 +157,7 @@ class EvalSetScenario(Scenario):
     def to_instances(self, evalset: EvalSet) -> list[Instance]:
         """Return the instances of a dataset in the order in which HELM samples them."""
         scoring = make_run_scoring(self.format.metric_spec(evalset), self.main_metric)
-        if isinstance(evalset.instances, UnreadRows) and evalset.instances.can_wait:
+        if isinstance(evalset.instances, StoredRows) and evalset.instances.can_wait:
             return evalset.instances.hand_out(partial(share_scoring, scoring=scoring))
         instances = order_for_sampling(list(evalset.instances), evalset.adapter_spec.eval_splits or EVAL_SPLITS)
         for instance in instances:

@@ -24,8 +24,8 @@ from helm_ext.adaptation.recorded import name_unmeasured
 from helm_ext.adaptation.run_scoring import make_run_scoring, with_unmeasured
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
-from helm_ext.evalset.columns import Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
+from helm_ext.evalset.rows import Lacks
 from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import to_plain
 from helm_ext.files.staged import staged

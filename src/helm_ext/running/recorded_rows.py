@@ -27,8 +27,8 @@ from helm_ext.adaptation.row_order import sample_places
 from helm_ext.adaptation.run_scoring import make_run_scoring, tell_scoring
 from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
-from helm_ext.evalset.columns import LIVE, RECORDED, Lacks
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
+from helm_ext.evalset.rows import LIVE, RECORDED, Lacks
 from helm_ext.fast.serialise import consume
 from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartFiles, PartResult, RowWriter
 from helm_ext.scoring.completeness import LOGPROB_STATS
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
     from numpy.typing import NDArray
 
-    from helm_ext.evalset.unread import RowReader, UnreadRows
+    from helm_ext.evalset.rows import StoredRows
 
 __all__ = [
     "RecordedWork",
@@ -58,47 +58,45 @@ SENT_ROWS = 1_000
 """Rows of a task that are sent with it: this process holds some tasks for each worker."""
 
 
-def can_wait(rows: UnreadRows, run_spec: RunSpec, *, leaves_out: bool) -> bool:
+def can_wait(rows: StoredRows, run_spec: RunSpec, *, leaves_out: bool) -> bool:
     """Whether a run can read its rows when it scores them.
 
     Not so where rows are wanted all at once: perturbations, metrics and annotators of others; and where there is an
     error to report, which is about instances.
     """
-    recordings = rows.columns.recordings
-    if recordings is None or not recorded.is_recorded(run_spec.adapter_spec.model_deployment):
+    if rows.status is None or not recorded.is_recorded(run_spec.adapter_spec.model_deployment):
         return False
-    if rows.columns.has_perturbations or run_spec.data_augmenter_spec.perturbation_specs:
+    if rows.has_perturbations or run_spec.data_augmenter_spec.perturbation_specs:
         return False
     if not all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ()):
         return False
     if not all(isinstance(create_metric(spec), FoldingMetric) for spec in run_spec.metric_specs):
         return False
-    usable = recordings.status == 0
+    usable = rows.status == 0
     return bool(usable.all() or (leaves_out and usable.any()))
 
 
-def choose_places(rows: UnreadRows, adapter_spec: AdapterSpec) -> NDArray[np.intp]:
+def choose_places(rows: StoredRows, adapter_spec: AdapterSpec) -> NDArray[np.intp]:
     """Return the places of the rows that a recorded run evaluates, in the order of its files.
 
     Raises RunEntryError where there are none.
     """
-    columns, splits = rows.columns, adapter_spec.eval_splits or EVAL_SPLITS
-    sampled = sample_places(columns, splits, adapter_spec.max_eval_instances)
-    is_train = columns.is_of(["train"])[sampled]
-    chosen = sampled[columns.is_of(splits)[sampled] & (columns.only[sampled] != LIVE)]
+    splits = adapter_spec.eval_splits or EVAL_SPLITS
+    sampled = sample_places(rows, splits, adapter_spec.max_eval_instances)
+    is_train = rows.is_of(["train"])[sampled]
+    chosen = sampled[rows.is_of(splits)[sampled] & (rows.only[sampled] != LIVE)]
     check_selection(adapter_spec, "recorded", rows=len(sampled), offered=int((~is_train).sum()), evaluated=len(chosen))
-    return np.sort(chosen) if (columns.only == RECORDED).any() else chosen
+    return np.sort(chosen) if (rows.only == RECORDED).any() else chosen
 
 
-def find_facts(rows: UnreadRows, places: NDArray[np.intp]) -> RunFacts:
+def find_facts(rows: StoredRows, places: NDArray[np.intp]) -> RunFacts:
     """Return what batches must know of all rows."""
-    assert rows.columns.recordings is not None
-    lacks = rows.columns.recordings.find_lacks(places)
+    lacks = rows.find_lacks(places)
     logprobs = LOGPROB_STATS if lacks & Lacks.LOGPROBS else frozenset()
     return RunFacts(unmeasured=recorded.name_unmeasured(lacks) | logprobs)
 
 
-def iter_batches(rows: UnreadRows, places: NDArray[np.intp], size: int = BATCH_ROWS) -> Iterator[list[Instance]]:
+def iter_batches(rows: StoredRows, places: NDArray[np.intp], size: int = BATCH_ROWS) -> Iterator[list[Instance]]:
     """Yield the instances of these places, some at a time."""
     for start in range(0, len(places), size):
         yield list(rows.read(places[start : start + size]))
@@ -110,8 +108,8 @@ class RecordedWork:
 
     run_spec: RunSpec
     facts: RunFacts
-    reader: RowReader | None
-    """What reads rows, where they are read by who scores them."""
+    stored: StoredRows | None
+    """The rows, where they are read by who scores them."""
     folder: str | None = None
     """Where parts of files are written; None where they are sent."""
 
@@ -126,12 +124,11 @@ class RecordedWork:
 
 
 class RowsTask(NamedTuple):
-    """Rows to score in another process: what its reader reads, or the rows themselves."""
+    """Rows to score in another process: their places, or the rows themselves."""
 
     name: str
-    rows: Any
-    instances: list[Instance] | None = None
-    first: int = 0
+    rows: NDArray[np.intp] | list[Instance]
+    first: int
     """The first one's place among the rows of the run."""
 
     def __str__(self) -> str:
@@ -140,14 +137,11 @@ class RowsTask(NamedTuple):
     @property
     def number(self) -> int:
         """How many they are."""
-        return self.rows.number if self.instances is None else len(self.instances)
+        return len(self.rows)
 
     def pick(self, places: slice, part: int) -> RowsTask:
         """Return some of the task's rows as a task."""
-        name = f"{self.name}.{part}"
-        if self.instances is not None:
-            return RowsTask(name, None, self.instances[places], self.first + places.start)
-        return RowsTask(name, self.rows.pick(places), None, self.first + places.start)
+        return RowsTask(f"{self.name}.{part}", self.rows[places], self.first + places.start)
 
 
 class RecordedWorker:
@@ -160,7 +154,7 @@ class RecordedWorker:
         metrics = work.make_metrics()
         # Nothing is asked of it: recorded deployments have no tokenizer.
         service = MetricService(None)
-        self._reader = work.reader
+        self._stored = work.stored
         self._folder = None if work.folder is None else Path(work.folder)
         self._work = BatchWork(run_spec, metrics, service, [work.facts] * len(metrics))
         self._states = RecordedStates(run_spec.adapter_spec)
@@ -181,11 +175,11 @@ class RecordedWorker:
 
     def __call__(self, task: RowsTask) -> PartResult:
         """Score the rows of a task, and write or return its parts of the run's files."""
-        if task.instances is not None:
-            reading = consume(task.instances)
+        if isinstance(task.rows, list):
+            reading = consume(task.rows)
         else:
-            assert self._reader is not None
-            reading = self._reader.read(task.rows)
+            assert self._stored is not None
+            reading = self._stored.read(task.rows)
         rows, summaries = 0, []
         with garbage.paused(), PartFiles(self._folder, task.name) as parts:
             writer = self._rows or parts.rows
@@ -198,16 +192,16 @@ class RecordedWorker:
 
 
 def iter_tasks(
-    rows: UnreadRows, places: NDArray[np.intp], *, finds: bool = True, size: int = SENT_ROWS
+    rows: StoredRows, places: NDArray[np.intp], *, finds: bool = True, size: int = SENT_ROWS
 ) -> Iterator[RowsTask]:
     """Yield the tasks of a run. `finds`: whether workers can read the store; else `size` rows are sent with each."""
     if finds:
         for number, start in enumerate(range(0, len(places), TASK_ROWS)):
-            yield RowsTask(str(number), rows.make_task(places[start : start + TASK_ROWS]), None, start)
+            yield RowsTask(str(number), places[start : start + TASK_ROWS], start)
         return
     size = min(size, TASK_ROWS)
     for number, instances in enumerate(iter_batches(rows, places, size)):
-        yield RowsTask(str(number), None, instances, number * size)
+        yield RowsTask(str(number), instances, number * size)
 
 
 def split_task(task: RowsTask) -> Sequence[RowsTask]:

@@ -56,7 +56,7 @@ from helm_ext.engines.processes import find_engine
 from helm_ext.engines.progress import Progress
 from helm_ext.evalset import garbage
 from helm_ext.evalset.folding import FoldingMetric
-from helm_ext.evalset.unread import UnreadRows, read_unread
+from helm_ext.evalset.rows import StoredRows, make_all
 from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
 from helm_ext.fast.serialise import write_array
 from helm_ext.files.staged import staged
@@ -182,7 +182,7 @@ class StreamingRunner(Runner):
                 instances = scenario.get_instances(scenario_output_path)
         if self.cache_instances and not path.exists():
             ensure_directory_exists(str(folder))
-            read_unread(instances)
+            make_all(instances)
             with staged(folder) as files, files.open("input_instances.json") as output:
                 write_array(output, instances)
         return instances
@@ -194,7 +194,7 @@ class StreamingRunner(Runner):
         eval_splits = run_spec.adapter_spec.eval_splits or EVAL_SPLITS
         if max_eval_instances is not None:
             instances = downsample_eval_instances(instances, max_eval_instances, eval_splits)
-        read_unread(instances)
+        make_all(instances)
         return DataPreprocessor(run_spec.data_augmenter_spec).preprocess(
             instances, self.executor.execution_spec.parallelism
         )
@@ -261,7 +261,7 @@ class StreamingRunner(Runner):
     def _fold_unread(self, run_spec: RunSpec, scenario: EvalSetScenario, evalset: EvalSet) -> bool:
         """Score the recordings of a dataset that is not in memory, and write the run. False: it must be in memory."""
         rows = evalset.instances
-        if self.dry_run or not isinstance(rows, UnreadRows):
+        if self.dry_run or not isinstance(rows, StoredRows):
             return False
         if not can_wait(rows, run_spec, leaves_out=scenario.leaves_out):
             return False
@@ -279,7 +279,7 @@ class StreamingRunner(Runner):
             work = RecordedWork(
                 run_spec,
                 facts,
-                rows.reader if finds else None,
+                rows if finds else None,
                 str(files.folder) if finds else None,
             )
             metrics = work.make_metrics()

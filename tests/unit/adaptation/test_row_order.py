@@ -13,7 +13,7 @@ from request_states_files import answered, split_rows, write
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.adaptation.row_order import in_file_order, order_for_sampling, sample_places
 from helm_ext.evalset import EXTRA_KEY, row_extra
-from helm_ext.evalset.columns import RowColumns
+from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states.scenario import AdapterSpecScenario
 
@@ -56,7 +56,10 @@ def test_places_are_sampled_as_instances(live, others, splits):
     instances += [make("test", "recorded", number) for number in range(others)]
     instances[2:2] = [make("train", "live", number) for number in range(4)]
     names, only = ("train", "valid", "test"), (None, "live", "recorded")
-    columns = RowColumns(
+    rows = StoredRows(
+        store=None,
+        make=None,
+        numbers=np.arange(len(instances)),
         splits=names,
         split=np.array([names.index(one.split) for one in instances], np.uint8),
         only=np.array([only.index(row_extra(one).get("only")) for one in instances], np.uint8),
@@ -67,7 +70,7 @@ def test_places_are_sampled_as_instances(live, others, splits):
             chosen = downsample_eval_instances(chosen, limit, splits)
         else:
             chosen = [one for one in chosen if one.split == "train"] + [one for one in chosen if one.split in splits]
-        places = sample_places(columns, splits, limit)
+        places = sample_places(rows, splits, limit)
         assert [instances[place].id for place in places] == [one.id for one in chosen]
 
 

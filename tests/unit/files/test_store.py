@@ -17,7 +17,7 @@ from helm.benchmark import runner
 
 from helm_ext.errors import HelmExtError
 from helm_ext.files import store as module
-from helm_ext.files.store import Folder, Records, RowStore, SpillWriter
+from helm_ext.files.store import Folder, RowStore, SpillWriter
 
 ODD = [2**63, -(2**70), 2**64 - 1, math.inf, -0.0, "\udc00", "甲\0", None, True, {"": [], "k": {"a": 1.5, "b": {}}}]
 """What JSON files and tables may hold; msgpack has no integers beyond 64 bits and no half surrogates."""
@@ -35,7 +35,7 @@ def output(tmp_path, monkeypatch):
 
 
 def fill(rows, kept):
-    store = RowStore(lambda row: row, list, kept)
+    store = RowStore(list, list, kept)
     for row in rows:
         store.add(row)
     store.finish()
@@ -50,8 +50,7 @@ def test_what_is_stored_is_read_in_any_order(output, monkeypatch, number):
     assert (store.kept is None) == (number > 3)
     order = [*range(number), *range(number - 1, -1, -1), *range(0, number, 7), *[number // 2] * min(number, 2)]
     assert list(store.read(order)) == [rows[n] for n in order]
-    if store.kept is None:
-        assert list(pickle.loads(pickle.dumps(store.records)).read(order)) == [rows[n] for n in order]
+    assert list(pickle.loads(pickle.dumps(store)).read(order)) == [rows[n] for n in order]
     store.keep_all()
     store.add(["late"])
     assert list(store.read(range(number + 1))) == [*rows, ["late"]]
@@ -62,7 +61,7 @@ def test_several_threads_read(output):
     store = fill(rows, 3)
     with ThreadPoolExecutor(8) as threads:
         for _ in range(100):
-            records = pickle.loads(pickle.dumps(store.records))  # noqa: S301 - nothing of it is known yet
+            records = pickle.loads(pickle.dumps(store))  # noqa: S301 - nothing of it is known yet
             assert [*threads.map(lambda number: next(records.read([number])), range(8))] == rows[:8]  # noqa: B023
 
 
@@ -81,9 +80,10 @@ def test_several_processes_write_what_one_store_holds(output):
         for row in some:
             writer.add(row)
         segments.append(writer.end())
-    records = Records(list, segments, folder)
-    assert list(records.read(range(40))) == rows
-    assert list(pickle.loads(pickle.dumps(records)).read(range(39, -1, -1))) == rows[::-1]
+    store = RowStore(list, list, 0)
+    store.take(segments, folder)
+    assert list(store.read(range(40))) == rows
+    assert list(pickle.loads(pickle.dumps(store)).read(range(39, -1, -1))) == rows[::-1]
 
 
 def list_folder(folder):
@@ -127,7 +127,7 @@ def test_without_a_run_rows_lie_with_the_users_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(runner, "_BENCHMARK_OUTPUT_PATH", str(tmp_path / "nowhere"))
     store = fill(make_rows(2), 0)
-    (segment, *_) = store.records._segments
+    (segment, *_) = store._segments
     assert Path(segment.path).is_relative_to(tmp_path)
     assert not (tmp_path / "nowhere").exists()
 

@@ -15,7 +15,7 @@ from helm_ext.evalset import EvalSet, Places, row_extra
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.evalset.unread import UnreadRows
+    from helm_ext.evalset.rows import StoredRows
 
 __all__ = ["Row", "Rows", "pick"]
 
@@ -230,13 +230,13 @@ class _Source:
         return _to_row(instance, self._start + number, place, self._split or instance.split or "test", texts)
 
 
-def _as_unread(instances: Sequence[Instance]) -> UnreadRows | None:
+def _as_unread(instances: Sequence[Instance]) -> StoredRows | None:
     """Return instances that are read when they are looked at; None for those in memory, which need no numpy."""
     if isinstance(instances, list | tuple):
         return None
-    from helm_ext.evalset.unread import UnreadRows
+    from helm_ext.evalset.rows import StoredRows
 
-    return instances if isinstance(instances, UnreadRows) else None
+    return instances if isinstance(instances, StoredRows) else None
 
 
 def _place(places: Places, number: int) -> Location | Path:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from helm.benchmark.scenarios.scenario import TEST_SPLIT
 
-from helm_ext.evalset.columns import RECORDED, STATUSES, Recordings, RowColumns, find_lacks
-from helm_ext.evalset.unread import RowsTask, UnreadRows
-from helm_ext.files.store import Records, RowStore, iterate
+from helm_ext.evalset.rows import RECORDED, STATUSES, StoredRows, find_lacks
+from helm_ext.files.store import RowStore
 from helm_ext.formats.innodata.replies import Replies, to_recorded
 from helm_ext.hub.records import Record
 
@@ -27,24 +27,20 @@ __all__ = ["make_instances"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordReader:
-    """Makes instances of records and their replies."""
+class RepliedRecords:
+    """Reads records together with their replies."""
 
-    records: RowStore[Record] | Records[Record]
-    replies: RowStore[Mapping[str, Any]] | Records[Mapping[str, Any]] | None
-    make: Callable[[Record, Recorded | None], Instance]
+    records: RowStore[Record]
+    replies: RowStore[Mapping[str, Any]]
+    numbers: NDArray[Any]
+    """Of each record, the number of its reply, from 1; 0: none."""
 
-    def read(self, task: RowsTask) -> Iterator[Instance]:
-        """Yield the instances of a task: places of records, and the number of each one's reply, from 1; 0: none."""
-        places, numbers = task
-        records = self.records.read(iterate(places))
-        if self.replies is None:
-            for record in records:
-                yield self.make(record, None)
-            return
-        replies = self.replies.read(iterate(numbers[numbers > 0] - 1))
-        for record, number in zip(records, iterate(numbers), strict=True):
-            yield self.make(record, to_recorded(next(replies) if number else None))
+    def read(self, numbers: Sequence[int]) -> Iterator[tuple[Record, Mapping[str, Any] | None]]:
+        """Yield the records of these numbers with their replies."""
+        mine = self.numbers[numbers].tolist()
+        replies = self.replies.read([number - 1 for number in mine if number])
+        for record, number in zip(self.records.read(numbers), mine, strict=True):
+            yield record, next(replies) if number else None
 
 
 def make_instances(
@@ -58,25 +54,36 @@ def make_instances(
     `ids`: where models may be asked about them: HELM wants to know ids before that.
     """
     nothing = np.zeros(len(records), np.uint8)
-    numbers: NDArray[Any] = nothing if replies is None else np.frombuffer(replies.numbers, np.uint32)
-
-    def make_task(places: NDArray[Any]) -> RowsTask:
-        return RowsTask((places, numbers[places]))
-
-    of_replies = None if replies is None else replies.store
-    if records.kept is not None:
-        kept = RecordReader(records=records, replies=of_replies, make=make)
-        return list(kept.read(make_task(np.arange(len(records)))))
-    reader = RecordReader(
-        records=records.records, replies=None if of_replies is None else of_replies.records, make=make
+    rows = StoredRows(
+        store=records,
+        make=partial(_make, make),
+        numbers=np.arange(len(records)),
+        splits=(TEST_SPLIT,),
+        split=nothing,
+        only=nothing,
+        ids=ids,
     )
-    only, recordings = nothing, None
     if replies is not None:
-        only = np.full(len(records), RECORDED, np.uint8)
+        assert replies.store is not None
+        numbers = np.frombuffer(replies.numbers, np.uint32)
         (example,) = to_recorded({"reply": ""})["states"]
-        recordings = Recordings(
+        rows = replace(
+            rows,
+            store=RepliedRecords(records=records, replies=replies.store, numbers=numbers),
+            make=partial(_make_replied, make),
+            only=np.full(len(records), RECORDED, np.uint8),
             status=np.where(numbers > 0, STATUSES.index("ok"), STATUSES.index("not_run")).astype(np.uint8),
             lacks=np.where(numbers > 0, find_lacks(example), 0).astype(np.uint8),
         )
-    columns = RowColumns(splits=(TEST_SPLIT,), split=nothing, only=only, recordings=recordings)
-    return UnreadRows(reader, make_task, columns, ids)
+    return rows if records.kept is None else list(rows)
+
+
+def _make(make: Callable[[Record, Recorded | None], Instance], record: Record, _place: int) -> Instance:
+    return make(record, None)
+
+
+def _make_replied(
+    make: Callable[[Record, Recorded | None], Instance], stored: tuple[Record, Mapping[str, Any] | None], _place: int
+) -> Instance:
+    record, reply = stored
+    return make(record, to_recorded(reply))

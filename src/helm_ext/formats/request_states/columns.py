@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helm_ext.evalset.columns import LIVE, RECORDED, STATUSES, Recordings, RowColumns, find_lacks
+from helm_ext.evalset.rows import LIVE, RECORDED, STATUSES, find_lacks
 from helm_ext.formats.request_states.drawing import Draw, Fetch
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.plan import Plan
@@ -44,7 +44,15 @@ class Chosen:
     """Which row each is made of."""
     indexes: NDArray[np.uint32]
     """`Place.index` of that row."""
-    columns: RowColumns
+    split: NDArray[np.uint8]
+    """By `splits`."""
+    only: NDArray[np.uint8]
+    """Kinds of runs that it takes part in (`evalset.rows`)."""
+    status: NDArray[np.uint8]
+    """By `evalset.rows.STATUSES`."""
+    lacks: NDArray[np.uint8]
+    has_perturbations: bool
+    has_labels: bool
     renamed: Mapping[int, str]
     """The ids of rows that cannot have the one that the file gives, or `id<position>`, by ordinal."""
     moves: bool
@@ -53,6 +61,7 @@ class Chosen:
     """Sub-split and attributes that occur among the rows that are evaluated."""
     places: Sequence[int]
     """Of each: its line, or its position (`Place.number`)."""
+    splits: tuple[str, ...] = ("", "train", "valid", "test")
 
     def find_attributes(self, by: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the values of sub-split and of each attribute among the rows that are evaluated."""
@@ -144,23 +153,17 @@ class Columns:
         codes = np.frombuffer(self._groups, np.uint32)[ordinals] if self._group_values else np.zeros(0, np.uint32)
         of_evaluated = np.unique(codes[chosen_splits != TRAIN] if len(codes) else codes)
         labelled = np.frombuffer(bytes(self._labelled), np.uint8)[ordinals] if is_labelled else np.zeros(0)
-        columns = RowColumns(
-            splits=tuple(split or "" for split in SPLITS),
-            split=chosen_splits,
-            only=only,
-            has_perturbations=ids.has_perturbations,
-            has_labels=bool(labelled.any()),
-            recordings=Recordings(
-                status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
-                lacks=np.frombuffer(bytes(self.lacks), np.uint8)[ordinals],
-            ),
-        )
         return Chosen(
             ordinals=ordinals.astype(np.uint32),
             indexes=np.frombuffer(ids.indexes, np.uint32)[ordinals],
-            columns=columns,
+            split=chosen_splits,
+            only=only,
+            status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
+            lacks=np.frombuffer(bytes(self.lacks), np.uint8)[ordinals],
+            has_perturbations=ids.has_perturbations,
+            has_labels=bool(labelled.any()),
             renamed=ids.rename(fetch),
-            moves=bool((columns.only == RECORDED).any()),
+            moves=bool((only == RECORDED).any()),
             groups=[self._group_values[code - 1] for code in of_evaluated.tolist() if code],
             places=array("I", np.frombuffer(ids.numbers, np.uint32)[ordinals].tobytes()),
         )

@@ -25,7 +25,7 @@ from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_p
 from helm_ext.formats.request_states.questions import digest_questions
 from helm_ext.formats.request_states.reading import Reader, open_file
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.stored import Maker, make_instances, pack, unpack
+from helm_ext.formats.request_states.stored import make_instances, pack, unpack
 from helm_ext.formats.watching import show_ranges, show_reading
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def _count(plan: Plan, survey: Survey) -> dict[str, int]:
 
 def _build(content: _Content, file: File, options: Options) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
-    from helm_ext.evalset.columns import RECORDED
+    from helm_ext.evalset.rows import RECORDED
     from helm_ext.formats.request_states.columns import TRAIN
     from helm_ext.formats.request_states.instances import Builder
 
@@ -266,10 +266,9 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         unmeasured=plan.earlier.unmeasured if plan.earlier is not None else (),
     )
     chosen = part.columns.choose(plan, survey, part.ids, store.read, is_labelled=builder.labelled)
-    maker = Maker(builder=builder, splits=chosen.columns.splits, renamed=chosen.renamed, moves=chosen.moves)
-    instances = make_instances(chosen, store, maker)
+    instances = make_instances(chosen, store, builder)
     content.store = None
-    live = int(((chosen.columns.split != TRAIN) & (chosen.columns.only != RECORDED)).sum())
+    live = int(((chosen.split != TRAIN) & (chosen.only != RECORDED)).sum())
     return EvalSet(
         name=options.name or header.get("name") or _stem(content.reader.path),
         format="adapter_spec",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,10 +16,8 @@ from helm_ext.judging.judgement import Judgement
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
-    from numpy.typing import NDArray
 
-    from helm_ext.evalset.unread import RowsTask
-    from helm_ext.files.store import Records, RowStore
+    from helm_ext.files.store import RowStore
     from helm_ext.formats.request_states.columns import Chosen
     from helm_ext.formats.request_states.instances import Builder
 
@@ -62,71 +59,42 @@ class Maker:
     """Makes the instances of a file out of its rows. Can be sent to another process."""
 
     builder: Builder
-    splits: Sequence[str]
-    renamed: Mapping[int, str]
-    moves: bool
+    chosen: Chosen
 
-    def make(self, rows: Iterable[Row], task: RowsTask) -> Iterator[Instance]:
-        """Yield the instances of a task (`_make_task`), of whose ordinals the rows are."""
-        from helm_ext.evalset.columns import LIVE, RECORDED
-        from helm_ext.files.store import iterate
+    def make(self, row: Row, place: int) -> Instance:
+        """Return the instance of a row, which stands at a place among those of the file."""
+        from helm_ext.evalset.rows import LIVE, RECORDED
 
-        names: dict[int, Any] = {LIVE: "live", RECORDED: "recorded"}
-        renamed, splits, builder = self.renamed, self.splits, self.builder
-        for row, place, ordinal, index, split, only in zip(rows, *map(iterate, task), strict=True):
-            given = row.instance.get("id")
-            name = renamed.get(ordinal) if renamed else None
-            if name is None:
-                name = f"id{index}" if given is None or given == "" else str(given)
-            row.helm_id = name
-            row.split = splits[split]
-            row.only = names.get(only)
-            if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
-                row = copy.copy(row)  # noqa: PLW2901
-                row.helm_id = f"{name}-demo"
-            yield builder.build(row, place if self.moves else None)
+        chosen = self.chosen
+        given = row.instance.get("id")
+        name = chosen.renamed.get(int(chosen.ordinals[place])) if chosen.renamed else None
+        if name is None:
+            name = f"id{chosen.indexes[place]}" if given is None or given == "" else str(given)
+        only = chosen.only[place]
+        if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
+            row, name = copy.copy(row), f"{name}-demo"
+        row.helm_id = name
+        row.split = chosen.splits[chosen.split[place]]
+        row.only = "live" if only == LIVE else "recorded" if only == RECORDED else None
+        return self.builder.build(row, place if chosen.moves else None)
 
 
-@dataclass(kw_only=True)
-class StoredReader:
-    """Makes instances of rows on disk."""
-
-    records: Records[Row]
-    maker: Maker
-
-    def read(self, task: RowsTask) -> Iterator[Instance]:
-        """Yield the instances of a task."""
-        from helm_ext.files.store import iterate
-
-        return self.maker.make(self.records.read(iterate(task[1])), task)
-
-
-def make_instances(chosen: Chosen, store: RowStore[Row], maker: Maker) -> Sequence[Instance]:
+def make_instances(chosen: Chosen, store: RowStore[Row], builder: Builder) -> Sequence[Instance]:
     """Return the instances of a file: made of the rows in memory, or of those on disk when somebody looks at them."""
-    import numpy as np
+    from helm_ext.evalset.rows import StoredRows
 
-    from helm_ext.evalset.unread import UnreadRows
-
-    make_task = partial(_make_task, chosen)
-    if store.kept is None:
-        return UnreadRows(StoredReader(records=store.records, maker=maker), make_task, chosen.columns)
-    task = make_task(np.arange(len(chosen.ordinals)))
-    return list(maker.make(_take(store.kept, task[1].tolist()), task))
-
-
-def _take(rows: list[Row], ordinals: Sequence[int]) -> Iterator[Row]:
-    """Yield rows in memory; those that are not needed any more are taken away."""
-    for ordinal, following in zip(ordinals, [*ordinals[1:], -1], strict=True):
-        yield rows[ordinal]
-        if following != ordinal:
-            rows[ordinal] = None  # type: ignore[call-overload]
-
-
-def _make_task(chosen: Chosen, places: NDArray[Any]) -> RowsTask:
-    """Return what must be known to make instances: their places among those of the file, and of each the ordinal of
-    its row, the row's `Place.index`, the split, and in which runs it takes part.
-    """
-    from helm_ext.evalset.unread import RowsTask
-
-    columns = chosen.ordinals, chosen.indexes, chosen.columns.split, chosen.columns.only
-    return RowsTask((places, *(column[places] for column in columns)))
+    make = Maker(builder=builder, chosen=chosen).make
+    if store.kept is not None:
+        return [make(row, place) for place, row in enumerate(store.release(chosen.ordinals.tolist()))]
+    return StoredRows(
+        store=store,
+        make=make,
+        numbers=chosen.ordinals,
+        splits=chosen.splits,
+        split=chosen.split,
+        only=chosen.only,
+        status=chosen.status,
+        lacks=chosen.lacks,
+        has_perturbations=chosen.has_perturbations,
+        has_labels=chosen.has_labels,
+    )

@@ -12,16 +12,15 @@ import numpy as np
 
 from helm_ext.errors import Location, Problem, raise_for
 from helm_ext.evalset import row_extra
-from helm_ext.evalset.columns import STATUSES, Lacks, Recordings, RowColumns, find_lacks
-from helm_ext.evalset.unread import RowsTask, UnreadRows
+from helm_ext.evalset.rows import STATUSES, Lacks, StoredRows, find_lacks
 from helm_ext.files import LineSource, canonical_json
-from helm_ext.files.store import Records, RowStore, iterate
+from helm_ext.files.store import RowStore
 from helm_ext.formats.ultraeval.rows import iter_objects, no_rows
 from helm_ext.formats.ultraeval.run_log import KEYS, to_recorded_instance
 from helm_ext.formats.ultraeval.task_files import Method
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from helm.benchmark.scenarios.scenario import Instance
@@ -83,15 +82,18 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
         broken.append(no_rows(path))
     raise_for(broken or problems)
     store.finish()
-    make = partial(LogReader, path=path, method=method, needs_row=needs_row)
-    instances: Sequence[Instance]
-    if store.kept is not None:
-        instances = list(make(rows=store).read(RowsTask((np.arange(len(store)),))))
-    else:
-        recordings = Recordings(status=np.frombuffer(statuses, np.uint8), lacks=np.frombuffer(lacks, np.uint8))
-        nothing = np.zeros(len(statuses), np.uint8)
-        columns = RowColumns(splits=("test",), split=nothing, only=nothing, recordings=recordings)
-        instances = UnreadRows(make(rows=store.records), lambda places: RowsTask((places,)), columns)
+    nothing = np.zeros(len(statuses), np.uint8)
+    rows = StoredRows(
+        store=store,
+        make=partial(_make, path, method, needs_row=needs_row),
+        numbers=np.arange(len(store)),
+        splits=("test",),
+        split=nothing,
+        only=nothing,
+        status=np.frombuffer(statuses, np.uint8),
+        lacks=np.frombuffer(lacks, np.uint8),
+    )
+    instances = rows if store.kept is None else list(rows)
     return LogRows(digest, asked.hexdigest(), lines, instances, statuses.count(0))
 
 
@@ -104,19 +106,9 @@ def _find_lacks(states: Sequence[Any]) -> int:
     return lacks
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogReader:
-    """Makes instances of rows of a log: of line and row."""
-
-    path: Path
-    rows: RowStore[Sequence[Any]] | Records[Sequence[Any]]
-    method: Method
-    needs_row: bool
-
-    def read(self, task: RowsTask) -> Iterator[Instance]:
-        """Yield the instances of a task: places."""
-        for place, (line, row) in zip(iterate(task[0]), self.rows.read(iterate(task[0])), strict=True):
-            at = Location(str(self.path), line)
-            made = to_recorded_instance(place, row, at, self.method, needs_row=self.needs_row)
-            assert not isinstance(made, list)  # it was checked
-            yield made
+def _make(path: Path, method: Method, stored: Sequence[Any], place: int, *, needs_row: bool) -> Instance:
+    """Return the instance of a line and its row."""
+    line, row = stored
+    made = to_recorded_instance(place, row, Location(str(path), line), method, needs_row=needs_row)
+    assert not isinstance(made, list)  # it was checked
+    return made

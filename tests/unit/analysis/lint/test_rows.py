@@ -20,7 +20,7 @@ from helm_ext.analysis.lint import hashes, lint, minhash
 from helm_ext.analysis.lint import rows as rows_module
 from helm_ext.analysis.lint.hashes import find_frequent
 from helm_ext.errors import KEPT_PROBLEMS
-from helm_ext.evalset.unread import UnreadRows
+from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats.request_states import loading
 
 
@@ -44,7 +44,7 @@ def test_what_is_read_again_is_what_was_kept(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(hashes, "COUNTED", 10)
     for file in (path, packed):
         evalset = formats.load(file)
-        assert isinstance(evalset.instances, UnreadRows)
+        assert isinstance(evalset.instances, StoredRows)
         assert [said.replace(str(packed), str(path)) for said in map(str, lint(evalset, "rows"))] == kept
     assert bool(crowds) == (kind in ("chat", "classes"))
 

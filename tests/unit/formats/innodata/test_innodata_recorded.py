@@ -18,8 +18,7 @@ import pytest
 from helm_ext import hub
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
-from helm_ext.evalset.columns import RECORDED, Lacks
-from helm_ext.evalset.unread import UnreadRows
+from helm_ext.evalset.rows import RECORDED, Lacks, StoredRows
 from helm_ext.formats.innodata import check, load, loading, pack
 
 COUNT = 40
@@ -90,7 +89,7 @@ def test_rows_that_are_read_again_are_those_that_were_kept(
     assert isinstance(kept.instances, list)
     monkeypatch.setattr(loading, "UNREAD", 3)
     again = load(path=path, replies=replies, **arguments)
-    assert isinstance(again.instances, UnreadRows)
+    assert isinstance(again.instances, StoredRows)
     assert all_of(again) == all_of(kept)
     count = arguments.get("limit", COUNT)
     left_out = {*NULL, *ABSENT} & {*range(count)}
@@ -105,14 +104,13 @@ def test_rows_that_are_read_again_are_those_that_were_kept(
 def test_the_columns_say_what_the_rows_say(tmp_path, large):
     path, replies = write(tmp_path)
     rows = load(path=path, replies=replies).instances
-    columns = rows.columns
     said = [row_extra(row)["recorded"]["status"] for row in rows]
-    assert [("ok", "not_run")[code] for code in columns.recordings.status.tolist()] == said
+    assert [("ok", "not_run")[code] for code in rows.status.tolist()] == said
     assert said.count("not_run") == len({*NULL, *ABSENT})
-    assert set(columns.only.tolist()) == {RECORDED}
-    assert columns.find_splits() == {"test"}
+    assert set(rows.only.tolist()) == {RECORDED}
+    assert rows.find_splits() == {"test"}
     lacks = Lacks.TOKENS | Lacks.LOGPROBS | Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
-    assert columns.recordings.find_lacks(np.arange(COUNT)) == lacks
+    assert rows.find_lacks(np.arange(COUNT)) == lacks
     assert not rows.can_wait  # no model is asked, so no row is handed out before it is read
 
 
@@ -145,12 +143,9 @@ def test_tasks_are_read_by_another_process(tmp_path, large):
     """What is sent are numbers; the reader opens the files by itself."""
     path, replies = write(tmp_path)
     rows = load(path=path, replies=replies).instances
-    reader, task = pickle.loads(pickle.dumps((rows.reader, rows.make_task(np.arange(COUNT)))))
-    assert task.number == COUNT
-    assert list(map(repr, reader.read(task))) == list(map(repr, rows))
-    part = task.pick(slice(10, 13))
-    assert part.number == 3
-    assert [row.id for row in reader.read(part)] == ["ид 10", "ид 11", "ид 12"]
+    sent = pickle.loads(pickle.dumps(rows))
+    assert list(map(repr, sent)) == list(map(repr, rows))
+    assert [row.id for row in sent.read([10, 11, 12])] == ["ид 10", "ид 11", "ид 12"]
 
 
 def test_a_version_of_the_hub(tmp_path, large):
@@ -159,7 +154,7 @@ def test_a_version_of_the_hub(tmp_path, large):
     hub.upload(path, hub=root)
     path.unlink()
     rows = load(dataset="sums", hub=str(root), replies=replies).instances
-    assert isinstance(rows, UnreadRows)
+    assert isinstance(rows, StoredRows)
     assert [row_extra(row)["recorded"]["status"] for row in rows].count("ok") == COUNT - len({*NULL, *ABSENT})
 
 
@@ -188,7 +183,7 @@ def test_replies_from_a_pipe_are_stored(tmp_path, large):
     writer.start()
     evalset = load(path=path, replies=pipe)
     writer.join()
-    assert isinstance(evalset.instances, UnreadRows)
+    assert isinstance(evalset.instances, StoredRows)
     assert list(map(repr, evalset.instances)) == expected
 
 

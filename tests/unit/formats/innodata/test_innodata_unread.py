@@ -24,7 +24,7 @@ from helm.common.request import GeneratedOutput, RequestResult
 from helm_ext import hub
 from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.errors import DatasetChangedError, DatasetError, DatasetIntegrityError
-from helm_ext.evalset.unread import UnreadRows, read_unread
+from helm_ext.evalset.rows import StoredRows, make_all
 from helm_ext.formats import planned
 from helm_ext.formats.innodata import load, loading, pack
 from helm_ext.formats.innodata.scenario import InnodataScenario
@@ -110,7 +110,7 @@ def test_what_is_loaded_is_the_same(bundle, monkeypatch, arguments):
     assert isinstance(at_once.instances, list)
     monkeypatch.setattr(loading, "UNREAD", 1)
     later = load(path=bundle, **arguments)
-    assert isinstance(later.instances, UnreadRows)
+    assert isinstance(later.instances, StoredRows)
     assert all_of(later) == all_of(at_once)
     assert (later.splits(), later.has_options()) == (at_once.splits(), at_once.has_options()) == ({"test"}, False)
 
@@ -132,11 +132,11 @@ def test_few_records_are_kept(bundle, tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "UNREAD", COUNT)
     assert isinstance(load(path=bundle).instances, list)
     monkeypatch.setattr(loading, "UNREAD", COUNT - 1)
-    assert isinstance(load(path=bundle).instances, UnreadRows)
+    assert isinstance(load(path=bundle).instances, StoredRows)
     assert isinstance(load(path=bundle, limit=COUNT - 1).instances, list)
     replies = tmp_path / "replies.jsonl"
     replies.write_text("".join(json.dumps({"id": f"r{number}", "reply": "1"}) + "\n" for number in range(COUNT)))
-    assert isinstance(load(path=bundle, replies=replies).instances, UnreadRows)
+    assert isinstance(load(path=bundle, replies=replies).instances, StoredRows)
     assert isinstance(load(path=bundle, replies=replies, limit=COUNT - 1).instances, list)
 
 
@@ -169,20 +169,20 @@ def test_an_empty_split_is_an_error(tmp_path, large):
 
 def test_an_unread_row_knows_its_id_and_split_and_becomes_an_instance(bundle, large):
     wanted = list(load(path=bundle).instances)
-    stored = load(path=bundle).instances
-    rows, made = stored.hand_out(), []
-    reader = stored.reader
-    stored.reader = SimpleNamespace(read=lambda task: made.extend(task[0].tolist()) or reader.read(task))
+    stored, made = load(path=bundle).instances, []
+    rows = replace(
+        stored, store=SimpleNamespace(read=lambda numbers: made.extend(numbers) or stored.store.read(numbers))
+    ).hand_out()
     assert [(row.id, row.split, row.sub_split, row.perturbation) for row in rows] == [
         (f"r{number}", "test", None, None) for number in range(COUNT)
     ]
     assert made == []
     chosen = [rows[20], rows[4], rows[20], rows[0]]
-    read_unread(chosen)
+    make_all(chosen)
     assert made == [20, 4, 0]
     assert [type(row) for row in chosen] == [Instance] * 4
     assert list(map(repr, chosen)) == [repr(wanted[place]) for place in (20, 4, 20, 0)]
-    read_unread(chosen)
+    make_all(chosen)
     assert made == [20, 4, 0]
     assert type(rows[1]) is not Instance
 
@@ -192,7 +192,7 @@ def test_rows_of_two_files_and_others_are_read_together(tmp_path, large):
     two = load(path=write_bundle(tmp_path / "two", reply="two {}")).instances.hand_out()
     plain = load(path=tmp_path / "one/sums.zip", limit=1).instances[0]
     mixed = [two[3], plain, one[3], two[1]]
-    read_unread(mixed)
+    make_all(mixed)
     assert [row.references[0].output.text for row in mixed] == ["two 4", "1", "4", "two 2"]
 
 
@@ -223,7 +223,7 @@ def test_a_file_that_goes_when_it_was_read_is_not_missed(bundle, large):
     unread, wanted = rows.hand_out(), list(map(repr, rows))
     bundle.unlink()
     assert list(map(repr, rows)) == wanted
-    read_unread(unread)
+    make_all(unread)
     assert list(map(repr, unread)) == wanted
 
 

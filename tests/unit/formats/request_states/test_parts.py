@@ -14,7 +14,7 @@ from request_states_files import answered, choice, reference, state
 
 from helm_ext.engines import processes
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
-from helm_ext.evalset.columns import Lacks
+from helm_ext.evalset.rows import Lacks
 from helm_ext.files.cutting import LineRange, cut_lines
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading, parts
@@ -326,12 +326,12 @@ def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
 def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "KEPT_ROWS", 1)
     monkeypatch.setattr(parts.Reading.parts, "__defaults__", (2,))
-    columns = request_states.load(write(tmp_path / "f.jsonl", FILES["recordings"])).instances.columns
-    assert columns.recordings.status.tolist() == [0, 1, 2, 0, 0, 2, 0]
+    rows = request_states.load(write(tmp_path / "f.jsonl", FILES["recordings"])).instances
+    assert rows.status.tolist() == [0, 1, 2, 0, 0, 2, 0]
     all_four, all_but_numbers = 15, Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
-    assert columns.recordings.lacks.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
-    assert not columns.has_labels
-    assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.columns.has_labels
+    assert rows.lacks.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
+    assert not rows.has_labels
+    assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.has_labels
 
 
 @pytest.mark.long

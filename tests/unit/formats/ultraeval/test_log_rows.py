@@ -9,7 +9,7 @@ import pytest
 
 from helm_ext import formats
 from helm_ext.errors import DatasetError
-from helm_ext.evalset.unread import UnreadRows
+from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats.ultraeval import log_rows
 
 ROWS = 40
@@ -49,15 +49,14 @@ def test_rows_that_are_read_again_are_those_that_were_kept(tmp_path, monkeypatch
     assert isinstance(kept.instances, list)
     monkeypatch.setattr(log_rows, "KEPT_ROWS", 10)
     again = load(path, limit=limit)
-    assert isinstance(again.instances, UnreadRows)
+    assert isinstance(again.instances, StoredRows)
     assert len(again.instances) == len(kept.instances) == (limit or ROWS)
     # repr: NaN is no number's equal
     assert repr(list(again.instances)) == repr(kept.instances)
     assert repr(list(again.instances.read([29, 2, 3]))) == repr([kept.instances[place] for place in (29, 2, 3)])
     assert (again.digest, again.question_digest, again.counts) == (kept.digest, kept.question_digest, kept.counts)
     status = [one.extra_data["helm_ext"]["recorded"]["status"] for one in kept.instances]
-    recordings = again.instances.columns.recordings
-    assert [("ok", "not_run")[code] for code in recordings.status] == status
+    assert [("ok", "not_run")[code] for code in again.instances.status] == status
     assert kept.counts["not_run"] == status.count("not_run") == len([n for n in range(limit or ROWS) if n % 9 == 4])
 
 
