@@ -11,11 +11,11 @@ from typing import Any
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problems, count, did_you_mean
 from helm_ext.evalset import Source
 from helm_ext.formats.every_eval_ever.folder import Record, choose, find_records
+from helm_ext.formats.every_eval_ever.profile import Evaluation, Profile
 from helm_ext.formats.every_eval_ever.record import Aggregate, read_aggregate
 from helm_ext.formats.every_eval_ever.rows import RowMaker
 from helm_ext.formats.every_eval_ever.samples import SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
-from helm_ext.formats.every_eval_ever.survey import Evaluation, Golds, Survey, survey
 from helm_ext.formats.imported.row import Opened
 
 __all__ = ["find_tasks", "open_samples", "read_model"]
@@ -40,7 +40,7 @@ def _list_evaluations(record: Record) -> list[str | None]:
         aggregate = read_aggregate(record.aggregate) if record.aggregate else None
         if record.samples is None or (aggregate and len({one.evaluation for one in aggregate.results}) == 1):
             return [None]
-        tasks = list(survey(record.samples, aggregate, Golds()).tasks)
+        tasks = list(Profile(record.samples, aggregate).tasks)
     except DatasetError:
         return [None]
     return [None] if len(tasks) == 1 else [*tasks]
@@ -70,22 +70,20 @@ def open_samples(
     aggregate = read_aggregate(chosen.aggregate) if chosen.aggregate else None
     if chosen.samples is None:
         raise _no_samples(chosen, aggregate)
-    given = Golds(gold_kind, index_base)
-    found = survey(chosen.samples, aggregate, given)
+    found = Profile(chosen.samples, aggregate, gold_kind, index_base)
     task = _choose_task(chosen.samples, found, evaluation)
     names = found.tasks[task]
     of_task = [found.evaluations[name] for name in names]
     are_lists = gold_kind == "list" or (gold_kind is None and _are_lists(of_task, aggregate))
     has_references = any(each.referenced for each in of_task)
     counts: Counter[str] = Counter()
-    golds = found.decide(task)
     source = Source(
         tool="every_eval_ever",
         version=aggregate.version if aggregate else found.version,
         model=aggregate.model if aggregate else found.model,
         task=task,
         settings={KEPT: aggregate.kept} if aggregate else {},
-        scores=found.scores(task, aggregate),
+        scores=found.scores(task),
         counts=counts,
         notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
     )
@@ -93,25 +91,22 @@ def open_samples(
     if len(source.scores) > 1:
         source.main_reason = "the first of the record" if aggregate else "the first in the samples"
     maker = RowMaker(
-        chosen.samples,
+        str(chosen.samples),
         aggregate,
-        names,
-        found.lines_of(task),
-        golds,
+        found.decide(task),
         are_lists=are_lists,
         counts=counts,
         takes_extracted=prediction == "extracted",
-        digest=found.digest,
         needs_gold=has_references,
     )
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
     spec: dict[str, Any] = {"method": "chat"} if any(each.is_chat for each in of_task) else {}
-    if golds is not None and _is_multi_label(aggregate):
+    if maker.golds is not None and _is_multi_label(aggregate):
         spec["multi_label"] = True
     return Opened(
         path=str(chosen.samples),
         source=source,
-        rows=maker.rows,
+        rows=lambda: maker.rows(found.questions(task)),
         digest=lambda: sha256(both.encode()).hexdigest(),
         adapter_spec=spec,
         scoring={"completions": "mean"} if any(len(each.repeats) > 1 for each in of_task) else {},
@@ -129,7 +124,7 @@ def _no_samples(record: Record, aggregate: Aggregate | None) -> DatasetIntegrity
     return DatasetIntegrityError.at(place, message, hint, code="no-samples")
 
 
-def _choose_task(path: Path, found: Survey, evaluation: str | None) -> str:
+def _choose_task(path: Path, found: Profile, evaluation: str | None) -> str:
     for task, names in found.tasks.items():
         if evaluation == task or evaluation in names or (evaluation is None and len(found.tasks) == 1):
             return task
@@ -152,15 +147,15 @@ def _is_multi_label(aggregate: Aggregate | None) -> bool:
     return any(one.get("multi_label") == "true" for one in details)
 
 
-def _notes(found: Survey, task: str, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
+def _notes(found: Profile, task: str, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
     """Yield what a reader of the score must know, in words."""
     of_task = [found.evaluations[name] for name in found.tasks[task]]
     if aggregate is None:
         yield "no aggregate file beside the samples: what the record reports, and of whom, is not known"
         return
-    lines = sum(each.lines_of.total() for each in found.evaluations.values())
-    if aggregate.total_rows is not None and aggregate.total_rows != lines:
-        yield f"{lines:,} of {aggregate.total_rows:,} samples are in the file: its scores are not those of the record"
+    if aggregate.total_rows is not None and aggregate.total_rows != found.lines:
+        there = f"{found.lines:,} of {aggregate.total_rows:,} samples"
+        yield f"{there} are in the file: its scores are not those of the record"
     elif aggregate.checksum is not None and aggregate.checksum != found.digest:
         yield "the samples were changed after the record was made: their SHA-256 is another one"
     if len(found.tasks[task]) > 1:

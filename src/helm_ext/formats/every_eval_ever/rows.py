@@ -1,21 +1,20 @@
-"""The second reading of samples: lines of one question become one row, with all its scores and repeats."""
+"""The lines of one question become one row, with all its scores and repeats."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetChangedError, DatasetIntegrityError, Location, Problems
+from helm_ext.errors import DatasetIntegrityError, Location
 from helm_ext.formats.every_eval_ever.judgements import KEY as JUDGEMENTS
 from helm_ext.formats.every_eval_ever.judgements import read_row_judgements
+from helm_ext.formats.every_eval_ever.profile import name_scores, read_conversation, read_list, read_options
 from helm_ext.formats.every_eval_ever.record import Aggregate
-from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
+from helm_ext.formats.every_eval_ever.samples import Sample
 from helm_ext.formats.every_eval_ever.schema import KEPT
-from helm_ext.formats.every_eval_ever.survey import name_scores, read_conversation, read_list, read_options
 from helm_ext.formats.imported.agents import Call, find_answer
 from helm_ext.formats.imported.gold import GoldKind
 from helm_ext.formats.imported.row import Answer, Message, Row
@@ -30,53 +29,39 @@ _REFUSED = "content_filter"
 
 
 class RowMaker:
-    """Yields the rows of one task. A question's lines are held until its last one was read."""
+    """Makes rows of the samples of one task."""
 
     def __init__(
         self,
-        path: Path,
+        path: str,
         aggregate: Aggregate | None,
-        names: Sequence[str],
-        lines_of: Mapping[str, int],
         golds: GoldKind | None,
         *,
         are_lists: bool,
         counts: Counter[str],
         takes_extracted: bool,
-        digest: str,
         needs_gold: bool,
     ) -> None:
         self._path = path
         self._aggregate = aggregate
-        self._names = {*names}
-        self._lines_of = lines_of
-        self._golds = golds
+        self.golds = golds
+        """How references are read; None where no sample with choices has one."""
         self._are_lists = are_lists
         self._counts = counts
         self._takes_extracted = takes_extracted
-        self._digest = digest
         self._needs_gold = needs_gold
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows, in the order in which their last lines come. Raises DatasetError."""
-        waiting: dict[str, list[Sample]] = {}
-        file = SampleFile(self._path, self._aggregate, Problems(str(self._path)), is_checked=True)
-        for sample in file:
-            if sample.evaluation not in self._names:
-                continue
-            self._counts["lines"] += 1
-            if self._lines_of[sample.id] == 1:
-                yield self._to_row([[sample]], sample.id)
-                continue
-            lines = waiting.setdefault(sample.id, [])
-            lines.append(sample)
-            if len(lines) == self._lines_of[sample.id]:
-                yield from self._to_rows(waiting.pop(sample.id))
-        if file.digest != self._digest:
-            raise DatasetChangedError(f"{self._path}: the file changed while it was read\n  hint: start again")
+    def rows(self, questions: Iterable[Sequence[Sample]]) -> Iterator[Row]:
+        """Yield the rows of questions, each of which has all its lines. Raises DatasetError."""
+        for lines in questions:
+            self._counts["lines"] += len(lines)
+            yield from self._to_rows(lines)
 
     def _to_rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
         """Yield a row for each way in which the question of one id was asked."""
+        if len(lines) == 1:
+            yield self._to_row([lines], lines[0].id)
+            return
         by_question: dict[bytes, list[Sample]] = {}
         for sample in lines:
             by_question.setdefault(sample.asked, []).append(sample)
@@ -96,7 +81,7 @@ class RowMaker:
                 continue
             if known.content != content or known.value["evaluation"] != sample.value["evaluation"]:
                 message = f"line {known.line} says something else of the same sample and result"
-                place = Location(str(self._path), sample.line, "sample_id")
+                place = Location(self._path, sample.line, "sample_id")
                 raise DatasetIntegrityError.at(place, message, code="conflict")
             self._counts["duplicates"] += 1
         return [list(scored.values()) for scored in repeats.values()]
@@ -133,7 +118,7 @@ class RowMaker:
             failed=failed,
             unscored=unscored or ("" if gold or not self._needs_gold else "no reference says what is right"),
             source_scores=scores,
-            judgements=read_row_judgements(str(self._path), repeats, begins, self._aggregate),
+            judgements=read_row_judgements(self._path, repeats, begins, self._aggregate),
             data={**{key: value for key, value in first.metadata.items() if key != JUDGEMENTS}, KEPT: kept},
         )
 
@@ -142,9 +127,9 @@ class RowMaker:
         if options is None:
             read = read_list(references[0]) if self._are_lists and references else None
             return read if read is not None else references
-        if self._golds is None:  # no sample has a reference
+        if self.golds is None:  # no sample has a reference
             return ()
-        return self._golds.read(references[0] if len(references) == 1 else references, options)
+        return self.golds.read(references[0] if len(references) == 1 else references, options)
 
     def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:
         """Return the mean of each score over the repeats that were scored, None where none was, and what an export of
@@ -241,6 +226,7 @@ def _is_plain(message: Mapping[str, Any]) -> bool:
 def _answers(sample: Sample) -> list[Answer] | None:
     output = sample.value["output"]
     thoughts = output.get("reasoning_trace") or []
+    thoughts = [thoughts] if isinstance(thoughts, str) else thoughts
     texts = output["raw"]
     if len(thoughts) != len(texts):
         thoughts = ["\n".join(map(str, thoughts)) if thoughts else None, *[None] * len(texts)]

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = [
     "AGGREGATE_KEYS",
     "ENUMS",
     "INSTANCE_KEYS",
     "KEPT",
     "ORIGINAL_LIBRARY",
-    "REQUIRED_OF_AGGREGATE",
-    "REQUIRED_OF_INSTANCE",
-    "REQUIRED_OF_RESULT",
     "VERSION",
-    "find_missing",
 ]
 
 VERSION = "0.3.0"
@@ -31,41 +25,6 @@ AGGREGATE_KEYS = frozenset({"schema_version", "evaluation_id", "source_metadata"
 INSTANCE_KEYS = frozenset({"schema_version", "evaluation_id", "model_id", "sample_id", "interaction_type"})
 """By these a line of samples is recognised."""
 
-REQUIRED_OF_AGGREGATE = (
-    "schema_version",
-    "evaluation_id",
-    "retrieved_timestamp",
-    "source_metadata.source_type",
-    "source_metadata.source_organization_name",
-    "source_metadata.evaluator_relationship",
-    "eval_library.name",
-    "eval_library.version",
-    "model_info.name",
-    "model_info.id",
-    "model_info.additional_details.deployment_type",
-    "model_info.additional_details.model_availability",
-    "evaluation_results",
-)
-REQUIRED_OF_RESULT = (
-    "evaluation_name",
-    "source_data.dataset_name",
-    "source_data.source_type",
-    "metric_config.lower_is_better",
-    "score_details.score",
-)
-REQUIRED_OF_INSTANCE = (
-    "schema_version",
-    "evaluation_id",
-    "model_id",
-    "evaluation_name",
-    "sample_id",
-    "interaction_type",
-    "input.raw",
-    "input.reference",
-    "answer_attribution",
-    "evaluation.score",
-    "evaluation.is_correct",
-)
 ENUMS = {
     "source_metadata.source_type": ("documentation", "evaluation_run"),
     "source_metadata.evaluator_relationship": ("first_party", "third_party", "collaborative", "other"),
@@ -75,15 +34,3 @@ ENUMS = {
     "source_data.source_type": ("url", "hf_dataset", "other"),
     "metric_config.score_type": ("binary", "continuous", "levels"),
 }
-
-
-def find_missing(value: dict[str, Any], required: tuple[str, ...]) -> list[str]:
-    """Return the required fields that an object lacks, as dotted paths."""
-    missing = []
-    for path in required:
-        found: Any = value
-        for key in path.split("."):
-            found = found.get(key) if isinstance(found, dict) else None
-        if found is None:
-            missing.append(path)
-    return missing

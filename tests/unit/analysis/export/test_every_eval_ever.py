@@ -29,10 +29,6 @@ from helm_ext.analysis.export.lines import to_line
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.formats.every_eval_ever.schema import (
     ENUMS,
-    REQUIRED_OF_AGGREGATE,
-    REQUIRED_OF_INSTANCE,
-    REQUIRED_OF_RESULT,
-    find_missing,
 )
 
 pytestmark = pytest.mark.long
@@ -93,11 +89,51 @@ def look_up(value, path):
     return value
 
 
+REQUIRED_OF_AGGREGATE = (
+    "schema_version",
+    "evaluation_id",
+    "retrieved_timestamp",
+    "source_metadata.source_type",
+    "source_metadata.source_organization_name",
+    "source_metadata.evaluator_relationship",
+    "eval_library.name",
+    "eval_library.version",
+    "model_info.name",
+    "model_info.id",
+    "model_info.additional_details.deployment_type",
+    "model_info.additional_details.model_availability",
+    "evaluation_results",
+)
+REQUIRED_OF_RESULT = (
+    "evaluation_name",
+    "source_data.dataset_name",
+    "source_data.source_type",
+    "metric_config.lower_is_better",
+    "score_details.score",
+)
+REQUIRED_OF_INSTANCE = (
+    "schema_version",
+    "evaluation_id",
+    "model_id",
+    "evaluation_name",
+    "sample_id",
+    "interaction_type",
+    "input.raw",
+    "input.reference",
+    "answer_attribution",
+    "evaluation.score",
+    "evaluation.is_correct",
+)
+
+
 def test_every_required_field_is_there_and_of_the_right_words(records):
     for aggregate, samples, _ in records.values():
-        assert find_missing(aggregate, REQUIRED_OF_AGGREGATE) == []
-        assert all(find_missing(result, REQUIRED_OF_RESULT) == [] for result in aggregate["evaluation_results"])
-        assert all(find_missing(sample, REQUIRED_OF_INSTANCE) == [] for sample in samples)
+        for required, holders in (
+            (REQUIRED_OF_AGGREGATE, [aggregate]),
+            (REQUIRED_OF_RESULT, aggregate["evaluation_results"]),
+            (REQUIRED_OF_INSTANCE, samples),
+        ):
+            assert [path for holder in holders for path in required if look_up(holder, path) is None] == []
         for holder in (aggregate, *aggregate["evaluation_results"], *samples):
             for path, words in ENUMS.items():
                 assert look_up(holder, path) in (None, *words), path

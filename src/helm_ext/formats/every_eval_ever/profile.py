@@ -1,32 +1,32 @@
-"""The first reading of samples: which evaluations there are, what golds mean, which scores came along."""
+"""The profile of a file of samples: which evaluations there are, what golds mean, which scores came along."""
 
 from __future__ import annotations
 
 import ast
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from helm_ext.errors import Problems, raise_for
 from helm_ext.evalset import SourceScore
+from helm_ext.files.store import RowStore
 from helm_ext.formats.every_eval_ever.record import Aggregate
 from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
 from helm_ext.formats.imported.gold import GoldKind, to_options
 from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.imported.row import Message, is_finite_number
+from helm_ext.formats.request_states.loading import KEPT_ROWS
 
 __all__ = [
     "Evaluation",
-    "Golds",
-    "Survey",
+    "Profile",
     "name_scores",
     "read_conversation",
     "read_list",
     "read_options",
-    "survey",
 ]
 
 _CLOSE = 1e-9
@@ -37,22 +37,15 @@ _LM_EVAL_METRICS = "lm_eval_metrics"
 """The key of `metadata` under which upstream's converter keeps lm-eval's scores of a sample, as a JSON object."""
 
 
-@dataclass(frozen=True)
-class Golds:
-    """What the user says of references."""
-
-    gold_kind: Any = None
-    index_base: int | None = None
-
-
 @dataclass
 class Evaluation:
     """What the samples of one `evaluation_name` have in common."""
 
     name: str
     column: GoldColumn
-    lines_of: Counter[str] = field(default_factory=Counter)
-    """By sample id."""
+    lines: int = 0
+    numbers: dict[str, list[int]] = field(default_factory=dict)
+    """By sample id, of its lines: their numbers in the store."""
     contents: dict[str, bytes] = field(default_factory=dict)
     """By sample id, where there are several evaluations: a digest of question and answer."""
     has_choices: bool = False
@@ -72,27 +65,58 @@ class Evaluation:
     """Names of the times that questions were asked."""
 
 
-@dataclass
-class Survey:
-    """What the first reading found."""
+class Profile:
+    """What all samples of a file have in common. Its samples are kept, to be made rows of."""
 
-    digest: str
-    version: str
-    model: str
-    tasks: dict[str, list[str]]
-    """Name of a task to those of its evaluations: more than one where they score the same answers."""
-    evaluations: dict[str, Evaluation]
+    def __init__(
+        self, path: Path, aggregate: Aggregate | None, gold_kind: Any = None, index_base: int | None = None
+    ) -> None:
+        """Read all lines. Raises DatasetError with all that is wrong with them."""
+        self._aggregate = aggregate
+        self._store: RowStore[Sample] = RowStore(Sample.pack, lambda record: Sample(*record), KEPT_ROWS)
+        self.evaluations: dict[str, Evaluation] = {}
+        self.version = self.model = ""
+        problems = Problems(str(path))
+        several = aggregate is None or len({result.evaluation for result in aggregate.results}) > 1
+        file = SampleFile(path, aggregate, problems)
+        for sample in file:
+            self.version = self.version or str(sample.value["schema_version"])
+            self.model = self.model or str(sample.value["model_id"])
+            found = self.evaluations.get(sample.evaluation)
+            if found is None:
+                column = _column(path, aggregate, gold_kind, index_base)
+                found = self.evaluations[sample.evaluation] = Evaluation(sample.evaluation, column)
+            found.numbers.setdefault(sample.id, []).append(len(self._store))
+            self._store.add(sample)
+            _see(found, sample, aggregate)
+            if several:
+                found.contents[sample.id] = sample.content
+        self._store.finish()
+        if not self.evaluations and not problems.errors:
+            problems.add((), "there are no samples", code="no-rows")
+        raise_for(problems.finish())
+        self.digest = file.digest
+        self.lines = sum(each.lines for each in self.evaluations.values())
+        self.tasks = _join(self.evaluations)
+        """Name of a task to those of its evaluations: more than one where they score the same answers."""
 
-    def lines_of(self, task: str) -> Counter[str]:
-        """Return how many lines of a task each sample id has."""
-        return sum((self.evaluations[name].lines_of for name in self.tasks[task]), Counter())
+    def questions(self, task: str) -> Iterator[list[Sample]]:
+        """Yield the samples of each question of a task, in the order in which their last lines come."""
+        numbers: dict[str, list[int]] = {}
+        for name in self.tasks[task]:
+            for sample_id, found in self.evaluations[name].numbers.items():
+                numbers.setdefault(sample_id, []).extend(found)
+        groups = sorted((sorted(found) for found in numbers.values()), key=lambda found: found[-1])
+        samples = self._store.read(number for group in groups for number in group)
+        for group in groups:
+            yield list(islice(samples, len(group)))
 
     def decide(self, task: str) -> GoldKind | None:
         """Return how references of rows with choices are read; None where no row has any. Raises DatasetError."""
         first = self.evaluations[self.tasks[task][0]]
         return first.column.decide() if first.has_choices and first.referenced else None
 
-    def scores(self, task: str, aggregate: Aggregate | None) -> dict[str, SourceScore]:
+    def scores(self, task: str) -> dict[str, SourceScore]:
         """Return the scores of a task, those that the record reports first and in its order.
 
         What it reports is the mean of the samples, but for two: what no sample has, and where another mean comes out of
@@ -100,7 +124,7 @@ class Survey:
         """
         sums = {name: sums for each in self.tasks[task] for name, sums in self.evaluations[each].sums.items()}
         found: dict[str, SourceScore] = {}
-        for result in aggregate.results if aggregate else ():
+        for result in self._aggregate.results if self._aggregate else ():
             if result.name not in sums and result.evaluation not in self.tasks[task]:
                 continue
             why = "no sample has a score of that name"
@@ -108,36 +132,13 @@ class Survey:
                 total, scored, lines = sums[result.name]
                 means = [total / scored, total / lines] if scored else []
                 differs = not any(abs(mean - result.score) <= _CLOSE for mean in means)
-                why = "the mean of the samples is another" if differs and self.is_whole(aggregate) else ""
+                why = "the mean of the samples is another" if differs and self._is_whole() else ""
             found[result.name] = SourceScore(result.score, result.lower_is_better, why, result.bounds)
         return found | {name: SourceScore() for name in sums if name not in found}
 
-    def is_whole(self, aggregate: Aggregate | None) -> bool:
+    def _is_whole(self) -> bool:
         """Whether all samples of the record are there."""
-        lines = sum(each.lines_of.total() for each in self.evaluations.values())
-        return aggregate is None or aggregate.total_rows in (None, lines)
-
-
-def survey(path: Path, aggregate: Aggregate | None, given: Golds) -> Survey:
-    """Read all lines once. Raises DatasetError with all that is wrong with them."""
-    problems = Problems(str(path))
-    evaluations: dict[str, Evaluation] = {}
-    several = aggregate is None or len({result.evaluation for result in aggregate.results}) > 1
-    version, model = "", ""
-    file = SampleFile(path, aggregate, problems)
-    for sample in file:
-        version, model = version or str(sample.value["schema_version"]), model or str(sample.value["model_id"])
-        found = evaluations.get(sample.evaluation)
-        if found is None:
-            column = _column(path, aggregate, given)
-            found = evaluations[sample.evaluation] = Evaluation(sample.evaluation, column)
-        _see(found, sample, aggregate)
-        if several:
-            found.contents[sample.id] = sample.content
-    if not evaluations and not problems.errors:
-        problems.add((), "there are no samples", code="no-rows")
-    raise_for(problems.finish())
-    return Survey(file.digest, version, model, _join(evaluations), evaluations)
+        return self._aggregate is None or self._aggregate.total_rows in (None, self.lines)
 
 
 def read_options(sample: Sample) -> dict[str, str] | None:
@@ -184,19 +185,19 @@ def read_list(text: str) -> list[str] | None:
     return value if isinstance(value, list) and value and all(isinstance(one, str) for one in value) else None
 
 
-def _column(path: Path, aggregate: Aggregate | None, given: Golds) -> GoldColumn:
-    base = given.index_base
-    if base is None and given.gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval:
+def _column(path: Path, aggregate: Aggregate | None, gold_kind: Any, index_base: int | None) -> GoldColumn:
+    base = index_base
+    if base is None and gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval:
         base = 0
     return GoldColumn(
-        gold_kind=given.gold_kind, index_base=base, is_said=given.index_base is not None, allow_hidden=True,
-        path=str(path), name="input.reference",
+        gold_kind=gold_kind, index_base=base, is_said=index_base is not None, allow_hidden=True, path=str(path),
+        name="input.reference",
     )  # fmt: skip
 
 
 def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None:
     value = sample.value
-    found.lines_of[sample.id] += 1
+    found.lines += 1
     options, references = read_options(sample), value["input"]["reference"]
     if options is not None:
         found.has_choices = True
@@ -204,7 +205,8 @@ def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None
     else:
         found.free += 1
         found.lists += len(references) == 1 and read_list(references[0]) is not None
-    found.is_chat = found.is_chat or value["interaction_type"] != "single_turn" or _is_conversation(value)
+    is_turn = value["interaction_type"] == "single_turn" and read_conversation(value["input"].get("formatted")) is None
+    found.is_chat = found.is_chat or not is_turn
     found.perturbed += "perturbation" in sample.metadata
     found.referenced += bool(references)
     if sample.repeat is not None:
@@ -215,10 +217,6 @@ def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None
     for name, score in scores.items():
         total, scored, lines = found.sums.get(name, (0.0, 0, 0))
         found.sums[name] = (total + score, scored + 1, lines + 1) if is_scored else (total, scored, lines + 1)
-
-
-def _is_conversation(value: dict[str, Any]) -> bool:
-    return read_conversation(value["input"].get("formatted")) is not None
 
 
 def read_conversation(formatted: str | None) -> list[Message] | None:

@@ -1,0 +1,92 @@
+"""What is wrong with a JSON value that should be a msgspec struct, in words for the user.
+
+msgspec tells quickly whether a value fits; its own words name one field, in Python's types. Here all fields are named,
+each with the value that stands there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from helm_ext.errors import Path, Problems, format_path, show
+
+__all__ = ["MISSING", "find_flaws", "report_flaws"]
+
+MISSING = "missing"
+
+_TITLES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
+
+
+def report_flaws(
+    value: Any, kind: type[msgspec.Struct], what: str, problems: Problems, line: int | None = None
+) -> bool:
+    """Add a problem for each field of `value` that does not fit; return whether there is none.
+
+    `what`: what the value is if it has all required fields, for the message about those that are missing.
+    """
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        flaws = list(find_flaws(value, kind))
+        missing = [format_path(place) for place, message in flaws if message == MISSING]
+        if missing:
+            flaws = [((), f"no {what}: without {', '.join(missing)}")]
+        for place, message in flaws:
+            problems.add(place, message, line=line, code="shape")
+        return False
+    return True
+
+
+def find_flaws(value: Any, kind: Any, place: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield the place and the message of everything in a JSON value that is not of a type that msgspec knows."""
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        pass
+    else:
+        return
+    for one in _members(kind):
+        origin, inner = get_origin(one), get_args(one)
+        if isinstance(value, dict) and _is_struct(one):
+            for field in msgspec.structs.fields(one):
+                if field.encode_name in value:
+                    yield from find_flaws(value[field.encode_name], field.type, (*place, field.encode_name))
+                elif field.required:
+                    yield (*place, field.encode_name), MISSING
+            return
+        if isinstance(value, dict) and origin is dict:
+            for key, each in value.items():
+                yield from find_flaws(each, inner[1], (*place, key))
+            return
+        if isinstance(value, list) and origin is list:
+            for number, each in enumerate(value):
+                yield from find_flaws(each, inner[0], (*place, number))
+            return
+    yield place, f"expected {_name(kind)}, got {show(value)}"
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    """Return the types of which a value has one."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _name(kind: Any) -> str:
+    """Return a type as users call it; what may be null is named without it."""
+    members = [one for one in _members(kind) if one is not NoneType]
+    if len(members) > 1:
+        return " or ".join(map(_name, members))
+    (one,) = members or [NoneType]
+    if get_origin(one) is Literal:
+        return f"one of {', '.join(map(str, get_args(one)))}"
+    if one is list or get_origin(one) in (list, tuple):
+        of = get_args(one)[:1]
+        return "a list of texts" if of == (str,) else "a list of objects" if of and _is_struct(of[0]) else "a list"
+    return _TITLES.get(one, "an object")
