@@ -8,6 +8,7 @@ from pathlib import Path
 import every_eval_ever_records as records
 import pytest
 
+from helm_ext.files import store
 from helm_ext.formats import get_format
 from helm_ext.formats.every_eval_ever import profile as every_eval_ever
 
@@ -21,7 +22,7 @@ def make_record(folder: Path) -> Path:
 def test_rows_are_the_same_where_samples_do_not_stay_in_memory(name, module, make, tmp_path, monkeypatch):
     path = str(make(tmp_path))
     in_memory = [asdict(row) for row in get_format(name).open(path=path).rows()]
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(store, "_find_place", lambda: tmp_path)
     monkeypatch.setattr(module, "KEPT_ROWS", 1)
     opened = get_format(name).open(path=path)
     assert any(file.name.startswith("rows-") for file in tmp_path.rglob("*"))
