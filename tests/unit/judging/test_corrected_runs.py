@@ -189,6 +189,19 @@ def test_the_least_value_is_asked_of_the_corrected_score(tmp_path, monkeypatch):
         assert done.exit_code == code
 
 
+def test_a_record_of_a_judged_run_is_headed_by_the_corrected_score_again(tmp_path):
+    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
+    given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--arg", "main_metric=judge_correct"]
+    assert CliRunner().invoke(app, given).exit_code == 0
+    out = ["export", str(tmp_path / "out"), "--to", "every_eval_ever", "--out", str(tmp_path / "record")]
+    assert CliRunner().invoke(app, out).exit_code == 0
+    record = next((tmp_path / "record").rglob("*.json"))
+    done = CliRunner().invoke(app, ["score", str(record), "-o", str(tmp_path / "again"), "--json"])
+    told = json.loads(done.stdout)
+    assert told["main_metric"] == "judge_correct_corrected"
+    assert told["metrics"][told["main_metric"]]["mean"] == pytest.approx(TRUE)
+
+
 def test_the_report_has_both(tmp_path):
     run = score(tmp_path, make_rows(PASSED, FAILED))
     made = CliRunner().invoke(app, ["report", str(run.folder), "-o", str(tmp_path / "report.html")])

@@ -236,7 +236,12 @@ def _find_named(name: str | None, metrics: Sequence[str], kind: FileKind) -> str
 
 
 def _find_headline(kind: FileKind) -> str | None:
-    """Return the stat of the score that the source is headed by; None where it has none."""
+    """Return the stat of the score that the source is headed by; None where it has none.
+
+    What our own export calls a judge's score is made of the judgements that came along: it can be corrected again.
+    """
+    if kind.source is not None and kind.source.main in kind.judge_stats:
+        return kind.source.main
     return kind.source.stat_name(kind.source.main) if kind.source is not None and kind.source.main else None
 
 
