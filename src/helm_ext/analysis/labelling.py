@@ -41,6 +41,7 @@ from helm_ext.judging.sheets import (
     write_sheet,
 )
 from helm_ext.parsing import split_thinking
+from helm_ext.scoring.corrected_scores import see
 
 __all__ = [
     "Asked", "answer_of", "draw_sheet", "find_asked", "key_of", "question_of", "take_elsewhere", "take_labels",
@@ -48,7 +49,7 @@ __all__ = [
 ]  # fmt: skip
 
 NO_VERDICT = "none"
-"""The stratum of answers that no judge has said anything of."""
+"""The stratum of answers without a verdict: a jury that lacks one judge's may have none."""
 
 _DIGEST = re.compile(r"digest=[0-9a-f]+,?")
 
@@ -118,11 +119,9 @@ def find_asked(runs: Sequence[Sequence[JudgedRow]], criterion: str | None, rubri
 
 
 def name_stratum(row: JudgedRow, criterion: str) -> str:
-    """Return what judges said of an answer: the verdict, of a jury the sum of its verdicts."""
-    said = [one.value for one in row.judgements.get(criterion, ()) if one.kind == "model" and one.value is not None]
-    if not said:
-        return NO_VERDICT
-    return f"{said[0]:g}" if len(said) == 1 else f"{sum(said):g} of {len(said)}"
+    """Return what judges said of an answer, as labels correct it: the verdict, of a jury the sum of its verdicts."""
+    seen = see([*row.judgements.get(criterion, ()), *row.other.get(criterion, ())])
+    return NO_VERDICT if seen is None or seen.verdict is None else seen.cell
 
 
 def can_be_labelled(row: JudgedRow) -> bool:
@@ -279,6 +278,13 @@ def take_labels(
             message = f"it was drawn from {made.answers} answers, and {name} has {there}"
             hint = "name the run that the sheet was drawn from, or draw one from this run"
             problems.add(Location(str(path)), message, hint, code="run", kind=DatasetIntegrityError)
+    if problems.errors == len(labels) > 1:
+        drawn_of = " and ".join(sorted({row.run for row in made.rows}))
+        message = (
+            f"none of its {len(labels)} labels is of an answer of {' or '.join(runs)}: it was drawn from {drawn_of}"
+        )
+        problems = Problems(str(path))
+        problems.add(Location(str(path)), message, "name that run", code="run", kind=DatasetIntegrityError)
     raise_for(problems.finish())
     return found, Counter(labels=len(labels), empty=empty)
 

@@ -14,7 +14,7 @@ from helm_ext.cli.judge_check import check
 from helm_ext.cli.judge_sheets import labels, sheet
 from helm_ext.cli.judged_runs import MainMetric, require_run, write_judged
 from helm_ext.cli.output import echo, status
-from helm_ext.cli.request_runs import Settings, started
+from helm_ext.cli.request_runs import started
 from helm_ext.cli.requests import (
     MAX_PER_SHARD,
     LocalPath,
@@ -29,7 +29,7 @@ from helm_ext.cli.requests import (
     write_missing,
 )
 from helm_ext.cli.server_options import OmitOption, SeedOption
-from helm_ext.cli.session import require_suite
+from helm_ext.cli.session import Settings, require_suite
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, count
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import typer
 
 from helm_ext.cli.judged_runs import MainMetric, require_run, write_judged
 from helm_ext.cli.output import echo
-from helm_ext.cli.request_runs import Settings
 from helm_ext.cli.requests import LocalPath, OutputPath, Suite
-from helm_ext.cli.session import require_suite
+from helm_ext.cli.session import Settings, require_suite
 from helm_ext.errors import HelmExtError, RunEntryError, count, did_you_mean
 
 if TYPE_CHECKING:

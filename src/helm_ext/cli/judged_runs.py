@@ -17,8 +17,8 @@ from helm_ext.analysis.row_stats import RowKey, row_key
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
 from helm_ext.cli.output import echo
-from helm_ext.cli.request_runs import Settings
-from helm_ext.cli.score import score
+from helm_ext.cli.score import score_again
+from helm_ext.cli.session import Settings
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
@@ -80,27 +80,23 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
             part.replace()
     except OSError as error:
         raise HelmExtError(f"{target}: cannot be written: {error.strerror}") from error
-    before = {one.folder: one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None}
+    before = {path: read_sibling(path) for path in runs.glob("*:*")}
     criteria = {one.criterion for judgements in judged.values() for one in judgements}
     is_main = len(criteria) == 1 and criteria <= by_models - UNCLEAR.keys()  # what is unclear is a part of the rows
     if alone := criteria - by_models:
         echo(f"note: no model judged {', '.join(sorted(alone))}: labels are kept, and are part of no score", err=True)
     main = main_metric or (judge_stat(*criteria) if is_main else None)
-    arguments = [] if main is None else [f"main_metric={main}"]
-    score(
-        [target], kind="adapter_spec", model=model, arg=arguments, output_path=settings.output_path,
-        suite=settings.suite, local_path=settings.local_path,
-    )  # fmt: skip
-    made = max(
-        (one for path in runs.glob("*:*") if (one := read_sibling(path)) is not None), key=lambda one: one.finished
-    )
-    for one in before.values():
-        if _identify(one) == _identify(made) and one.folder != made.folder:
-            shutil.rmtree(one.folder)
+    for made in score_again(target, {} if main is None else {"main_metric": main}, model, settings):
+        identity = _identify(read_sibling(made))
+        for path, one in before.items():
+            if _identify(one) == identity and path != made:
+                shutil.rmtree(path)
 
 
-def _identify(run: Sibling) -> tuple[str, Any]:
-    """Return what runs of the same answers share, whichever of their metrics is the main one."""
+def _identify(run: Sibling | None) -> tuple[str, Any] | None:
+    """Return what runs of the same answers share, whichever of their metrics is the main one; None for no run."""
+    if run is None:
+        return None
     name, cap = run.identity
     return re.sub(r",main_metric=[^,]*", "", name), cap
 

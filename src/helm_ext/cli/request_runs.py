@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helm_ext.cli.output import status
 from helm_ext.cli.session import (
+    Settings,
     helm_output_to_stderr,
+    make_runner,
     only_registered_entries,
     register_models,
     start_helm,
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from helm_ext.running import StreamingRunner
 
 __all__ = [
-    "Settings",
     "iter_states",
     "make_run",
     "plan_runs",
@@ -43,21 +44,6 @@ __all__ = [
 CLIENT = "helm_ext.clients.OpenAICompatibleClient"
 NAME_ARGUMENT = "openai_model_name"
 """The argument of this client, and of HELM's, that is the model's name for the server."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """What helm-run is told of where things are."""
-
-    output_path: Path
-    local_path: Path
-    suite: str = "default"
-    plugins: Sequence[str] = ()
-    verbose: bool = False
-    num_threads: int = 1
-    """Requests at a time, of a live model."""
-    disable_cache: bool = True
-    """Whether the answers of a live model are kept nowhere; files of answers need no cache."""
 
 
 @contextlib.contextmanager
@@ -77,43 +63,7 @@ def started(settings: Settings) -> Iterator[StreamingRunner]:
                 import_user_plugins([plugin])
             except Exception as error:
                 raise RunEntryError(f"--plugins {plugin}: {type(error).__name__}: {error}") from error
-        yield _make_runner(settings)
-
-
-def _make_runner(settings: Settings) -> StreamingRunner:
-    """Return a runner, whose executor is to be replaced. Run spec functions ask HELM for the output folder."""
-    from helm.benchmark.executor import ExecutionSpec
-    from helm.benchmark.runner import set_benchmark_output_path
-    from helm.common.authentication import Authentication
-    from helm.common.cache_backend_config import SqliteCacheBackendConfig
-
-    from helm_ext.running import StreamingRunner
-
-    output_path, local_path = str(settings.output_path), str(settings.local_path)
-    set_benchmark_output_path(output_path)
-    try:
-        settings.output_path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
-    cache = None
-    if not settings.disable_cache:
-        (folder := settings.local_path / "cache").mkdir(parents=True, exist_ok=True)  # as helm-run does
-        cache = SqliteCacheBackendConfig(str(folder))
-    spec = ExecutionSpec(
-        auth=Authentication(""), url=None, local_path=local_path, parallelism=settings.num_threads,
-        sqlite_cache_backend_config=cache,
-    )  # fmt: skip
-    with without_output():
-        return StreamingRunner(
-            execution_spec=spec,
-            output_path=output_path,
-            suite=settings.suite,
-            skip_instances=False,
-            cache_instances=False,
-            cache_instances_only=False,
-            skip_completed_runs=False,
-            exit_on_error=True,
-        )
+        yield make_runner(settings)
 
 
 def register_if_unknown(model: str, option: str = "--model") -> None:

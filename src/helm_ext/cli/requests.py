@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from helm_ext.cli.output import echo, status
-from helm_ext.cli.request_runs import Settings, iter_states, make_run, plan_runs, require_same_names, started
+from helm_ext.cli.request_runs import iter_states, make_run, plan_runs, require_same_names, started
 from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
-from helm_ext.cli.session import require_suite
+from helm_ext.cli.session import Settings, require_suite
 from helm_ext.clients.estimate import format_cost
 from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, count, show
 

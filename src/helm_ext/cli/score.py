@@ -18,15 +18,18 @@ from helm_ext.cli.output import echo, status
 from helm_ext.cli.run_scores import FileFacts, list_warnings, make_table, make_wrong_list, to_json
 from helm_ext.cli.session import (
     FormatOption,
+    Settings,
     choose_format,
     find_tasks,
     helm_output_to_stderr,
     is_described,
     load_arguments,
     make_run_spec,
+    make_runner,
     parse_arguments,
     register_models,
     require_suite,
+    set_output_path,
     start_helm,
     without_output,
 )
@@ -42,9 +45,7 @@ if TYPE_CHECKING:
     from helm_ext.analysis.wrong_rows import WrongRow
     from helm_ext.formats import Format
 
-__all__ = ["score"]
-
-RUNNER = "helm_ext.running.StreamingRunner"
+__all__ = ["score", "score_again", "score_one"]
 
 _SHOWN_WARNINGS = 10
 """Of one file; `helm-ext validate` shows all."""
@@ -114,30 +115,49 @@ def score(
         arguments["missing"] = missing
     least = parse_thresholds(fail_under or [])
     most = None if show is None else parse_show(show)
+    settings = Settings(output_path, local_path, suite, verbose=verbose)
     with status("scoring"), helm_output_to_stderr():
         start_helm(verbose=verbose)
-    scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=as_json)
-    console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
+    scoring = Scoring(kind, arguments, model, settings, counts_groups=as_json)
     failures = 0
     for run_spec, facts, folder in scoring.score_all(files):
-        warnings = _list_all_warnings(run_spec, facts, folder)
-        below = find_below(run_spec, folder, least)
-        for said in (*warnings, *below):
-            echo(said, err=True)
-        failures += sum(one.startswith("below") for one in below) + (
-            sum(one.startswith("warning") for one in warnings) if strict else 0
+        failures += _print_run(
+            run_spec, facts, folder, least=least, most=most, as_json=as_json, show_all=show_all, strict=strict
         )
-        if as_json:
-            wrong = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(folder, most)[0]]}
-            # ASCII: no character in it ends a line
-            echo(json.dumps({**to_json(run_spec, folder, facts), **wrong}))
-        else:
-            console.print(make_table(run_spec, folder, show_all=show_all))
-            if most is not None:
-                console.print(make_wrong_list(*_find_wrong(folder, most)), soft_wrap=True, highlight=False)
-        echo(f"written to {folder}", err=as_json)
     if failures or scoring.refused:
         raise typer.Exit(1)
+
+
+def _print_run(
+    run_spec: RunSpec, facts: FileFacts, folder: Path, *, least: Mapping[str, float], most: int | None,
+    as_json: bool = False, show_all: bool = False, strict: bool = False,
+) -> int:  # fmt: skip
+    """Print a run's scores; returns how many of its scores are too low, and with `strict` warnings."""
+    warnings = _list_all_warnings(run_spec, facts, folder)
+    below = find_below(run_spec, folder, least)
+    for said in (*warnings, *below):
+        echo(said, err=True)
+    if as_json:
+        wrong = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(folder, most)[0]]}
+        # ASCII: no character in it ends a line
+        echo(json.dumps({**to_json(run_spec, folder, facts), **wrong}))
+    else:
+        console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
+        console.print(make_table(run_spec, folder, show_all=show_all))
+        if most is not None:
+            console.print(make_wrong_list(*_find_wrong(folder, most)), soft_wrap=True, highlight=False)
+    echo(f"written to {folder}", err=as_json)
+    warned = sum(one.startswith("warning") for one in warnings) if strict else 0
+    return warned + sum(one.startswith("below") for one in below)
+
+
+def score_again(file: Path, arguments: Mapping[str, Any], model: str, settings: Settings) -> Iterator[Path]:
+    """Score a file that a run was written to and print the scores; yields the run's folder before they are printed."""
+    with status("scoring"), helm_output_to_stderr():
+        start_helm()
+    for run_spec, facts, folder in Scoring("adapter_spec", arguments, model, settings).score_all([file]):
+        yield folder
+        _print_run(run_spec, facts, folder, least={}, most=None)
 
 
 def _list_all_warnings(run_spec: RunSpec, facts: FileFacts, folder: Path) -> list[str]:
@@ -173,7 +193,7 @@ def score_one(
     """
     _require_sense(model, suite, arguments)
     start_helm()
-    scoring = _Scoring(kind, arguments, model, output_path, suite, local_path, counts_groups=False)
+    scoring = Scoring(kind, arguments, model, Settings(output_path, local_path, suite))
     found = [(folder, _list_all_warnings(run, facts, folder)) for run, facts, folder in scoring.score_all([file])]
     if len(found) + scoring.refused != 1:
         made = "\n  ".join(folder.name for folder, _ in found)
@@ -183,16 +203,14 @@ def score_one(
 
 
 @dataclass
-class _Scoring:
+class Scoring:
     """What is the same for all files of one command."""
 
     kind: str | None
     arguments: Mapping[str, Any]
     model: str | None
-    output_path: Path
-    suite: str
-    local_path: Path
-    counts_groups: bool
+    settings: Settings
+    counts_groups: bool = False
     """Whether `FileFacts.groups` is wanted: where the rows are not in memory, they are read once more for it."""
     refused: int = 0
     """Files and tasks that could not be scored while others could."""
@@ -246,15 +264,15 @@ class _Scoring:
 
     def _score_task(self, format_: Format, file: Path, chosen: Mapping[str, Any]) -> tuple[RunSpec, FileFacts, Path]:
         named = deployment_of(name_model(format_, file, chosen, self.model))
-        if not self._knows_models and is_described(named["model"], self.local_path):
-            register_models(self.local_path)
+        if not self._knows_models and is_described(named["model"], self.settings.local_path):
+            register_models(self.settings.local_path)
             self._knows_models = True
-        _make_folder(self.output_path)  # rows of a large file are stored there
+        set_output_path(self.settings.output_path)  # rows of a large file are stored there
         run_spec = make_run_spec(format_, file, named, chosen)
         _require_new_name(run_spec, self._taken, self.model)
         facts = find_facts(run_spec, counts_groups=self.counts_groups)
         try:
-            return run_spec, facts, run(run_spec, self.output_path, self.suite, self.local_path)
+            return run_spec, facts, run(run_spec, self.settings)
         except RecordedError:
             if self.model is not None:  # else it was asked before: a format says what its file lacks
                 format_.name_model(load_arguments(format_, file, chosen))
@@ -375,37 +393,13 @@ def _size(arguments: Mapping[str, str]) -> int:
     return sum(len(f",{key}={value}".encode()) for key, value in arguments.items())
 
 
-def _make_folder(output_path: Path) -> None:
-    from helm.benchmark.runner import set_benchmark_output_path
-
-    set_benchmark_output_path(str(output_path))
-    try:
-        output_path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HelmExtError(f"--output-path {output_path}: cannot be made: {error.strerror}") from error
-
-
-def run(run_spec: RunSpec, output_path: Path, suite: str, local_path: Path) -> Path:
+def run(run_spec: RunSpec, settings: Settings) -> Path:
     """Run one RunSpec as `helm-run` would; returns the run's folder. Raises what the run raises."""
-    from helm.benchmark.executor import ExecutionSpec
-    from helm.common.authentication import Authentication
-    from helm.common.object_spec import get_class_by_name
     from helm.common.optional_dependencies import OptionalDependencyNotInstalled
 
-    with without_output():
-        runner = get_class_by_name(RUNNER)(
-            execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(local_path), parallelism=1),
-            output_path=str(output_path),
-            suite=suite,
-            skip_instances=False,
-            cache_instances=False,
-            cache_instances_only=False,
-            skip_completed_runs=False,
-            exit_on_error=True,
-        )
     try:
-        runner.run_one(run_spec)
+        make_runner(settings).run_one(run_spec)
     except (OptionalDependencyNotInstalled, OSError) as error:  # a package, or a file from the network, is not there
         said = str(error) or type(error).__name__
         raise HelmExtError(f"{run_spec.name}: cannot be run: {said}") from error
-    return output_path / "runs" / suite / run_spec.name
+    return settings.output_path / "runs" / settings.suite / run_spec.name

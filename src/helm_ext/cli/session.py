@@ -8,7 +8,8 @@ import logging
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,16 +23,21 @@ from helm_ext.formats.arguments import as_helm_reads
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.running import StreamingRunner
+
 __all__ = [
     "FormatOption",
+    "Settings",
     "choose_format",
     "describe_arguments",
     "describe_file",
     "find_file",
     "find_tasks",
+    "helm_output_to_stderr",
     "is_described",
     "load_arguments",
     "make_run_spec",
+    "make_runner",
     "only_registered_entries",
     "parse_arguments",
     "read_format_name",
@@ -39,10 +45,26 @@ __all__ = [
     "require_known",
     "require_suite",
     "require_unnamed",
+    "set_output_path",
     "shorten",
     "start_helm",
     "without_output",
 ]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What helm-run is told: where things are, and how a model is asked."""
+
+    output_path: Path
+    local_path: Path
+    suite: str = "default"
+    plugins: Sequence[str] = ()
+    verbose: bool = False
+    num_threads: int = 1
+    """Requests at a time, of a live model."""
+    disable_cache: bool = True
+    """Whether the answers of a live model are kept nowhere; files of answers need no cache."""
 
 
 def start_helm(*, verbose: bool = False) -> None:
@@ -106,6 +128,41 @@ def without_output() -> Iterator[None]:
 def helm_output_to_stderr() -> contextlib.AbstractContextManager[Any]:
     """Keep what HELM prints out of our output, which may be piped into another program."""
     return contextlib.redirect_stdout(sys.stderr)
+
+
+def make_runner(settings: Settings) -> StreamingRunner:
+    """Return helm-run's runner, of ours. Raises HelmExtError for a folder that cannot be made."""
+    from helm.benchmark.executor import ExecutionSpec
+    from helm.common.authentication import Authentication
+    from helm.common.cache_backend_config import SqliteCacheBackendConfig
+
+    from helm_ext.running import StreamingRunner
+
+    set_output_path(settings.output_path)
+    cache = None
+    if not settings.disable_cache:
+        (folder := settings.local_path / "cache").mkdir(parents=True, exist_ok=True)  # as helm-run does
+        cache = SqliteCacheBackendConfig(str(folder))
+    spec = ExecutionSpec(
+        auth=Authentication(""), url=None, local_path=str(settings.local_path), parallelism=settings.num_threads,
+        sqlite_cache_backend_config=cache,
+    )  # fmt: skip
+    with without_output():
+        return StreamingRunner(
+            execution_spec=spec, output_path=str(settings.output_path), suite=settings.suite, skip_instances=False,
+            cache_instances=False, cache_instances_only=False, skip_completed_runs=False, exit_on_error=True,
+        )  # fmt: skip
+
+
+def set_output_path(path: Path) -> None:
+    """Make HELM's output folder and tell HELM, whose run spec functions ask for it. Raises HelmExtError."""
+    from helm.benchmark.runner import set_benchmark_output_path
+
+    set_benchmark_output_path(str(path))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HelmExtError(f"--output-path {path}: cannot be made: {error.strerror}") from error
 
 
 def parse_arguments(pairs: list[str]) -> dict[str, Any]:

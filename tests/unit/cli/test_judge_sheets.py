@@ -163,11 +163,12 @@ def test_two_runs_are_drawn_where_they_differ(folder):
         row["label"] = "1"
     write_back(rows)
     run("judge", "labels", "sheet.csv", *runs, "--by", "Ada", "--main-metric", "exact_match")
-    run("judge", "labels", "sheet.csv", *runs, "--by", "Ada")  # what was judged is the main metric
+    said = run("judge", "labels", "sheet.csv", *runs, "--by", "Ada")  # what was judged is the main metric
+    assert not re.search("stale|mean of", said), "of a run that goes"
     assert len([*Path("benchmark_output/runs/judged").glob("*:*")]) == 2  # not a run for each main metric
     # People call all right: the judge's raw difference goes, whichever side it favours.
     said = run("compare", "benchmark_output/runs/judged")
-    assert ": judge_correct\n" in said
+    assert ": judge_correct_corrected\n" in said
     assert "corrected by 20 labels" in said
     found = [read_labels(find_run("judged", number)) for number in (0, 1)]
     assert [sum(map(len, one.values())) for one in found] == [20, 20]
@@ -178,8 +179,17 @@ def test_two_judges_are_drawn_where_they_differ(folder):
     write(folder / "jury.json", lambda n: [judged(n), judged(n, by="org/other", value=n % 2, status="ok")])
     run("score", "jury.json", "--model", "m", "--suite", "jury")
     said = run("judge", "sheet", find_run("jury"), "-n", 20, "--design", "disagreements", "--out", "jury")
-    # The last answer has one verdict alone, of the second judge.
-    assert "  0, 0: 5 of 6\n  0, 1: 4 of 6\n  1, 0: 5 of 24\n  1, 1: 5 of 24\n  none, 0: 1 of 1\n" in said
+    # The last answer has the verdict of the second judge alone: none of the jury's, which its label would count for.
+    assert "  0, 0: 5 of 6\n  0, 1: 5 of 6\n  1, 0: 5 of 24\n  1, 1: 5 of 24\n" in said
+    assert "none" not in said
+    said = run("judge", "sheet", find_run("jury"), "-n", 20, "--out", "votes")
+    assert "  0 of 2: 6 of 6\n  1 of 2: 7 of 30\n  2 of 2: 7 of 24\n" in said
+    write_back([{**row, "label": "1"} for row in read_sheet("votes.csv")], "votes.csv")
+    Path("others.json").write_text(Path("sums.json").read_text().replace("What is", "Say"))
+    run("score", "others.json", "--model", "m", "--suite", "others")
+    said = run("judge", "labels", "votes.csv", find_run("others"), code=1)
+    assert "none of its 20 labels is of an answer of adapter_spec:path=others.json" in said
+    assert said.count("others.json") == 1
 
 
 @pytest.mark.parametrize(

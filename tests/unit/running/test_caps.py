@@ -13,11 +13,13 @@ from helm.benchmark.run_spec_factory import construct_run_specs
 from helm.benchmark.runner import Runner
 from helm.common.object_spec import parse_object_spec
 
+import helm_ext.running
 from helm_ext import plugin  # noqa: F401 - registers the run entries
 from helm_ext.analysis import read_run
 from helm_ext.analysis.report.gathering import gather
 from helm_ext.cli import score
 from helm_ext.cli.run_scores import FileFacts, make_table, to_json
+from helm_ext.cli.session import Settings
 from helm_ext.running import StreamingRunner, StreamingSummarizer
 
 ROWS = 12
@@ -36,11 +38,9 @@ def run(tmp_path, file, most, model="m", runner=StreamingRunner):
     (run_spec,) = construct_run_specs(parse_object_spec(f"adapter_spec:path={file},model=recorded/{model}"))
     if most is not None:  # as helm-run does
         run_spec = replace(run_spec, adapter_spec=replace(run_spec.adapter_spec, max_eval_instances=most))
-    before, score.RUNNER = score.RUNNER, f"{runner.__module__}.{runner.__qualname__}"
-    try:
-        return run_spec, score.run(run_spec, tmp_path / "out", "s", tmp_path)
-    finally:
-        score.RUNNER = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(helm_ext.running, "StreamingRunner", runner, raising=False)
+        return run_spec, score.run(run_spec, Settings(tmp_path / "out", tmp_path, "s"))
 
 
 def stats_of(folder: Path):
