@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
-from collections import Counter
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
 from helm_ext.errors import DatasetError, RunEntryError
-from helm_ext.formats.request_states import loading
 
 
 def write(path, wrong):
@@ -121,34 +117,6 @@ def test_means_count_the_rows_that_they_are_of(folder):
     assert found["metrics"]["normalized_exact_match@level=a"]["count"] == 3
     capped = score("outputs/one.json", "--model", "m", "--json", "--arg", "max_eval_instances=4")
     assert json.loads(capped.stdout)["metrics"]["normalized_exact_match"]["count"] == 4
-
-
-@pytest.mark.parametrize("kept", [100, 20])
-def test_groups_of_a_cap_are_those_of_the_rows_that_are_scored(folder, monkeypatch, kept):
-    """Demonstrations are drawn, so some rows are of recorded runs alone, and stand behind the others in the sample."""
-    monkeypatch.setattr(loading, "KEPT_ROWS", kept)  # 60 rows are in memory, or read again
-    draw = random.Random(2)
-    rows = [
-        {
-            "instance": {
-                "id": n,
-                "input": {"text": f"{n}?"},
-                "references": [{"output": {"text": "yes"}, "tags": ["correct"]}],
-                "extra_data": {"level": draw.choice("abc")},
-            },
-            "request": {"result": {"success": True, "completions": [{"text": "yes"}]}},
-        }
-        for n in range(60)
-    ]
-    header = {"adapter_spec": {"method": "generation", "max_train_instances": 15}}
-    (folder / "drawn.jsonl").write_text("\n".join(map(json.dumps, [header, *rows])))
-    arguments = ("--arg", "by=level", "--arg", "max_eval_instances=20")
-    found = json.loads(score("drawn.jsonl", "--model", "m", "--json", *arguments).stdout)
-    state = json.loads((Path(found["folder"]) / "scenario_state.json").read_bytes())
-    levels = Counter(one["instance"]["extra_data"]["level"] for one in state["request_states"])
-    assert sum(levels.values()) == 20
-    groups = {name: of["count"] for name, of in found["metrics"].items() if "@level=" in name}
-    assert groups == {f"normalized_exact_match@level={level}": count for level, count in levels.items()}
 
 
 def test_a_run_is_one_line_whatever_a_name_holds(folder):

@@ -88,6 +88,11 @@ class Prediction:
         return self.input or "\n".join(f"{message['role']}: {message['content']}" for message in self.messages or ())
 
     @property
+    def groups(self) -> dict[str, str]:
+        """The slices that the row is in: attribute to value, HELM's `sub_split` included."""
+        return {**({} if self.sub_split is None else {"sub_split": self.sub_split}), **self.attributes}
+
+    @property
     def gold(self) -> list[str]:
         """The texts of the correct references."""
         return [reference["text"] for reference in self.references if reference["correct"]]

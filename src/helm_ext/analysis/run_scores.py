@@ -271,9 +271,8 @@ def _add(rows: dict[str, ScoredRow], row: Prediction, score: float, metric: str,
         known.by_trial = (*(known.by_trial or (known.score,)), score)
         known.score += (score - known.score) / len(known.by_trial)
         return
-    groups = dict(row.attributes) if row.sub_split is None else {"sub_split": row.sub_split, **row.attributes}
     belongs = row.cluster or "" if cluster is None else find_cluster(row, cluster)
-    made = rows[row.instance_id] = ScoredRow(score, _digest(row), groups, belongs)
+    made = rows[row.instance_id] = ScoredRow(score, _digest(row), row.groups, belongs)
     answers, noise = row.score(f"{metric}{ANSWERS}"), row.score(f"{metric}{NOISE}")
     if answers is not None:
         made.answers, made.noise = answers, math.nan if noise is None else noise

@@ -180,8 +180,6 @@ class FileFacts:
     warnings: tuple[str, ...]
     counts: Mapping[str, int]
     """What was counted while the file was read."""
-    groups: Mapping[str, int]
-    """How many rows of the main split are scored of each `ATTRIBUTE=VALUE`."""
 
 
 def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
@@ -227,6 +225,8 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
     for name in list_judge_stats(find_judged(run_spec)):  # a judge has no verdict on some rows
         if name in stats:
             rows_of |= dict.fromkeys((name, f"{name}{CORRECTED}"), stats[name]["count"])
+    by_slice = any("=" in name.partition("@")[2] for name in asked)
+    rows_of |= _count_slices(run_spec, folder, asked) if by_slice else {}
     return {
         "run": run_spec.name,
         "format": run_spec.name.partition(":")[0],
@@ -244,7 +244,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "metrics": {
             name: {
                 "mean": _finite(stats[name]["mean"]),
-                "count": file.groups.get(name.partition("@")[2], rows_of.get(name, in_main)),
+                "count": rows_of.get(name, in_main),
                 **{word: stats[end]["mean"] for word, end in _ends(name, ENDS) if end in stats},
                 **({"these_rows": _these_rows(stats, name)} if _is_repeated(stats, name) else {}),
             }
@@ -253,6 +253,18 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
         "source_scores": {name: _compared(stats, score) for name, score in theirs.items()},
         "folder": str(folder),
     }
+
+
+def _count_slices(run_spec: RunSpec, folder: Path, names: Iterable[str]) -> dict[str, int]:
+    """Return by the name of a slice's score, `exact_match@subject=law`, how many rows of the main split are in it."""
+    from helm_ext.analysis.run_files import RunFiles
+
+    split = run_spec.scenario_spec.args.get("main_split", "test")
+    numbers: Counter[str] = Counter()
+    for row in RunFiles(folder).predictions():
+        if row.split == split and not row.trial and not row.perturbation and not row.left_out:
+            numbers.update(f"{name}={value}" for name, value in row.groups.items())
+    return {name: numbers[name.partition("@")[2]] for name in names if name.partition("@")[2] in numbers}
 
 
 def _finite(value: float | None) -> float | None:

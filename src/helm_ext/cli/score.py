@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,13 +33,11 @@ from helm_ext.cli.session import (
     without_output,
 )
 from helm_ext.cli.thresholds import find_below, parse_thresholds
-from helm_ext.engines.progress import Measured, Progress
 from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
 from helm_ext.formats import files_in
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
-    from helm.benchmark.scenarios.scenario import Instance
 
     from helm_ext.analysis.wrong_rows import WrongRow
     from helm_ext.formats import Format
@@ -118,7 +115,7 @@ def score(
     settings = Settings(output_path, local_path, suite, verbose=verbose)
     with status("scoring"), helm_output_to_stderr():
         start_helm(verbose=verbose)
-    scoring = Scoring(kind, arguments, model, settings, counts_groups=as_json)
+    scoring = Scoring(kind, arguments, model, settings)
     failures = 0
     for run_spec, facts, folder in scoring.score_all(files):
         failures += _print_run(
@@ -210,8 +207,6 @@ class Scoring:
     arguments: Mapping[str, Any]
     model: str | None
     settings: Settings
-    counts_groups: bool = False
-    """Whether `FileFacts.groups` is wanted: where the rows are not in memory, they are read once more for it."""
     refused: int = 0
     """Files and tasks that could not be scored while others could."""
     _taken: set[str] = field(default_factory=set)
@@ -270,7 +265,7 @@ class Scoring:
         set_output_path(self.settings.output_path)  # rows of a large file are stored there
         run_spec = make_run_spec(format_, file, named, chosen)
         _require_new_name(run_spec, self._taken, self.model)
-        facts = find_facts(run_spec, counts_groups=self.counts_groups)
+        facts = find_facts(run_spec)
         try:
             return run_spec, facts, run(run_spec, self.settings)
         except RecordedError:
@@ -317,7 +312,7 @@ def name_model(format_: Format, file: Path, arguments: Mapping[str, Any], given:
     return f"{organization}{slash}{name.replace('/', '-')}"  # HELM's names have one slash at most
 
 
-def find_facts(run_spec: RunSpec, *, counts_groups: bool) -> FileFacts:
+def find_facts(run_spec: RunSpec) -> FileFacts:
     """Return the facts of the file that a run was planned with.
 
     The dataset itself is not kept: the run hands it on and frees it row by row.
@@ -336,38 +331,7 @@ def find_facts(run_spec: RunSpec, *, counts_groups: bool) -> FileFacts:
     shown = said[:_SHOWN_WARNINGS] + (
         [f"warning: ... and {more} more: helm-ext validate shows all"] if more > 0 else []
     )
-    groups = _count_groups(run_spec, evalset.instances) if counts_groups and evalset.attributes else {}
-    return FileFacts(evalset.name, tuple(shown), evalset.counts, groups)
-
-
-def _count_groups(run_spec: RunSpec, instances: Sequence[Instance]) -> Mapping[str, int]:
-    """Return how many rows of the main split will be scored of each `ATTRIBUTE=VALUE`."""
-    import numpy as np
-    from helm.benchmark.runner import downsample_eval_instances
-    from helm.benchmark.scenarios.scenario import EVAL_SPLITS
-
-    from helm_ext.adaptation.row_order import order_for_sampling
-    from helm_ext.evalset import row_extra
-    from helm_ext.evalset.rows import StoredRows
-    from helm_ext.running.recorded_rows import choose_places
-    from helm_ext.scoring.breakdown import attributes_of
-
-    split, adapter_spec = run_spec.scenario_spec.args.get("main_split", "test"), run_spec.adapter_spec
-    splits = adapter_spec.eval_splits or EVAL_SPLITS
-    if isinstance(instances, StoredRows):
-        chosen = instances.read(np.sort(choose_places(instances, adapter_spec)))
-    elif adapter_spec.max_eval_instances is not None:
-        ordered = order_for_sampling(instances, splits)
-        chosen = iter(downsample_eval_instances(ordered, adapter_spec.max_eval_instances, splits))
-    else:
-        chosen = iter(instances)
-    groups: Counter[str] = Counter()
-    number = 0
-    with Progress(None, title="counting groups", measure=lambda: Measured(number, len(instances))):
-        for number, instance in enumerate(chosen, 1):  # noqa: B007 - it is looked at while this goes on
-            if instance.split == split and row_extra(instance).get("recorded", {}).get("status") == "ok":
-                groups.update(f"{name}={value}" for name, value in attributes_of(instance).items())
-    return groups
+    return FileFacts(evalset.name, tuple(shown), evalset.counts)
 
 
 def deployment_of(model: str) -> dict[str, str]:

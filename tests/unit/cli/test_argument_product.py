@@ -511,9 +511,7 @@ class TestArgument:
         planned_by: dict[str, Any] = {}
         monkeypatch.setattr(scoring, "run", lambda run_spec, *_: planned_by.update({name: run_spec}))
         for name, model in (("score", "m"), ("score without a model", None)):
-            of_file = scoring._Scoring(
-                format_.name, given(arguments), model, tmp_path, "s", tmp_path, counts_groups=False
-            )
+            of_file = scoring.Scoring(format_.name, given(arguments), model, session.Settings(tmp_path, tmp_path, "s"))
             if model is None and (
                 file.stem == "live" or not format_.name_model(session.load_arguments(format_, file, given(arguments)))
             ):
@@ -560,8 +558,8 @@ def test_score_of_several_outputs_plans_the_run_of_each(argument, files, monkeyp
     expected = [without_model(plan(format_, file, {**one, "output": output})) for output in outputs]
     scored: list[RunSpec] = []
     monkeypatch.setattr(scoring, "run", lambda run_spec, *_: scored.append(run_spec))
-    of_file = scoring._Scoring(
-        "table", given({**one, "output": "+".join(outputs)}), None, tmp_path, "s", tmp_path, counts_groups=False
+    of_file = scoring.Scoring(
+        "table", given({**one, "output": "+".join(outputs)}), None, session.Settings(tmp_path, tmp_path, "s")
     )
     list(of_file.score_all([file]))
     assert list(map(without_model, scored)) == expected
@@ -575,7 +573,7 @@ def test_score_of_a_folder_plans_the_run_of_each_log(argument, files, monkeypatc
     expected = [without_model(plan(format_, made["folder"], {**arguments, "log": log})) for log in ("a.eval", "b.eval")]
     scored: list[RunSpec] = []
     monkeypatch.setattr(scoring, "run", lambda run_spec, *_: scored.append(run_spec))
-    of_file = scoring._Scoring("inspect", given(arguments), None, tmp_path, "s", tmp_path, counts_groups=False)
+    of_file = scoring.Scoring("inspect", given(arguments), None, session.Settings(tmp_path, tmp_path, "s"))
     list(of_file.score_all([made["folder"]]))
     assert [without_model(run_spec).scenario_spec for run_spec in scored] == [one.scenario_spec for one in expected]
     assert [run_spec.metric_specs for run_spec in scored] == [one.metric_specs for one in expected]

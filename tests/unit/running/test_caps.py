@@ -70,7 +70,7 @@ def test_a_cap_is_counted_where_it_bites(tmp_path, file, caplog, runner, most, e
 def test_a_cap_stands_in_the_titles_of_score_report_and_leaderboard(tmp_path, file):
     run_spec, folder = run(tmp_path, file, 5)
     assert make_table(run_spec, folder, show_all=False).title.endswith("(5 of 12 rows)")
-    assert to_json(run_spec, folder, FileFacts("numbers", (), {}, {}))["counts"]["capped"] == 7
+    assert to_json(run_spec, folder, FileFacts("numbers", (), {}))["counts"]["capped"] == 7
     (dataset,), _ = gather([read_run(folder)])
     assert dataset.title.endswith("(5 of 12 rows)")
     title, rows = titles_and_rows(tmp_path)
