@@ -83,7 +83,7 @@ def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestStat
         reason: LeftOut = "not_run" if found is None else found["status"]  # type: ignore[assignment] # not "ok"
         return [leave_out(replace(template, **{**row, "instance": without_recording(instance)}), reason)]
     return [
-        replace(
+        recorded.copy_with(
             template,
             request=recorded.rebuild_request(template.request, state),
             **{**row, **recorded.to_state_fields(state)},

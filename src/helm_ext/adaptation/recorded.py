@@ -10,9 +10,9 @@ request itself, so there is no lookup table, and no second copy of it in HELM's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from helm.benchmark.model_deployment_registry import (
     ClientSpec,
@@ -37,6 +37,8 @@ __all__ = [
     "is_recorded",
     "register_deployments",
 ]
+
+T = TypeVar("T")
 
 CLIENT_CLASS_NAME = "helm_ext.adaptation.recorded.RecordedClient"
 LEFT_OUT_DEPLOYMENT = "recorded/left-out"
@@ -87,8 +89,17 @@ def make_recorded_request(request: Request, result: RequestResult) -> RecordedRe
 
 def rebuild_request(request: RecordedRequest, state: RecordedState) -> RecordedRequest:
     """Return `request` as it was sent according to a recorded state, with the result that came back."""
-    made = replace(request, **to_request_fields(state))
-    made.__dict__.update(result=to_request_result(state["result"]), unmeasured=unmeasured_stats(state))
+    result, unmeasured = to_request_result(state["result"]), unmeasured_stats(state)
+    return copy_with(request, result=result, unmeasured=unmeasured, **to_request_fields(state))
+
+
+def copy_with(template: T, **changes: Any) -> T:
+    """Return a copy of a frozen dataclass's instance with these attributes.
+
+    Plain equivalent: `dataclasses.replace`, which sets each field by itself. Saves 5 % of a recorded run.
+    """
+    made: T = object.__new__(type(template))
+    vars(made).update(vars(template), **changes)
     return made
 
 

@@ -242,7 +242,7 @@ class OnePassMetric(FoldingMetric):
         tally = Tally()
         rows: list[PerInstanceStats] = []
         of_instances: dict[Instance, Stats] = {}
-        kept = Keeper(self.kept) if self.kept else None
+        kept: Kept = {}
         for instance, context in zip(scenario_state.instances, contexts, strict=True):
             states = self.select(scenario_state, index, instance)
             parts = compute_row(states, context) if states else []
@@ -250,11 +250,15 @@ class OnePassMetric(FoldingMetric):
             if stats:
                 tally.add(parts)
                 rows.append(PerInstanceStats(str(instance.id), instance.perturbation, index, stats))
-                if kept is not None:
-                    kept.add(context.metric_context, stats)
+                if self.kept:
+                    values = {stat.name.name: stat.mean for stat in stats if stat.name.name in self.kept}
+                    if len(values) == len(self.kept) and None not in values.values():
+                        columns = kept.setdefault(context.metric_context, tuple(array("d") for _ in self.kept))
+                        for name, column in zip(self.kept, columns, strict=True):
+                            column.append(values[name])
             if facts.has_perturbations:
                 of_instances[instance] = stats
-        summary = _TrialSummary(tally.to_columns(), kept.found if kept is not None else {})
+        summary = _TrialSummary(tally.to_columns(), kept)
         if facts.has_perturbations:
             summary.worst = compute_worst_case_metrics(of_instances)
         return rows, summary
@@ -280,35 +284,3 @@ class OnePassMetric(FoldingMetric):
 
 def _take_from(rows: MeasuredRows) -> Callable[[Sequence[RequestState], Context], Parts]:
     return lambda states, context: rows.find(states, context.left_out)
-
-
-class Keeper:
-    """Keeps the means of some stats of each row that has them all."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-        self._places = [0] * len(names)
-        """Where the last row had them: rows are much alike."""
-        self.found: Kept = {}
-
-    def add(self, context: MetricContext, stats: Stats) -> None:
-        """Look at the Stats of a row."""
-        values = [self._get(number, stats) for number in range(len(self._names))]
-        if None not in values:
-            for kept, value in zip(self._of(context), values, strict=True):
-                kept.append(value)  # type: ignore[arg-type]
-
-    def _of(self, context: MetricContext) -> tuple[array[float], ...]:
-        kept = self.found.get(context)
-        if kept is None:
-            kept = self.found[context] = tuple(array("d") for _ in self._names)
-        return kept
-
-    def _get(self, number: int, stats: Stats) -> float | None:
-        name, place = self._names[number], self._places[number]
-        if place >= len(stats) or stats[place].name.name != name:
-            place = next((at for at, stat in enumerate(stats) if stat.name.name == name), -1)
-            if place < 0:
-                return None
-            self._places[number] = place
-        return stats[place].mean

@@ -80,7 +80,7 @@ def may_have(text: str, form: str) -> bool:
 
 def _has_fence(text: str) -> bool:
     """Whether there may be a line that begins with three backticks, which takes a word with it."""
-    return bool(_FENCE.search(text))
+    return any(mark in text for mark in _BACKTICKS) and bool(_FENCE.search(text))
 
 
 def bare_form(text: str) -> str:
@@ -127,7 +127,8 @@ def separate_characters(text: str) -> str:
 
 _INVISIBLE = "\u00ad\u200b\u200e\u200f\u061c\u202a-\u202e\u2060\u2066-\u2069\ufe0e\ufe0f\ufeff\x01\x02"
 _DASHES = "\u2010-\u2013\u2212"
-_FENCE = re.compile(f"(?:[`\uff40\u1fef][\\\\{_INVISIBLE}]*){{3}}")
+_BACKTICKS = "`\uff40\u1fef"
+_FENCE = re.compile(f"(?:[{_BACKTICKS}][\\\\{_INVISIBLE}]*){{3}}")
 _ALIKE = {"\u2044": "/", "\u2215": "/", "÷": "/", "\u2236": ":", "٫": ".", "٬": ",", "٪": "%", "´": "'"}
 _ALIKE |= {"×": "*", "\u22c5": "*", "\u2217": "*", "\u223c": "~"}
 _SAME = re.compile(f"(?P<gone>[{_INVISIBLE}])|(?P<dash>[{_DASHES}])|[{''.join(_ALIKE)}]|(?P<digit>[^\\D0-9])")

@@ -53,7 +53,13 @@ def in_batches(rows, sizes, *, sent=False):
 
 def plain(stats):
     # repr tells 1 from 1.0 and -0.0 from 0.0, and NaN is equal to itself. HELM's first Stat keeps its own mean.
-    return [repr((s.name.name, s.count, s.sum, s.sum_squared, s.min, s.max)) for s in stats]
+    # What is NaN is no stat of the run: `remove_stats_nans`.
+    return [
+        repr(
+            (s.name.name, s.count) if math.isnan(s.sum) else (s.name.name, s.count, s.sum, s.sum_squared, s.min, s.max)
+        )
+        for s in stats
+    ]
 
 
 @given(ROWS, st.integers(1, 7), st.booleans())
@@ -93,15 +99,8 @@ def test_the_lowest_value_of_each_row(batch):
     assert lowest.sum == 0.1 + 0.2 + 0.7 + 4 + 0.4
 
 
-def test_names_stand_in_the_order_in_which_they_came_and_got_their_first_value():
-    rows = [[to_stat(1, []), to_stat(0, [1])], [to_stat(2, [1]), to_stat(1, [1])]]
+def test_names_stand_in_the_order_in_which_they_came():
+    rows = [[to_stat(1, []), to_stat(0, [1])], [to_stat(2, [])]]
     totals = in_batches(rows, iter(lambda: 1, 0))
     assert [stat.name.name for stat in totals.to_stats()] == ["b", "a", "c"]
-    assert [stat.name.name for stat in totals.lowest()] == ["a", "c", "b"]
-
-
-def test_whole_numbers_are_sent_in_few_bytes():
-    tally = Tally()
-    for number in range(10_000):
-        tally.add([[to_stat(0, [number % 2])]])
-    assert len(pickle.dumps(tally.to_columns())) < 11_000
+    assert [stat.name.name for stat in totals.lowest()] == ["a"]
