@@ -7,7 +7,8 @@ delimited.py      ... CSV and TSV
 json_tables.py    ... JSON Lines, lists of objects, objects that hold rows
 arrow.py          ... Parquet, folders of `save_to_disk`, datasets of the Hub
 cells.py          values of cells
-layouts.py        public datasets, and tables that other tools write
+layouts.py        what is known of tables by their structure: public datasets ...
+tool_layouts.py   ... and what other tools write
 roles.py          which column is what
 values.py         what the cells of one row say
 profile.py        what holds of all rows

@@ -1,4 +1,4 @@
-"""Layouts that are known by their structure: public datasets here, and in `tool_layouts` what other tools write.
+"""Layouts that are known by their structure: of public datasets here, in `tool_layouts` of what other tools write.
 
 What a layout needs beyond the names of columns (`roles`) is said here: golds that stand inside a longer text, options
 that depend on the row, what readers of a score must know. Each is recognised by its columns and its first row; a row
@@ -9,21 +9,65 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from helm_ext.errors import show
+from helm_ext.formats.imported.gold import Kind
 from helm_ext.formats.table.cells import CellError, parse_list, read_options, to_text
-from helm_ext.formats.table.layout import GOLD, OPTIONS, THOUGHT, Layout, Named, has
 from helm_ext.formats.table.table import Cells
-from helm_ext.formats.table.tool_layouts import TOOL_LAYOUTS
 
-__all__ = ["find_layout"]
+GOLD, OPTIONS, THOUGHT, LIKELIHOODS, SCORES, QUESTION, OUTPUT = (
+    "\0gold", "\0options", "\0thought", "\0likelihoods", "\0scores", "\0question", "\0output",
+)  # fmt: skip
+"""Keys of what a layout adapts: no column is called so."""
 
 
-def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
-    """Return the layout of a table with these columns and this first row; None for one that is not known."""
-    named = {column.strip().casefold().replace(" ", "_"): column for column in columns}
-    return next((found for find in _LAYOUTS if (found := find(named, sample)) is not None), None)
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a known table is laid out."""
+
+    name: str
+    why: str
+    """By what it was recognised, in words."""
+    roles: Mapping[str, str]
+    """Role to column, or to a key of `adapt`."""
+    adapt: Callable[[Cells], Mapping[str, Any]] | None = None
+    """From the cells of a row to what a role needs beside them. Raises CellError."""
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Role to what of the cells it is, in words, where that is no column."""
+    gold_kind: Kind | None = None
+    index_base: int | None = None
+    notes: Sequence[str] = ()
+    """What a reader of the score must know."""
+    live_notes: Sequence[str] = ()
+    """The same, of live runs alone."""
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+    live: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of `adapter_spec` for a live run."""
+    shuffles: bool = False
+    """Whether a live run must not show the options in the file's order, because the right one always comes first."""
+    hidden_hint: str = ""
+    """Why golds may be missing."""
+    allows_hidden: bool = False
+    """Whether rows without a gold are counted as not scored, instead of refused."""
+    tool: str = ""
+    """The tool that wrote the table."""
+    model: Callable[[Cells], str] | None = None
+    """Whose output a row holds. All rows of a table must agree: they are one run."""
+    main: str = ""
+    """The score of the tool that its own reports are headed by."""
+    several_models: str = ""
+    """What to do with a table of several."""
+
+
+Named = Mapping[str, str]
+"""Column in lower case to column."""
+
+
+def has(named: Named, *columns: str) -> bool:
+    """Whether a table has all of these columns, which are given in lower case."""
+    return all(column in named for column in columns)
 
 
 def _hellaswag(named: Named, _: Cells) -> Layout | None:
@@ -173,6 +217,6 @@ def _boolq(named: Named, sample: Cells) -> Layout | None:
     )  # fmt: skip
 
 
-_LAYOUTS: Sequence[Callable[[Named, Cells], Layout | None]] = (
-    *TOOL_LAYOUTS, _hellaswag, _truthfulqa_choice, _truthfulqa_text, _squad, _boolq, _gsm8k,
+LAYOUTS: Sequence[Callable[[Named, Cells], Layout | None]] = (
+    _hellaswag, _truthfulqa_choice, _truthfulqa_text, _squad, _boolq, _gsm8k,
 )  # fmt: skip

@@ -20,7 +20,7 @@ from helm_ext.formats.table.delimited import DELIMITERS, DelimitedTable
 from helm_ext.formats.table.json_tables import JsonTable
 from helm_ext.formats.table.mapping_file import is_mapping_file, read_mapping
 from helm_ext.formats.table.options import Options
-from helm_ext.formats.table.profile import Profile, find_model_column, make_profile
+from helm_ext.formats.table.profile import Profile, make_profile
 from helm_ext.formats.table.roles import OUTPUT_NAMES, Roles, choose_roles
 from helm_ext.formats.table.rows import read_rows
 from helm_ext.formats.table.table import Table, plain_suffix
@@ -220,7 +220,7 @@ def name_model(arguments: Mapping[str, Any]) -> str:
     if outputs and (named := _model_of(outputs[0], table.columns)):
         return named
     if roles.output or roles.likelihoods:
-        has_models = find_model_column(Values(table, roles, options))  # all rows are read for it
+        has_models = Values(table, roles, options).model_column  # all rows are read for it
         return _look(options)[1].row_model if has_models else ""
     hint = f"say which hold them: output=COLUMN, or output=A+B for a run of each; columns: {', '.join(table.columns)}"
     raise DatasetSyntaxError.at(options.path, "no column is called output or the like", hint, code="no-outputs")

@@ -7,7 +7,7 @@ are positions, and whether a cell that looks like a list is one. All that is wro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, count, raise_for, show
@@ -17,12 +17,11 @@ from helm_ext.formats.imported.gold import GoldKind, Options
 from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.imported.row import Answer
 from helm_ext.formats.table.cells import look_up
-from helm_ext.formats.table.layout import Layout
-from helm_ext.formats.table.positions import Positions
+from helm_ext.formats.table.layouts import Layout
 from helm_ext.formats.table.table import Cells
-from helm_ext.formats.table.values import SPLITS, TRUTHS, Values, shown, uses_adapted
+from helm_ext.formats.table.values import SPLITS, Values, read_truth, shown, uses_adapted
 
-__all__ = ["Profile", "find_model_column", "make_profile"]
+__all__ = ["Profile", "make_profile"]
 
 _NO_ANSWER = re.compile(
     r"\s*(?:error\b\s*[:(\[].*|traceback \(most recent.*|none|nan|null)\s*", re.IGNORECASE | re.DOTALL
@@ -32,16 +31,7 @@ _NO_ANSWER = re.compile(
 _LETTER = re.compile(r"\s*\(?[A-Za-z]\)?\s*")
 
 
-_MODEL_COLUMNS = frozenset({"model", "model_id", "model_name"})
 _SHOWN_MODELS = 5
-
-
-def find_model_column(values: Values) -> str:
-    """Return the column that says whose output a row's is; "" where there is none, or it was named for something."""
-    if values.is_live:
-        return ""
-    taken = {column for _, column in values.roles.columns()} | set(values.options.by)
-    return next((one for one in values.table.columns if one.casefold() in _MODEL_COLUMNS and one not in taken), "")
 
 
 def make_profile(values: Values) -> Profile:
@@ -68,10 +58,9 @@ class Profile:
     recorded = 0
     """Rows with an output."""
     is_chat = False
-    golds_are_lists = False
-    """Whether every gold spells a list, in a table whose cells are texts."""
-    golds_are_truths = False
-    """Whether every gold is the word true or false, in a table whose cells are texts and whose rows have no options."""
+    gold_spells: Callable[[str], Any] | None = None
+    """What reads a cell of gold first, in a table whose cells are texts: where each spells a list, or says true or
+    false in a row without options."""
     outputs_are_positions = False
     uses_split = False
     model = ""
@@ -91,10 +80,9 @@ class Profile:
         self._golds, self._lists, self._truths = (self._make_column() for _ in range(3))
         self._may_be_lists = values.table.is_text and values.options.gold_kind in (None, "list", "flags")
         self._may_be_truths = values.table.is_text and values.options.gold_kind is None
-        self._positions = Positions()
+        self._positions = _Positions()
         self._split_names: dict[str, list[int]] = {}
         """Name of a split, as the column has it, to its first line and its rows."""
-        self._model_column = find_model_column(values)
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
         self._number_lists = 0
@@ -150,8 +138,8 @@ class Profile:
         for name in values.scores(cells):
             self.scores.setdefault(name, SourceScore())
         self.train += values.splits.get(split) == "train"
-        if self._model_column and len(self._models) <= _SHOWN_MODELS:
-            name = look_up(cells, self._model_column)
+        if values.model_column and len(self._models) <= _SHOWN_MODELS:
+            name = look_up(cells, values.model_column)
             self._models.setdefault("" if name is None else str(name).strip(), line)
 
     def _see_answer(self, answers: Sequence[Answer], gold: Any, choices: Options | None, line: int) -> None:
@@ -179,7 +167,7 @@ class Profile:
             items = parse_list(gold)
             self._lists.see(items, choices, line)
             self._number_lists += choices is None and not any(isinstance(item, str) for item in items)
-        truth = TRUTHS.get(gold.strip().casefold()) if isinstance(gold, str) else None
+        truth = read_truth(gold) if isinstance(gold, str) else None
         self._may_be_truths = self._may_be_truths and choices is None and (truth is not None or gold == "")
         if self._may_be_truths:
             self._truths.see(truth, None, line)
@@ -210,13 +198,15 @@ class Profile:
                 values.refuse(message, "output=COLUMN names it", role)
         if len(self._models) == 1:
             (self.row_model,) = self._models
-        self.golds_are_lists = self._may_be_lists
-        if self.golds_are_lists and self._number_lists and values.options.gold_kind is None:
+        golds = self._golds
+        if self._may_be_lists:
+            golds, self.gold_spells = self._lists, parse_list
+        elif self._may_be_truths:
+            golds, self.gold_spells = self._truths, read_truth
+        if self._may_be_lists and self._number_lists and values.options.gold_kind is None:
             message = "every gold is a list of numbers: one answer, or several that are accepted?"
             hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
             values.refuse(message, hint, "list")
-        self.golds_are_truths = self._may_be_truths
-        golds = self._lists if self.golds_are_lists else self._truths if self.golds_are_truths else self._golds
         self.is_measured = self._require_golds(golds)
         unmeasured = GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
         self.gold = golds.decide() if self.is_measured else unmeasured
@@ -239,7 +229,7 @@ class Profile:
         """Refuse a long table: the outputs of several models would be scored as those of one."""
         if len(self._models) < 2:
             return
-        column, (*others, last) = self._model_column, [*self._models][:_SHOWN_MODELS]
+        column, (*others, last) = self._values.model_column, [*self._models][:_SHOWN_MODELS]
         number = f"more than {_SHOWN_MODELS}" if len(self._models) > _SHOWN_MODELS else str(len(self._models))
         names = f"{', '.join(others)} and {last}" if number.isdigit() else f"{', '.join([*others, last])}, ..."
         self._values.refuse(
@@ -311,3 +301,91 @@ class Profile:
                 "every gold is a single letter, and the rows have no options: answers are compared with it as texts; "
                 "options=COLUMN or options=A+B+C+D names the options"
             )
+
+
+_NUMBER = re.compile(r"\d+(?:\.0+)?", re.ASCII)
+
+_NOTHING = ("", "-1", "-1.0")
+"""What stands where there was no answer: it is no position, and no sign that others are none."""
+
+
+class _Positions:
+    """Outputs that are whole numbers: positions of options, their texts or labels, or neither. Decided over all rows.
+
+    An output "2" of a row with options may be the third option, the second one, or the text "2". Where the golds are
+    positions, so are the outputs, if only that reads all of them. Where that cannot be told, the table is refused: read
+    in the wrong way, a right answer would count as wrong without a word. `see` each output, then ask `are_positions`.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = 0
+        self._named = 0
+        """Numbers that are the text or the label of an option."""
+        self._others = 0
+        """Outputs of another kind."""
+        self._fits = {0: True, 1: True}
+        """Number of the first option to whether every number is one of an option of its row."""
+        self._differs = {0: False, 1: False}
+        """The same to whether a number is the text or the label of another option than of that at its position."""
+
+    def see(self, answers: Sequence[Answer], options: Mapping[str, str] | None) -> None:
+        """Take the output of one more row."""
+        text = answers[0].text.strip()
+        if options is None or len(answers) > 1 or (len(text) > 8 and text not in _NOTHING):
+            self._others += 1
+        elif text in _NOTHING:
+            pass
+        elif not _NUMBER.fullmatch(text):
+            self._others += 1
+        else:
+            self._see_number(text, int(float(text)), options)
+
+    def _see_number(self, text: str, number: int, options: Mapping[str, str]) -> None:
+        self._numbers += 1
+        spelled = (text, str(number))
+        named = [label for label, option in options.items() if label in spelled or option.strip() in spelled]
+        self._named += bool(named)
+        labels = list(options)
+        for base in (0, 1):
+            if not base <= number < base + len(labels):
+                self._fits[base] = False
+            elif named and named != [labels[number - base]]:
+                self._differs[base] = True
+
+    def are_positions(self, gold: GoldKind) -> bool:
+        """Return whether the outputs are positions, as golds of this kind are. Raises ValueError, where none can tell.
+
+        The error's text says why, in words for the user.
+        """
+        if self._others or not self._numbers:
+            self._require_others_to_prevail()
+            return False
+        are_named = self._named == self._numbers
+        if gold.element == "index":
+            if self._fits[gold.base]:
+                if are_named and self._differs[gold.base]:
+                    raise ValueError("every output is a number: a position, as the golds are, or the text of an option")
+                return True
+            if not self._named or (not are_named and any(self._fits.values())):
+                raise ValueError(
+                    f"golds are positions counted from {gold.base}, and outputs are numbers that do not fit"
+                )
+        elif not are_named and any(self._fits.values()):
+            what = {"label": "labels", "text": "texts"}.get(gold.element, "no positions")
+            raise ValueError(f"every output is a number, as positions are, and golds are {what}")
+        return False
+
+    def _require_others_to_prevail(self) -> None:
+        """Raise ValueError where so many outputs may be positions that the rest is what is odd."""
+        unnamed = self._numbers - self._named
+        if unnamed and unnamed >= self._others and any(self._fits.values()):
+            numbers = count(unnamed, "output is a number, as positions are", "outputs are numbers, as positions are")
+            raise ValueError(f"{numbers}, and {self._others:,} are not")
+
+    def note(self) -> str:
+        """Return what a reader of the score must know where outputs are not positions; "" for nothing."""
+        unnamed = self._numbers - self._named
+        if not unnamed or not self._numbers:
+            return ""
+        one, many = "output is a number that names no option", "outputs are numbers that name no option"
+        return f"{count(unnamed, one, many)}: scored as wrong"

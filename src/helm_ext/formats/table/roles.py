@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, did_you_mean, show
 from helm_ext.formats.imported.gold import to_options
-from helm_ext.formats.table.layout import Layout
-from helm_ext.formats.table.layouts import find_layout
+from helm_ext.formats.table.layouts import Layout
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.table import Cells, Table
+from helm_ext.formats.table.tool_layouts import find_layout
 
 __all__ = ["CANDIDATES", "MOST_OPTIONS", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.imported.row import Row
-from helm_ext.formats.table.cells import CellError, look_up, parse_list, to_json_value
+from helm_ext.formats.table.cells import CellError, look_up, to_json_value
 from helm_ext.formats.table.profile import Profile
 from helm_ext.formats.table.table import Cells
-from helm_ext.formats.table.values import TRUTHS, Values
+from helm_ext.formats.table.values import Values
 
 __all__ = ["read_rows"]
 
@@ -38,11 +38,7 @@ class _RowReader:
         roles = self._values.roles
         choices = self._values.choices(cells)
         gold = look_up(cells, roles.gold)
-        if profile.golds_are_lists:
-            gold = parse_list(gold)
-        elif profile.golds_are_truths:
-            gold = TRUTHS[gold.strip().casefold()]
-        right = profile.gold.read(gold, choices)
+        right = profile.gold.read(profile.gold_spells(gold) if profile.gold_spells else gold, choices)
         if profile.gold.options is not None and choices is None:
             choices = profile.gold.options
         likelihoods = (look_up(cells, roles.likelihoods) or ()) if roles.likelihoods else ()

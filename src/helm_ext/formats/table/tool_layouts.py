@@ -9,8 +9,9 @@ from typing import Any
 
 from helm_ext.errors import show
 from helm_ext.formats.table.cells import CellError, parse_list, read_options
-from helm_ext.formats.table.layout import (
+from helm_ext.formats.table.layouts import (
     GOLD,
+    LAYOUTS,
     LIKELIHOODS,
     OPTIONS,
     OUTPUT,
@@ -22,7 +23,13 @@ from helm_ext.formats.table.layout import (
 )
 from helm_ext.formats.table.table import Cells
 
-__all__ = ["TOOL_LAYOUTS"]
+__all__ = ["find_layout"]
+
+
+def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
+    """Return the layout of a table with these columns and this first row; None for one that is not known."""
+    named = {column.strip().casefold().replace(" ", "_"): column for column in columns}
+    return next((found for find in (*_TOOL_LAYOUTS, *LAYOUTS) if (found := find(named, sample)) is not None), None)
 
 
 def _lighteval(_: Named, sample: Cells) -> Layout | None:
@@ -273,6 +280,6 @@ def _parsed(cells: Cells, column: str) -> Any:
     return parse_list(value) if isinstance(value, str) and value else value or None
 
 
-TOOL_LAYOUTS: Sequence[Callable[[Named, Cells], Layout | None]] = (
+_TOOL_LAYOUTS: Sequence[Callable[[Named, Cells], Layout | None]] = (
     _lighteval, _opencompass, _opencompass_details, _deepeval, _promptfoo, _evalscope, _ragas, _own_export,
 )  # fmt: skip

@@ -18,7 +18,7 @@ from helm_ext.formats.table.roles import MOST_OPTIONS, Roles, option_labels
 from helm_ext.formats.table.table import Cells, Table
 from helm_ext.judging.judgement import read_judgements
 
-__all__ = ["SPLITS", "TRUTHS", "Split", "Values", "name_parts", "shown", "uses_adapted"]
+__all__ = ["SPLITS", "Split", "Values", "name_parts", "read_truth", "shown", "uses_adapted"]
 
 Split = Literal["train", "valid", "test"]
 
@@ -28,8 +28,7 @@ SPLITS: Mapping[str, Split] = {
 }  # fmt: skip
 """What splits are called, to HELM's names."""
 
-TRUTHS: Mapping[str, bool] = {"true": True, "false": False}
-"""How CSV writes what is true and false; spreadsheets in capitals, Python with one."""
+_MODEL_COLUMNS = ("model", "model_id", "model_name")
 
 _CRITERION = "correct"
 """What a column of verdicts is about."""
@@ -50,8 +49,15 @@ class Values:
         self._labels = option_labels(roles.options) if len(roles.options) > 1 else []
         names = table.class_labels.get(roles.gold)
         self._class_names = _name_classes(names) if names and not roles.options else None
+        self.model_column = self._find_model_column()
         self._columns = self._needed()
         self.splits = self._read_splits()
+
+    def _find_model_column(self) -> str:
+        """Return the column that says whose output a row's is; "" where there is none, or it was named for another."""
+        taken = {column for _, column in self.roles.columns()} | set(self.options.by)
+        named = [one for one in self.table.columns if one.casefold() in _MODEL_COLUMNS and one not in taken]
+        return "" if self.is_live or not named else named[0]
 
     def _needed(self) -> list[str] | None:
         """Return the columns that are read; None for all, where a layout adapts the row."""
@@ -59,7 +65,7 @@ class Values:
             return None
         roles = self.roles
         named = [roles.question, roles.context, *roles.options, roles.gold, roles.output, roles.id, roles.split,
-                 roles.likelihoods, roles.source_scores, *roles.scores, *roles.judgements,
+                 roles.likelihoods, roles.source_scores, *roles.scores, *roles.judgements, self.model_column,
                  *self.options.by]  # fmt: skip
         columns = {name if name in self.table.columns else name.partition(".")[0] for name in named}
         return [column for column in self.table.columns if column in columns]
@@ -256,6 +262,11 @@ class Values:
         """Raise the error about the whole table, or a line of it."""
         location = Location(self.table.path, line)
         raise DatasetIntegrityError.at(location, message, hint, code=code)
+
+
+def read_truth(cell: str) -> bool | None:
+    """Return what CSV writes as true and false, spreadsheets in capitals and Python with one; None for other texts."""
+    return {"true": True, "false": False}.get(cell.strip().casefold())
 
 
 def _name_classes(names: Sequence[str]) -> Mapping[str, str]:

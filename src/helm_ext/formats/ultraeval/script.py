@@ -15,6 +15,7 @@ import inspect
 import itertools
 import os
 import random
+import re
 import sys
 import traceback
 from contextlib import nullcontext
@@ -169,47 +170,32 @@ def _package_of(path: Path, checkout: Checkout | None) -> str | None:
     return ".".join((ALIASES[0], *folder.relative_to(checkout.root).parts))
 
 
+_SPEAKS_OF_TRANSFORM = re.compile(rb"\btransform\b|\bimport\s*\*")
+
+
 def check_source(path: Path, *, has_checkout: bool) -> list[Problem]:
     """Check a script without running it: it parses, speaks of a `transform`, its checkout is there.
 
     What `transform` takes and returns is known once it has run.
     """
     try:
-        tree = ast.parse(_read(path), str(path))
+        source = _read(path)
+        tree = ast.parse(source, str(path))
     except TransformError as error:
         return list(error.problems)
     except (SyntaxError, ValueError) as error:
         return [_load_problem(path, error, None)]
     problems = [
-        _no_checkout(path, getattr(node, "lineno", None), name)
+        _no_checkout(path, node.lineno, name)
         for node in ast.walk(tree)
-        for name in _imported(node)
-        if name.split(".")[0] in ALIASES and not has_checkout
+        if isinstance(node, ast.Import | ast.ImportFrom) and not has_checkout
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+        if name.split(".")[0] in ALIASES
     ]
-    if not any(map(_names_transform, ast.walk(tree))):
+    if not _SPEAKS_OF_TRANSFORM.search(source):
         names = (node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
         problems.append(_no_transform(path, names))
     return problems
-
-
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module else []
-
-
-def _names_transform(node: ast.AST) -> bool:
-    """Whether a script that runs may have a `transform` by this: it is defined, assigned, imported, or so named."""
-    match node:
-        case ast.alias(name=name, asname=asname):
-            return (asname or name) in ("transform", "*")
-        case ast.FunctionDef(name="transform") | ast.AsyncFunctionDef(name="transform"):
-            return True
-        case ast.ClassDef(name="transform") | ast.Name(id="transform", ctx=ast.Store()):
-            return True
-        case ast.Constant(value="transform"):
-            return True
-    return False
 
 
 def _read(path: Path) -> bytes:

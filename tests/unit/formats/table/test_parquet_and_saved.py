@@ -183,6 +183,12 @@ def _write(path, **columns):
     return str(path)
 
 
+def test_a_long_table_is_refused_though_only_some_columns_are_read(tmp_path):
+    path = _write(tmp_path / "x.parquet", answer=["tin", "zinc"], output=["tin", "tin"], model=["gpt", "llama"])
+    with pytest.raises(DatasetError, match="the column model names 2 models"):
+        FORMAT.load(path=path)
+
+
 def test_numbers_of_32_bits_are_as_they_are_written(tmp_path):
     path = _write(tmp_path / "x.parquet", answer=pa.array([0.1, 3.0], pa.float32()), output=["0.1", "3"])
     evalset = FORMAT.load(path=path)
