@@ -6,6 +6,7 @@ import functools
 import logging
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -23,8 +24,15 @@ hypothesis.settings.register_profile("check", max_examples=20, derandomize=True,
 # Ray's monitor would end workers of a test where something else on this machine takes memory.
 os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")
 
+# Hundreds of processes import the package: what is compiled once halves their time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 ROOT = Path(__file__).parents[1]
-ALWAYS = ("pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/processes.py", "tests/warm_processes.py")
+ALWAYS = (
+    "pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/processes.py", "tests/warm_processes.py",
+    "src/helm_ext/plugin", "src/helm_ext/evalset",
+)  # fmt: skip
 """What all tests stand on."""
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import warm_processes
@@ -60,6 +62,25 @@ def start(
     """Begin one installed command, for what is done to it meanwhile. What it says goes to `output`, behind what is there."""
     environment = {**os.environ, **OFFLINE, **(env or {})}
     return warm_processes.Running(folder, *map(str, arguments), env=environment, outputs=(output, output))
+
+
+def fork(task: Callable[[], object]) -> int:
+    """Run `task` in a child process that never returns to pytest; return its pid."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 70
+    try:
+        task()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def wait(pid: int) -> int | str:
+    """Return "killed", or the exit code."""
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return "killed" if status == -signal.SIGKILL else status
 
 
 _KILL = """

@@ -42,6 +42,23 @@ sys.meta_path.insert(0, Finder())
 """
 
 
+_HOLD = """
+import glob, os, time
+if any("spawn_main" in argument for argument in sys.orig_argv):
+    from concurrent.futures import process
+    send, scored = process._sendback_result, []
+    def hold_and_send(*given, **named):
+        scored.extend(glob.glob("benchmark_output/runs/*/*/.staged-*/[0-9]*.part")[:1])
+        if len(scored) == 3:
+            open(f"held-{os.getpid()}", "w").close()
+            while not os.path.exists("go"):
+                time.sleep(0.01)
+        send(*given, **named)
+    process._sendback_result = hold_and_send
+"""
+"""A worker process that has written the rows of three tasks waits for a file, before it says so of the third."""
+
+
 def make_row(draw: random.Random, number: int, **instance: object) -> dict[str, object]:
     """Return a row with a completion that is right, half right or wrong."""
     text = " ".join(draw.choice(WORDS) for _ in range(6))
@@ -79,15 +96,15 @@ def write_many(folder: Path, rows: int) -> None:
     write(folder / "many.jsonl", [make_row(draw, number, split="test") for number in range(rows)])
 
 
-def few_rows(folder: Path, *, shows_progress: bool = False) -> dict[str, str]:
+def few_rows(folder: Path, *, shows_progress: bool = False, holds: bool = False) -> dict[str, str]:
     """Return an environment in which files are large, and tasks full, from few rows on.
 
-    `shows_progress`: all the time, from the beginning.
+    `shows_progress`: all the time, from the beginning. `holds`: workers wait for `let_go`.
     """
     small = folder / "small"
     small.mkdir(exist_ok=True)
     shown = "SIZES['helm_ext.engines.progress'] = SHOWN\n" if shows_progress else ""
-    (small / "sitecustomize.py").write_text(_SMALL + shown)
+    (small / "sitecustomize.py").write_text(_SMALL + shown + _HOLD * holds)
     return {"PYTHONPATH": os.pathsep.join([str(small), os.environ.get("PYTHONPATH", "")])}
 
 
@@ -98,17 +115,46 @@ def command(suite: str, *options: str) -> list[str]:
     ]  # fmt: skip
 
 
-def environ(folder: Path, workers: int = 2) -> dict[str, str]:
-    """Return the environment of a run in `folder`. PYTHONPATH makes its tasks small."""
-    return {**os.environ, **processes.OFFLINE, **few_rows(folder), "HELM_EXT_WORKERS": str(workers)}
+def environ(folder: Path, workers: int = 2, **how: bool) -> dict[str, str]:
+    """Return the environment of a run in `folder`. PYTHONPATH makes its tasks small. `how`: see `few_rows`."""
+    return {**os.environ, **processes.OFFLINE, **few_rows(folder, **how), "HELM_EXT_WORKERS": str(workers)}
+
+
+def held(folder: Path) -> list[int]:
+    """Return the worker processes that wait."""
+    return sorted(int(path.name.removeprefix("held-")) for path in folder.glob("held-*"))
+
+
+def let_go(folder: Path) -> None:
+    """Let those that wait go on, and those that come."""
+    (folder / "go").touch()
+
+
+def processes_in(folder: Path) -> list[int]:
+    """Return the processes that work in a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if (entry / "cwd").resolve() == folder.resolve() and is_alive(int(entry.name)):
+                    found.append(int(entry.name))
+    return found
 
 
 @contextmanager
 def running(
-    folder: Path, suite: str = "s", *options: str, workers: int = 2, before: tuple[str, ...] = (), **variables: str
+    folder: Path,
+    suite: str = "s",
+    *options: str,
+    workers: int = 2,
+    shows_progress: bool = False,
+    holds: bool = False,
+    before: tuple[str, ...] = (),
+    **variables: str,
 ) -> Iterator[subprocess.Popen[bytes] | warm_processes.Running]:
     """Start a run; its output goes to SUITE.log. It has ended when this does. `before`: a command that starts it."""
-    log, env = folder / f"{suite}.log", {**environ(folder, workers), **variables}
+    how = {"shows_progress": shows_progress, "holds": holds}
+    log, env = folder / f"{suite}.log", {**environ(folder, workers, **how), **variables}
     log.touch()  # who looks may be there before the process
     if before:
         with log.open("ab") as output:

@@ -12,7 +12,16 @@ from processes import command, helm_run, load, run_folders, stat_means
 
 from helm_ext.formats.request_states import catalog
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly(
+        "adapter_specs",
+        "tools/",
+        "src/helm_ext/formats/request_states",
+        "src/helm_ext/adaptation",
+        "src/helm_ext/scoring",
+    ),
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 SCORES = json.loads((ROOT / "tests" / "data" / "example_scores.json").read_text(encoding="utf-8"))

@@ -1,10 +1,8 @@
-"""Nothing is lost: uploads killed at every step and at random moments, and many uploaders at once.
+"""Nothing is lost: uploads killed at every step, and many uploaders at once.
 
 `kill -9` ends a process between two system calls or within one. So every call that an upload makes to the operating
 system is counted, and an upload is killed before and after each of them (and in the middle of each write). What a power
 failure does to unsynced data cannot be tested this way; the order of fsync calls is, in `test_everything_is_synced`.
-
-The numbers here keep the suite short. The full ones: HELM_EXT_TEST_KILLS=200 HELM_EXT_TEST_UPLOADS=20.
 """
 
 from __future__ import annotations
@@ -13,11 +11,11 @@ import json
 import os
 import random
 import signal
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from processes import fork, wait
 
 from helm_ext import hub
 from helm_ext.errors import HubError
@@ -25,9 +23,8 @@ from helm_ext.formats.innodata import pack
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/hub", "src/helm_ext/files")]
 
-KILLS = int(os.environ.get("HELM_EXT_TEST_KILLS", "40"))
 UPLOADERS = 32
-UPLOADS_EACH = int(os.environ.get("HELM_EXT_TEST_UPLOADS", "4"))
+UPLOADS_EACH = 4
 
 CALLS = ("open", "write", "fsync", "link", "replace", "mkdir", "unlink", "close", "stat")
 
@@ -39,25 +36,6 @@ def make(folder, number, *, rows=1, name="demo"):
     records.write_text("".join(json.dumps({"id": str(i), **line}) + "\n" for i in range(rows)), encoding="utf-8")
     (folder / str(number)).mkdir()
     return pack(name=name, test=records, target=folder / str(number)).path
-
-
-def fork(task):
-    """Run `task` in a child process that never returns to pytest; return its pid."""
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 70
-    try:
-        task()
-        code = 0
-    finally:
-        os._exit(code)
-
-
-def wait(pid):
-    """Return "killed", or the exit code."""
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return "killed" if status == -signal.SIGKILL else status
 
 
 def killed_at(step, when):
@@ -125,41 +103,6 @@ def test_killed_at_every_step(tmp_path, when, first):
     # The state was seen to be old before the claim, and new after it.
     assert outcomes["old"] >= 8
     assert outcomes["new"] >= 1
-
-
-def test_killed_at_random_moments(tmp_path):
-    """One hub survives all of it: each upload is tried until it is in, killed at any moment on the way."""
-    root = tmp_path / "hub"
-    moments = random.Random(7)
-    hub.upload(make(tmp_path, 0, rows=300), root)
-    killed = number = 0
-    while killed < KILLS:
-        number += 1
-        path = make(tmp_path / "new", number, rows=300)
-        started = time.perf_counter()
-        hub.upload(path, tmp_path / "measure" / str(number))
-        duration = time.perf_counter() - started
-        before = hub.versions("demo", root)
-        pid = fork(lambda path=path: hub.upload(path, root))
-        time.sleep(moments.uniform(0, 1.2 * duration))
-        os.kill(pid, signal.SIGKILL)
-        if wait(pid) == "killed":
-            killed += 1
-            require_state(root, path, before)
-    assert hub.verify(hub=root) == []
-    assert [version.number for version in hub.versions("demo", root)] == list(range(1, number + 2))
-    assert len({version.digest for version in hub.versions("demo", root)}) == number + 1
-
-
-def require_state(root, path, before):
-    """As above without a full verify, which would take the square of the number of kills."""
-    versions = hub.versions("demo", root)
-    assert versions[: len(before)] == before
-    if len(versions) == len(before):
-        assert hub.upload(path, root).version.number == len(before) + 1
-        return
-    with pytest.raises(HubError, match=f"this ZIP is version {len(versions)} already"):
-        hub.upload(path, root)
 
 
 def test_many_uploaders_at_once(tmp_path):

@@ -15,7 +15,10 @@ import tiny_model
 from helm_ext import hub
 from helm_ext.formats.innodata import pack, render_text
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/formats/innodata", "src/helm_ext/hub", "src/helm_ext/adaptation"),
+]
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "innodata"
 CHAT, PLAIN = "tiny/gpt2", "tiny/plain"

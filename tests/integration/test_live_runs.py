@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import shutil
 import signal
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from served_runs import ENTRY, RUNNER, SECRET, make_folder
 
 from helm_ext.clients.cache import CHUNK
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/running", "tests/openai_server.py"),
+]
 
 NOT_OF_THE_PROMPT = ("finish_reason", "num_completion_tokens", "num_output_tokens", "inference_runtime")
 
@@ -94,36 +98,34 @@ def test_notes_stand_in_the_runs_files_and_everything_reads_them(server, tmp_pat
     assert json.loads(done.stdout)
 
 
-def test_a_killed_run_asks_again_for_what_was_in_flight_and_one_chunk_at_most(server, tmp_path):
-    folder = make_folder(tmp_path, server, rows=600)
-    server.seconds = 0.02
+@pytest.mark.parametrize(
+    ("number", "rows", "lost"),
+    [(signal.SIGKILL, 400, 16 + CHUNK), (signal.SIGINT, 400, 16)],
+)
+def test_a_run_that_is_ended_asks_again_for_what_was_in_flight_and_killed_for_a_chunk(
+    server, tmp_path, number, rows, lost
+):
+    folder = make_folder(tmp_path, server, rows=rows)
+    has_begun, has_ended, numbers = threading.Event(), threading.Event(), itertools.count()
+
+    def end(path, body):
+        """The first after 250 ends the run, and no other is answered before it has ended."""
+        if next(numbers) == 250:
+            has_begun.wait()
+            os.kill(process.pid, number)
+        elif len(server.asked) > 250:
+            has_ended.wait(1)  # an interrupted run may wait for what is in flight
+
+    server.instead, server.seconds = end, 0.001
     arguments = ("--suite", "s", "-m", "100000", *RUNNER, "-n", "16", "--run-entries", ENTRY)
     process = start(folder, "helm-run", *arguments)
-    while len(server.asked) < 350:
-        assert process.poll() is None
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    time.sleep(0.5)  # the server still takes note of what was on its way
-    assert len(server.asked) < 600
-    run(folder)
-    assert 600 <= len(server.asked) <= 600 + 16 + CHUNK
-    assert stat_means(only_run(folder))["num_instances"] == 600
-
-
-def test_an_interrupted_run_loses_what_was_in_flight_and_no_more(server, tmp_path):
-    folder = make_folder(tmp_path, server, rows=400)
-    server.seconds = 0.05
-    arguments = ("--suite", "s", "-m", "100000", *RUNNER, "-n", "16", "--run-entries", ENTRY)
-    process = start(folder, "helm-run", *arguments)
-    while len(server.asked) < 150:
-        assert process.poll() is None
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
+    has_begun.set()
     assert process.wait() != 0
-    assert len(server.asked) < 400
+    has_ended.set()
+    assert len(server.asked) < rows
     run(folder)
-    assert 400 <= len(server.asked) <= 400 + 16
+    assert rows <= len(server.asked) <= rows + lost
+    assert stat_means(only_run(folder))["num_instances"] == rows
 
 
 def test_a_second_run_is_the_first_also_where_rows_are_equal_and_answers_sampled(server, tmp_path):

@@ -9,7 +9,10 @@ import pytest
 from openai_server import answer_chat, serve
 from processes import command, only_run, run_folders, stat_means
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/running", "tests/openai_server.py"),
+]
 
 ENTRY = "adapter_spec:path=questions.jsonl,model=local/tiny"
 ROWS = 60

@@ -23,7 +23,10 @@ WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel l
 CUTS = (0, 23, 230, 300)
 """Where shards begin: 23, 207 and 70 rows; a batch has 200."""
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/cli/merge", "src/helm_ext/scoring", "src/helm_ext/fast"),
+]
 
 
 def make_row(draw, number, **instance):

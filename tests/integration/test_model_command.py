@@ -73,6 +73,7 @@ def load(name):
     return yaml.safe_load(Path("prod_env", name).read_text())
 
 
+@pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/cli/model")
 def test_helm_run_preview_and_requests_know_the_model(folder, server):
     """Real processes, and a key that is nowhere afterwards but in the environment."""
     server.key = SECRET
@@ -113,6 +114,7 @@ def test_a_key_in_helms_file_is_found(folder, server):
     assert "works" in run("test", "local/tiny")
 
 
+@pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/cli/model")
 def test_a_model_in_a_folder(tmp_path_factory, folder):
     from tiny_model import build_tiny_model, offline_environment
 

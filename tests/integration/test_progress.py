@@ -12,10 +12,13 @@ import pytest
 import recorded_runs
 from processes import BIN, OFFLINE
 from ray_runs import wait_until
-from recorded_runs import ENTRY, is_alive, running, workers_of
+from recorded_runs import ENTRY, held, let_go, running
 from terminal import run_on_terminal, screen
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/engines", "src/helm_ext/running", "tests/recorded_runs.py", "tests/terminal.py"),
+]
 
 ROWS = 6_000
 SCORE = ("helm-ext", "score", "many.jsonl", "--model", "m")
@@ -80,17 +83,13 @@ def test_pages_and_merges_are_shown(folder):
     assert found[1] == found[2] != "0"
 
 
-def test_a_worker_that_is_killed_is_seen_to_be_started_again(folder, monkeypatch):
-    shown = environ(folder, HELM_EXT_PROGRESS="workers", HELM_EXT_WORKERS="2")
-    monkeypatch.setattr(recorded_runs, "environ", lambda folder, workers: shown)
+def test_a_worker_that_is_killed_is_seen_to_be_started_again(folder):
     log = folder / "s.log"
-    with running(folder) as process:
-        wait_until(lambda: "scoring: " in log.read_text() and len(workers_of(process.pid)) == 2, process)
-        wait_until(lambda: re.search(r"worker 1: [\d,]+ rows, .* rows [\d,]+ to", log.read_text()), process)
-        victim = workers_of(process.pid)[0]
-        os.kill(victim, signal.SIGKILL)
+    with running(folder, shows_progress=True, holds=True, HELM_EXT_PROGRESS="workers") as process:
+        wait_until(lambda: len(held(folder)) == 2, process)
+        os.kill(held(folder)[0], signal.SIGKILL)
+        let_go(folder)
         assert process.wait(timeout=240) == 0, log.read_text()[-3000:]
-    assert not is_alive(victim)
     said = log.read_text()
     assert re.search(r"^  worker \d: [\d,]+ lines, [\d,.]+/s, lines \d+ to \d+ for \d s", said, re.MULTILINE)
     *workers, last = [line for line in said.splitlines() if re.match(r"  worker|scoring: ", line)][-3:]

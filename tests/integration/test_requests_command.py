@@ -281,6 +281,7 @@ def kill_before_each_file(folder, *arguments):
     raise AssertionError("it does not end")
 
 
+@pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/cli/requests", "src/helm_ext/running")
 def test_whenever_it_is_killed_what_is_there_is_whole(folder, server):
     """No half manifest, no half run, and nothing is lost: files are put in place by their names, one after the other."""
     arguments = ["out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat"]

@@ -15,7 +15,10 @@ import pytest
 from openai_server import Server, answer_file, serve, write_lines
 from processes import command, helm_run, load, run_folders
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/cli/requests", "src/helm_ext/running"),
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]

@@ -7,7 +7,10 @@ import pytest
 from processes import command, helm_run, load, run_folders, stat_means
 from tiny_model import build_tiny_model, model_files, offline_environment
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/formats/request_states", "src/helm_ext/clients", "src/helm_ext/scoring"),
+]
 
 # What depends on the texts and log-probabilities that were recorded; times and token counts are another matter.
 ACCURACY = (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-import os
 import random
 import signal
 import sqlite3
-import time
 
 import processes
 import pytest
@@ -162,6 +161,21 @@ def test_the_files_say_how_each_was_computed(runs):
     assert zeros > 1000
 
 
+KILL = """
+import os, signal, sqlite3
+from pathlib import Path
+from helm_ext.clients import SharedPrefixHuggingFaceClient
+make_requests = SharedPrefixHuggingFaceClient.make_requests
+
+def make_and_die(self, requests):
+    if count_likelihoods(Path("prod_env/cache/tiny.sqlite")):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return make_requests(self, requests)
+
+SharedPrefixHuggingFaceClient.make_requests = make_and_die
+"""
+
+
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
     entry = f"ultraeval:dataset=sums,root=checkout,method=ppl,model={MODEL}"
     rows = make_rows(100)
@@ -171,15 +185,10 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
 
     command = ["helm-run", "--suite", "s", "-m", "100000", "-n", "1", *STREAMING, "--run-entries", entry]
     processes.command(tmp_path / "whole", *command, env=environment)
-    started = processes.start(tmp_path / "killed", *command, env=environment)
     cache = tmp_path / "killed" / "prod_env" / "cache" / "tiny.sqlite"
-    try:
-        while started.poll() is None and count_likelihoods(cache) == 0:
-            time.sleep(0.01)
-        assert started.poll() is None, "it ended before it was killed"
-    finally:
-        os.kill(started.pid, signal.SIGKILL)
-        started.wait()
+    (tmp_path / "killed" / "kill.py").write_text(inspect.getsource(count_likelihoods) + KILL)
+    killed = processes.command(tmp_path / "killed", *command, "--plugins", "./kill.py", env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL
     assert not processes.run_folders(tmp_path / "killed")
     kept = count_likelihoods(cache)
     processes.command(tmp_path / "killed", *command, env=environment)

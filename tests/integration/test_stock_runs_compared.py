@@ -53,6 +53,12 @@ P = 2 * sum(comb(40, k) for k in range(11)) / 2**40
 """McNemar's: 40 rows differ, 10 of them (80, 82 ... 98) only `always` has right."""
 
 
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/analysis", "src/helm_ext/scoring", "src/helm_ext/formats/request_states"),
+]
+
+
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stock")

@@ -3,7 +3,10 @@
 import pytest
 from processes import command
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/planning", "src/helm_ext/adaptation", "src/helm_ext/running"),
+]
 
 WITHOUT_PLUGIN = """
 import sys

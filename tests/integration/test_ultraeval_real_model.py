@@ -13,7 +13,12 @@ import pytest
 import tiny_model
 import ultraeval_checkout
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly(
+        "src/helm_ext/formats/ultraeval", "src/helm_ext/clients", "src/helm_ext/adaptation", "src/helm_ext/scoring"
+    ),
+]
 
 ROWS = 50
 SUBJECTS = ("The kettle", "A sleepy dog", "Mira", "今天的小猫", "Tom's bicycle", "The café owner")

@@ -13,7 +13,12 @@ from processes import command, helm_run, only_run, stat_means
 
 from helm_ext.formats import format_names, get_format
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly(
+        "src/helm_ext/formats", "src/helm_ext/plugin", "src/helm_ext/adaptation", "src/helm_ext/clients"
+    ),
+]
 
 STUBS = Path(__file__).parents[1] / "stubs" / "slurm"
 

@@ -2,7 +2,7 @@
 
 It differs from other ROUGEs: n-grams are counted once, however often they occur; sentences end at Chinese full stops,
 question and exclamation marks, which therefore also end a word; there is no stemming; and 1e-8 stands in the divisor of
-the F1. tests/contract/test_ultraeval_upstream.py compares it with the package, where that is installed.
+the F1.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ Upstream's names are also HELM's, with other rules (`exact_match`, `f1_score`), 
 answer, and the best counts, except where upstream looks at all accepted answers at once, or at the row itself: those
 have a `row_function`. It gets the accepted answers as the task has them: one text, or a list, which upstream's
 `gaokaobench_match` and `qa_match` tell apart.
-
-tests/contract/test_ultraeval_upstream.py holds all of them against upstream's own code, where a checkout is given.
 """
 
 from __future__ import annotations
