@@ -3,7 +3,8 @@
 COUNTED_ROWS     rows of the scenario
 COUNTED_LOG      a file; each call appends a line "PID PROMPT", in one write
 COUNTED_SECONDS  how long an answer takes
-COUNTED_GATE     a file; no answer comes before it is there
+COUNTED_GATE     a file; no answer comes before it is there ...
+COUNTED_OPEN     ... but those of so many first rows
 COUNTED_DEADLY   a prompt that ends the process
 COUNTED_FAILING  a prompt that is answered by a failure
 COUNTED_REWORDED the number of a row whose prompt begins with a capital letter
@@ -66,7 +67,8 @@ class CountedClient(Client):
         os.write(log, line)
         os.close(log)
         gate = os.environ.get("COUNTED_GATE")
-        while gate and not os.path.exists(gate):  # noqa: PTH110
+        is_held = int(prompt.split()[-1]) >= int(os.environ.get("COUNTED_OPEN", "0"))
+        while gate and is_held and not os.path.exists(gate):  # noqa: PTH110
             time.sleep(0.01)
         time.sleep(float(os.environ.get("COUNTED_SECONDS", "0")))
         if prompt == os.environ.get("COUNTED_DEADLY"):

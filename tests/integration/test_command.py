@@ -41,7 +41,7 @@ def test_the_readmes_commands_in_order(folder):
     command(folder, *recorded, fresh=True)
     command(folder, *live)
     (summarize,) = readme_commands("helm-summarize")
-    command(folder, *summarize, fresh=True)
+    command(folder, *summarize)
     tables = load(folder / "benchmark_output/runs/demo/groups/all_scenarios.json")
     (main,) = [table for table in tables if table["title"] == "Main Metric"]
     values = {row[0]["value"]: [cell.get("value") for cell in row[1:]] for row in main["rows"]}

@@ -55,7 +55,7 @@ def suite(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pages(suite):
-    return summarize(suite, "0")
+    return summarize(suite)
 
 
 def by_title(tables):

@@ -20,6 +20,7 @@ from pathlib import Path
 import processes
 import pytest
 import ray_runs
+import recorded_runs
 from openai_server import serve
 from processes import STOCK_ENTRIES, read_all, without_times
 from ray_runs import calls, children, read_files, run, run_folder, running, wait_until
@@ -102,14 +103,6 @@ def test_every_row_is_asked_once_and_models_share_actors_unless_they_need_gpus(t
     assert read_files(tmp_path) == expected
 
 
-def is_alive(pid):
-    """Whether there is such a process; a dead one that nobody has waited for has no command line."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
-    except FileNotFoundError:
-        return False
-
-
 FULL = f"""
 import resource, sys
 from helm_ext.running.kept import KeptAnswers
@@ -132,14 +125,13 @@ run.main()
 
 def test_starts_that_die_in_different_ways_ask_for_no_row_that_an_earlier_one_has_kept(tmp_path, joined, expected):
     """helm-run is killed; the disk is full; a row ends each process that asks for it; then all is well."""
-    with running(tmp_path, **{**joined, "COUNTED_SECONDS": 0.1}) as process:
+    with running(tmp_path, **joined, COUNTED_GATE=tmp_path / "gate", COUNTED_OPEN=ROWS // 3) as process:
         wait_until(lambda: len(kept_prompts(tmp_path)) >= ROWS // 6, process)
         process.kill()
         process.wait()
         actors = ray_runs.actors_of(tmp_path)
-    deadline = time.monotonic() + 30
-    while any(map(is_alive, actors)):
-        assert time.monotonic() < deadline, "actors outlive the driver"
+    (tmp_path / "gate").touch()  # a task that has begun is done to its end
+    while any(map(recorded_runs.is_alive, actors)):  # pytest's timeout says that they outlive the driver
         time.sleep(0.1)
     kept, before = kept_prompts(tmp_path), calls(tmp_path)
     assert ROWS // 6 <= len(kept) < ROWS - 20
@@ -183,13 +175,15 @@ def test_starts_that_die_in_different_ways_ask_for_no_row_that_an_earlier_one_ha
 def test_ray_itself_is_killed(tmp_path, expected):
     # Ray asks its processes more often whether they are alive.
     often = {"RAY_health_check_period_ms": 300, "RAY_health_check_timeout_ms": 3_000}
-    with running(tmp_path, **{**LIVE, "COUNTED_SECONDS": 0.2, **often}) as process:
+    gate = tmp_path / "gate"
+    with running(tmp_path, **LIVE, **often, COUNTED_GATE=gate, COUNTED_OPEN=ROWS // 3) as process:
         wait_until(lambda: calls(tmp_path).total() > 20, process)
         (raylet,) = children(process.pid, "raylet")
         os.kill(raylet, signal.SIGKILL)
         for pid in children(process.pid, "ray::RayActor"):
             os.kill(pid, signal.SIGKILL)
         assert 20 < calls(tmp_path).total() < ROWS
+        gate.touch()
         assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
     assert read_files(tmp_path) == expected
     assert calls(tmp_path).keys() == PROMPTS.keys()

@@ -117,6 +117,7 @@ def test_the_cheapest_run_counts():
 
 
 @pytest.mark.long
+@pytest.mark.nightly("benchmarks")
 def test_a_peer_that_cannot_be_installed_says_why(tmp_path, monkeypatch):
     monkeypatch.setitem(peers.PACKAGES, "redlite", "no such requirement!")
     with pytest.raises(peers.UnavailableError, match="not installed: .*nvalid requirement"):

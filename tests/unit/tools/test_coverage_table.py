@@ -33,6 +33,7 @@ def test_wilsons_numbers_are_made_again(count, share):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly("tools/coverage_table.py", "docs/uncertainty.md", "src/helm_ext/scoring/statistics")
 @pytest.mark.parametrize("count", [100, 1000])
 def test_intervals_hold_where_20_rows_are_right_and_wrong(count):
     covers = (coverage_table.cover_t, coverage_table.cover_clusters, coverage_table.cover_difference)
