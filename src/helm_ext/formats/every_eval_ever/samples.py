@@ -10,9 +10,9 @@ from typing import Any, Literal
 import msgspec
 
 from helm_ext.errors import DatasetSchemaError, Problems, show
-from helm_ext.files import LineSource, canonical_json, iter_json_lines
+from helm_ext.files import canonical_json
 from helm_ext.formats.every_eval_ever.record import Aggregate, require_version
-from helm_ext.formats.imported.structs import report_flaws
+from helm_ext.formats.imported.structs import StructLines
 
 __all__ = ["Sample", "SampleFile"]
 
@@ -111,30 +111,29 @@ class Sample:
 class SampleFile:
     """A file of samples; iterate once. `digest` is complete after the last line."""
 
-    digest = ""
-    """SHA-256 of the bytes on disk."""
-
     def __init__(self, path: Path, aggregate: Aggregate | None, problems: Problems) -> None:
-        self._path = path
+        self._path = str(path)
+        self._lines = StructLines(path, _Line, "sample of Every Eval Ever", problems)
         self._aggregate = aggregate
         self._problems = problems
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes on disk."""
+        return self._lines.digest
 
     def __iter__(self) -> Iterator[Sample]:
         """Yield the lines that have the right shape; what is wrong with others goes to the problems.
 
         Raises DatasetError for a file that cannot be read, and for a version that is not known.
         """
-        with LineSource(self._path) as lines:
-            for number, value in iter_json_lines(lines, str(self._path), self._problems):
-                if self._is_sample(value, number):
-                    require_version(value["schema_version"], str(self._path), number)
-                    yield Sample(number, value)
-            self.digest = lines.digest
+        for number, value in self._lines:
+            if self._fits(value, number):
+                require_version(value["schema_version"], self._path, number)
+                yield Sample(number, value)
 
-    def _is_sample(self, value: Any, line: int) -> bool:
-        """Report what is wrong with a line, and return whether nothing is."""
-        if not report_flaws(value, _Line, "sample of Every Eval Ever", self._problems, line):
-            return False
+    def _fits(self, value: JSONObject, line: int) -> bool:
+        """Report where a line contradicts itself or its aggregate, and return whether it does not."""
         is_single, wrong = value["interaction_type"] == "single_turn", []
         output, messages = value.get("output"), value.get("messages")
         if is_single and output is None:

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON value that should be a msgspec struct, in words for the user.
+"""Lines of a log as msgspec structs have them, and in words for the user what is wrong with those that are none.
 
 msgspec tells quickly whether a value fits; its own words name one field, in Python's types. Here all fields are named,
 each with the value that stands there.
@@ -6,19 +6,65 @@ each with the value that stands there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path as FilePath
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
+import orjson
 
+from helm_ext import files
 from helm_ext.errors import Path, Problems, format_path, show
+from helm_ext.files.lines import Line
 
-__all__ = ["MISSING", "find_flaws", "report_flaws"]
+__all__ = ["MISSING", "StructLines", "find_flaws", "report_flaws", "without_nan"]
 
 MISSING = "missing"
 
 _TITLES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
+
+
+class StructLines:
+    """A JSON Lines file of one kind of struct; iterate once. `digest` is complete after the last line."""
+
+    digest = ""
+    """SHA-256 of the bytes on disk."""
+
+    def __init__(
+        self,
+        path: FilePath,
+        kind: type[msgspec.Struct],
+        what: str,
+        problems: Problems,
+        *,
+        is_lenient: bool = False,
+        cut: Callable[[Iterable[Line]], Iterable[Line]] = iter,
+        complete: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
+        """`kind`: what each line must have; `what`: what it is then. What is wrong with lines goes to `problems`.
+
+        `is_lenient`: NaN and Infinity are read, and blank lines are refused. `cut`: makes lines of those of an older
+        version of the file, and `complete` values.
+        """
+        self._path, self._kind, self._what, self._problems = path, kind, what, problems
+        self._is_lenient, self._cut, self._complete = is_lenient, cut, complete
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield (line number, value) for each line that has the right shape. Raises DatasetError."""
+        with files.LineSource(self._path) as source:
+            for number, given in files.iter_json_lines(
+                self._cut(source),
+                str(self._path),
+                self._problems,
+                blank="error" if self._is_lenient else "skip",
+                allow_nan=self._is_lenient,
+            ):
+                value = self._complete(given)
+                if report_flaws(value, self._kind, self._what, self._problems, number):
+                    yield number, value
+            self.digest = source.digest
 
 
 def report_flaws(
@@ -90,3 +136,21 @@ def _name(kind: Any) -> str:
         of = get_args(one)[:1]
         return "a list of texts" if of == (str,) else "a list of objects" if of and _is_struct(of[0]) else "a list"
     return _TITLES.get(one, "an object")
+
+
+def without_nan(value: Any) -> Any:
+    """Return a JSON value with null for NaN and Infinity, which no browser reads."""
+    try:
+        if b"null" not in orjson.dumps(value):  # as which they are written
+            return value
+    except TypeError:  # an integer of more than 64 bits
+        pass
+    return _without_nan(value)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    return [_without_nan(one) for one in value] if isinstance(value, list) else value

@@ -5,8 +5,8 @@
     samples ── lines of a samples file
     requests ── what a line asked
     golds   ── what its `target` means
-    survey  ── all lines once: which belong to one question, what holds for all of them
-    rows    ── all lines again: as rows of `formats.imported`
+    profile ── which lines belong to one question, what holds for all of them; it keeps them
+    rows    ── the questions as rows of `formats.imported`
 
 How the files are written: lm_eval/loggers/evaluation_tracker.py, lm_eval/evaluator.py and lm_eval/api/task.py of
 https://github.com/EleutherAI/lm-evaluation-harness. docs/lm_eval.md says what is made of them.

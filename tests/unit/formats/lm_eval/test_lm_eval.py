@@ -7,7 +7,7 @@ import re
 import pytest
 from lm_eval_logs import LOGS, MODEL, TIME, changed, downgrade, lines, results, samples, write
 
-from helm_ext.errors import DatasetChangedError, DatasetError
+from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.formats.detection import detect
 from helm_ext.formats.lm_eval.format import FORMAT
@@ -641,14 +641,6 @@ def test_rows_keep_their_documents_and_may_be_grouped_by_them():
     for name in ("doc.level", "level"):
         evalset = load(samples("lx_index"), by=[name])
         assert evalset.attributes[name] == ("easy", "hard")
-
-
-def test_a_changed_file_is_noticed(tmp_path):
-    path = changed(tmp_path, "lx_index", lambda rows: None)
-    opened = FORMAT.open(path=str(path))
-    write(path, lines(path)[:4])
-    with pytest.raises(DatasetChangedError, match="changed while it was read"):
-        list(opened.rows())
 
 
 def test_a_reported_number_that_no_float_holds_is_not_compared(tmp_path):

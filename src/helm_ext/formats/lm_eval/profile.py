@@ -1,0 +1,292 @@
+"""The profile of a samples file: which lines belong to one question, and what holds for all of them.
+
+A file has one line for each question and filter, all of the first filter first. So a question's scores are complete
+only at the end of the file, and how targets are read is decided over all lines (`golds`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from helm_ext import files
+from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, show
+from helm_ext.files.store import RowStore
+from helm_ext.formats.imported.gold import GoldKind, Kind
+from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.lm_eval.choices import read_choice, require_compared
+from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in
+from helm_ext.formats.lm_eval.report import Report
+from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked
+from helm_ext.formats.lm_eval.samples import is_invalid, open_samples, require_metrics, to_score
+from helm_ext.formats.request_states.loading import KEPT_ROWS
+
+__all__ = ["Profile", "Question", "label_options"]
+
+_CLOSE = 1e-9
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Question(NamedTuple):
+    """What is known of one question, from all its lines."""
+
+    line: int
+    """The number of its first line."""
+    sample: dict[str, Any]
+    """The first line."""
+    scores: dict[str, float | None]
+    """The harness's own scores, by `metric,filter`."""
+    filtered: list[Any] | None
+    """What a filter made of the answers; None where it has no line."""
+
+
+class Profile:
+    """What holds for all lines. They are kept, to be made rows of."""
+
+    def __init__(
+        self, path: Path, report: Report, gold: str | None, gold_kind: Kind | None, index_base: int | None
+    ) -> None:
+        """Read all lines; `gold` and the like are arguments of the run entry.
+
+        Raises DatasetError for the first thing that cannot be right.
+        """
+        self.path = path
+        self.report = report
+        self.gold_key = gold.removeprefix("doc.") if gold else ""
+        """The key of `doc` where golds stand; "" where `target` is the gold."""
+        self.kind = ""
+        self.has_contexts = False
+        self.is_chat = False
+        self.lines = 0
+        self.duplicates = 0
+        self.none_answers = 0
+        """Answers that read "None"."""
+        self.invalid: Counter[str] = Counter()
+        """Lines on which a filter found nothing, by filter."""
+        self.filters: dict[str, dict[int, int]] = {}
+        """By filter, in the order of the file: of each question the place of its line in the store."""
+        self.scores: dict[str, dict[int, float | None]] = {}
+        """The harness's scores that are numbers, by name and question."""
+        self.kept: list[str] = []
+        """Its scores that are no numbers, or whose report is no mean."""
+        self.reading: Reading | None = None
+        """How targets of multiple-choice lines are read."""
+        self.gold_kind: GoldKind | None = None
+        """How the values of `gold=` are read."""
+        self.doc_to_choice: Any = None
+        """Of a task whose model writes texts: what `target` is a position of; None where it is a text."""
+        self._store: RowStore[tuple[int, dict[str, Any]]] = RowStore(lambda row: row, tuple, KEPT_ROWS)
+        self._numbers: dict[int | str, int] = {}
+        """The number of each question, by `doc_id`."""
+        self._keys: list[int] = []
+        """By question: equal in all its lines, a hash."""
+        self._first: list[int] = []
+        """By question: the place of its first line in the store."""
+        self._targets = Targets()
+        said = {"gold_kind": gold_kind, "index_base": index_base} if gold else {}
+        self._golds = GoldColumn(allow_hidden=True, path=str(path), name=f"doc.{gold}", **said)  # type: ignore[arg-type]
+        self._with_delimiter = self._without_delimiter = self._empty = 0
+        self._read()
+        self._settle_golds(gold_kind)
+        self.names = list(self.scores)
+        """All of the harness's scores, in the order of the file."""
+        self._settle_scores()
+
+    def __len__(self) -> int:
+        """Return how many questions there are."""
+        return len(self._keys)
+
+    def questions(self, chosen: str | None) -> Iterator[Question]:
+        """Yield the questions in the order of the file; `filtered` is what the filter `chosen` made of the answers."""
+        filtered = self.filters.get(chosen or "", {})
+        places = ((first, *([filtered[at]] if at in filtered else ())) for at, first in enumerate(self._first))
+        lines = self._store.read(place for both in places for place in both)
+        for at in range(len(self)):
+            line, sample = next(lines)
+            scores = {name: values[at] for name, values in self.scores.items() if at in values}
+            yield Question(line, sample, scores, next(lines)[1]["filtered_resps"] if at in filtered else None)
+
+    def cut(self, options: Sequence[str], *, has_contexts: bool) -> list[str]:
+        """Return the options' texts without what stands before each."""
+        return [*options] if has_contexts else [option[len(self.delimiter) :] for option in options]
+
+    def _read(self) -> None:
+        problems = Problems(str(self.path))
+        lines = open_samples(self.path, self.report.filters, problems)
+        for number, sample in lines:
+            if problems.errors:
+                break
+            require_metrics(sample, self.path, number)
+            self.lines += 1
+            try:
+                if self._join(sample, number):
+                    self._see(sample, number)
+            except RequestError as wrong:
+                raise self._error(str(wrong), wrong.hint, number) from None
+        self._store.finish()
+        raise_for(problems.finish())
+        self.digest = lines.digest
+        if not self._keys:
+            raise self._error("there are no samples")
+        effective = self.report.effective
+        if effective is not None and len(self) > effective:
+            message = f"{len(self)} questions, and the results file says {effective}: not of one run"
+            raise self._error(message, "results=none reads the samples alone")
+
+    def _join(self, sample: dict[str, Any], number: int) -> bool:
+        """Add a line to its question; return whether it is the first of it."""
+        doc_id, chosen = sample["doc_id"], sample["filter"]
+        resps = files.canonical_json(sample["resps"])
+        key = hash((sample["doc_hash"], sample["prompt_hash"], sample["target_hash"], resps))
+        question = self._numbers.setdefault(doc_id, len(self._keys))
+        is_first = question == len(self._keys)
+        if is_first:
+            self._keys.append(key)
+            self._first.append(len(self._store))
+        elif self._keys[question] != key:
+            message = f"another answer to doc_id {show(doc_id)} than before: two runs were appended to one file"
+            hint = "lm-eval opens its files for append; split the file, or run it again into an empty folder"
+            raise self._error(message, hint, number)
+        scores = {f"{metric},{chosen}": to_score(sample[metric]) for metric in sample["metrics"]}
+        filtered = self.filters.setdefault(chosen, {})
+        if question in filtered:
+            known = {name: self.scores.get(name, {}).get(question) for name in scores}
+            if known != scores and not any(map(_is_nan, scores.values())):
+                message = f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently"
+                raise self._error(message, line=number)
+            self.duplicates += 1
+            return False
+        filtered[question] = len(self._store)
+        for name, score in scores.items():
+            self.scores.setdefault(name, {})[question] = score
+        made = sample["filtered_resps"]
+        self.invalid[chosen] += bool(made) and is_invalid(made[0])
+        self._store.add((number, sample if is_first else {"filtered_resps": made}))
+        return is_first
+
+    def _see(self, sample: dict[str, Any], number: int) -> None:
+        """Take the first line of a question."""
+        asked = read_asked(sample)
+        report, declared = self.report, self.report.output_type
+        if declared and asked.kind != declared and not (asked.kind == "loglikelihood" and len(asked.options) == 1):
+            raise RequestError(f"the line is of {asked.kind}, and the results file says {declared}")
+        if not self.kind:
+            self.kind, self.has_contexts = asked.kind, asked.has_contexts
+        elif (self.kind, self.has_contexts) != (asked.kind, asked.has_contexts):
+            raise RequestError(f"the line is of {asked.kind}, and those before are of {self.kind}")
+        self.is_chat |= isinstance(asked.question, list)
+        if asked.kind == "generate_until":
+            self.none_answers += sample["resps"][0] == ["None"]
+            self._empty += not sample["target"].strip()
+            if self.gold_key:
+                self._golds.see(find_in(sample["doc"], self.gold_key), None, number)
+            elif report.doc_to_choice is None:
+                require_compared(sample)
+            elif not report.scores_itself:
+                self.doc_to_choice = report.doc_to_choice
+                read_choice(sample, self.doc_to_choice)
+        elif asked.kind == "multiple_choice":
+            texts = self._see_delimiter(asked)
+            if self.gold_key:
+                labels = label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
+                self._golds.see(find_in(sample["doc"], self.gold_key), labels, number)
+            elif not report.scores_itself:
+                winner = max(range(len(asked.logprobs)), key=asked.logprobs.__getitem__)
+                self._targets.see(sample, texts, winner, number)
+
+    def _see_delimiter(self, asked: Asked) -> list[str]:
+        """Return the options' texts without what stands before them, and count where it does."""
+        if asked.has_contexts:
+            return [*asked.options]
+        delimiter = self._declared_delimiter
+        has_it = bool(delimiter) and all(option.startswith(delimiter) for option in asked.options)
+        self._with_delimiter += has_it
+        self._without_delimiter += not has_it
+        return [option[len(delimiter) :] for option in asked.options] if has_it else [*asked.options]
+
+    @property
+    def _declared_delimiter(self) -> str:
+        return " " if self.report.delimiter is None else self.report.delimiter
+
+    @property
+    def delimiter(self) -> str:
+        """What stands before each option."""
+        return self._declared_delimiter if self._with_delimiter else ""
+
+    def _settle_golds(self, gold_kind: Kind | None) -> None:
+        """Decide how golds are read. Raises DatasetError where that cannot be told."""
+        if self._with_delimiter and self._without_delimiter:
+            rows = f"{self._with_delimiter} rows and not of {self._without_delimiter}"
+            message = f"{show(self.delimiter)} stands before the options of {rows}"
+            raise self._error(message, "is the results file that of another run? results=FILE names it")
+        if self.gold_key:
+            self.gold_kind = self._golds.decide()
+        elif self.kind == "multiple_choice" and not self.report.scores_itself:
+            try:
+                self.reading = gold_kind if gold_kind in ("index", "text") else self._targets.decide()
+            except TargetError as wrong:
+                raise self._error(str(wrong), wrong.hint, wrong.line) from None
+        elif self.kind == "generate_until" and self._empty == len(self):
+            message = "no gold: every target is empty, so nothing can be scored"
+            raise self._error(message, "gold=doc.KEY names where the answers stand")
+
+    def _settle_scores(self) -> None:
+        """Tell the harness's scores that are means of numbers from the others, and compare them with its report."""
+        report = self.report
+        for name, given in self.scores.items():
+            numbers = [value for value in given.values() if value is not None]
+            is_mean = report.is_mean(name.rpartition(",")[0])
+            if not numbers or any(map(_is_nan, numbers)) or is_mean is False:
+                self.kept.append(name)
+                continue
+            mean = sum(numbers) / len(numbers)
+            reported = report.aggregates.get(name)
+            is_whole = report.effective is None or len(given) == report.effective
+            if reported is None or not is_whole or abs(mean - reported) <= _CLOSE:
+                continue
+            if is_mean is None:  # made by a function of the task's: it is no mean
+                self.kept.append(name)
+                continue
+            message = (
+                f"the mean of {name} over the {count(len(numbers), 'row')} is {mean:.10g}, and the results file says "
+                f"{reported:.10g}: they are not of one run, or were edited"
+            )
+            raise self._error(message, "results=none reads the samples alone")
+        for name in self.kept:
+            del self.scores[name]
+
+    def _error(self, message: str, hint: str = "", line: int | None = None) -> DatasetIntegrityError:
+        return DatasetIntegrityError.at(self.path, message, hint, line, code="samples")
+
+
+def label_options(texts: Sequence[str], doc: Any, *, has_contexts: bool = False) -> dict[str, str]:
+    """Return label to text. Options that are labels themselves ("A", "B") have the texts of `doc.choices`."""
+    stripped = [text.strip() for text in texts]
+    if not has_contexts and _are_labels(stripped):
+        choices = doc.get("choices") if isinstance(doc, dict) else None
+        if isinstance(choices, dict):
+            choices = choices.get("text")
+        if isinstance(choices, list) and len(choices) == len(texts) and all(isinstance(one, str) for one in choices):
+            return dict(zip(stripped, choices, strict=True))
+        return dict(zip(stripped, texts, strict=True))
+    labels = _LETTERS if len(texts) <= len(_LETTERS) else [str(number + 1) for number in range(len(texts))]
+    return dict(zip(labels, texts, strict=False))
+
+
+_SEQUENCES = (tuple(_LETTERS), tuple(_LETTERS.lower()), tuple(str(number) for number in range(1, 100)))
+_BARE = re.compile(r"\(?([A-Za-z0-9]+)[).]?")
+
+
+def _are_labels(texts: Sequence[str]) -> bool:
+    """Whether options are the first of A, B, ... or 1, 2, ..., brackets and points aside."""
+    if len(texts[0]) > 4:  # nearly all options are texts
+        return False
+    bare = [match[1] if (match := _BARE.fullmatch(text)) else "" for text in texts]
+    return any(tuple(bare) == sequence[: len(bare)] for sequence in _SEQUENCES)
+
+
+def _is_nan(value: float | None) -> bool:
+    return value is not None and value != value  # noqa: PLR0124
