@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ from helm_ext.clients.outputs import OutputError, parse_output
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, count, raise_for, show
 from helm_ext.evalset import Source
 from helm_ext.files import LineSource, iter_json_lines
-from helm_ext.formats.imported.gold import GoldKind, to_options
+from helm_ext.formats.imported.gold import GoldKind
 from helm_ext.formats.imported.gold_column import GoldColumn
-from helm_ext.formats.imported.row import Likelihood, Opened, Row
-from helm_ext.formats.openai_batch.files import Batch, find_input, find_results, read_first
+from helm_ext.formats.imported.row import Opened, Row
+from helm_ext.formats.openai_batch.files import find_input, find_results, read_first
 from helm_ext.formats.openai_batch.golds import Golds, read_golds
 from helm_ext.formats.openai_batch.options import Question, find_starts, group, score_option
 from helm_ext.formats.openai_batch.replies import Result, parse_result
@@ -28,30 +27,11 @@ __all__ = ["open_batch", "read_model"]
 NO_GOLD = "no gold in the table"
 
 
-@dataclass(slots=True)
-class _Asked:
-    """A request, and where it stands."""
-
-    request: Request
-    line: int
-
-
-@dataclass
-class _Results:
-    """What came back, by custom_id."""
-
-    by_id: dict[str, Result] = field(default_factory=dict)
-    places: dict[str, tuple[Path, int]] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-    models: set[str] = field(default_factory=set)
-    digests: list[str] = field(default_factory=list)
-
-
 def read_model(path: Path, given: str | None) -> str:
     """Return the model that the first request asks. Raises DatasetError."""
     requests = find_input(path, given)
     try:
-        return parse_request(read_first(requests)).model
+        return parse_request(read_first(requests), 1).model
     except LineError as error:
         raise DatasetIntegrityError.at(requests, f"{error.place}: {error}", error.hint, 1, code=error.code) from error
 
@@ -75,31 +55,28 @@ def open_batch(
         hint = 'gold=FILE: a JSON object {"CUSTOM_ID": [accepted answers]}, or a table of custom_id and gold'
         raise DatasetIntegrityError.at(requests, "a batch does not say what is right", hint, code="no-gold")
     golds = read_golds(Path(gold))
-    first = next(iter(asked.values())).request
+    first = next(iter(asked.values()))
     golds.read_lists(gold_kind, has_options=first.is_scored)
-    results = _read_results(batch, asked)
-    counts = Counter({"lines": len(asked)} | dict(results.counts))
+    results = _Results(asked)
+    for each in batch.results:
+        results.read(each)
+    questions = _find_questions(requests, asked, option_start)
+    column = GoldColumn(gold_kind=gold_kind, index_base=index_base, path=str(golds.path))
+    kind = _decide(questions, golds, column)
     source = Source(
         tool="openai_batch",
         model=first.model,
         task=_name(requests),
         settings=_settings(asked, results.models),
-        counts=counts,
+        counts=results.counts,
+        notes=[f"results are read from {', '.join(each.name for each in batch.found)}"] if batch.found else [],
     )
-    notes = [f"results are read from {', '.join(each.name for each in batch.found)}"] if batch.found else []
-    if first.is_scored:
-        rows = _ScoredRows(asked, results, golds, gold_kind, index_base, option_start, requests, counts)
-        iterate: Any = rows.rows
-    else:
-        known = GoldColumn(gold_kind=gold_kind, index_base=index_base, path=str(golds.path))
-        iterate = _WrittenRows(asked, results, golds, known, counts).rows
-    source.notes = notes
     digests = [("requests", digest), *(("results", one) for one in results.digests), ("gold", golds.digest)]
     text = "".join(f"{role}:{sha}\n" for role, sha in digests)
     return Opened(
         path=str(requests),
         source=source,
-        rows=iterate,
+        rows=lambda: _make_rows(questions, results, golds, kind),
         digest=lambda: hashlib.sha256(text.encode()).hexdigest(),
         adapter_spec={"method": "chat"} if first.endpoint in ("chat", "responses") else {},
     )
@@ -112,22 +89,20 @@ def _name(path: Path) -> str:
     return name
 
 
-def _read_requests(path: Path) -> tuple[dict[str, _Asked], str]:
+def _read_requests(path: Path) -> tuple[dict[str, Request], str]:
     """Return the requests by id, and the digest of their file. Raises DatasetError with all problems."""
     problems = Problems(str(path))
-    asked: dict[str, _Asked] = {}
-    first: Request | None = None
+    asked: dict[str, Request] = {}
     with LineSource(path) as lines:
         for number, value in iter_json_lines(lines, str(path), problems):
             try:
-                request = parse_request(value)
-                first = first or request
-                _require_alike(request, first, asked)
+                request = parse_request(value, number)
+                _require_alike(request, asked)
             except LineError as error:
                 place = Location(str(path), number, error.place)
                 problems.add(place, str(error), error.hint, code=error.code, kind=DatasetSchemaError)
                 continue
-            asked[request.custom_id] = _Asked(request, number)
+            asked[request.custom_id] = request
         digest = lines.digest
     if not asked and not problems.errors:
         problems.add((), "there are no requests", code="no-rows")
@@ -135,7 +110,8 @@ def _read_requests(path: Path) -> tuple[dict[str, _Asked], str]:
     return asked, digest
 
 
-def _require_alike(request: Request, first: Request, asked: dict[str, _Asked]) -> None:
+def _require_alike(request: Request, asked: dict[str, Request]) -> None:
+    first = next(iter(asked.values()), request)
     known = asked.get(request.custom_id)
     if known is not None:
         message = f"{show(request.custom_id)} stands on line {known.line} already: results cannot be told apart"
@@ -148,9 +124,9 @@ def _require_alike(request: Request, first: Request, asked: dict[str, _Asked]) -
         raise LineError("url", message, "write a file for each kind", code="several-kinds")
 
 
-def _settings(asked: dict[str, _Asked], models: set[str]) -> dict[str, Any]:
+def _settings(asked: dict[str, Request], models: set[str]) -> dict[str, Any]:
     """Return the decoding parameters that all requests share, which ones vary, and the models that answered."""
-    every = [one.request.settings for one in asked.values()]
+    every = [one.settings for one in asked.values()]
     shared = dict(every[0])
     varying: set[str] = set()
     for settings in every[1:]:
@@ -164,163 +140,120 @@ def _settings(asked: dict[str, _Asked], models: set[str]) -> dict[str, Any]:
     return said
 
 
-def _read_results(batch: Batch, asked: dict[str, _Asked]) -> _Results:
-    """Return what came back for each request. Raises DatasetError with all problems."""
-    results = _Results()
-    for path in batch.results:
+class _Results:
+    """What came back for requests."""
+
+    def __init__(self, asked: Mapping[str, Request]) -> None:
+        self._asked = asked
+        self._by_id: dict[str, Result] = {}
+        self._places: dict[str, Location] = {}
+        self.counts = Counter({"lines": len(asked)})
+        self.models: set[str] = set()
+        self.digests: list[str] = []
+
+    def of(self, question: Question) -> list[Result]:
+        """Return the results of the requests of a question."""
+        return [self._by_id.get(custom_id, Result(is_not_run=True)) for custom_id in question.ids]
+
+    def read(self, path: Path) -> None:
+        """Take the results of a file. Raises DatasetError with all problems."""
         problems = Problems(str(path))
         with LineSource(path) as lines:
             for number, value in iter_json_lines(lines, str(path), problems):
-                _take_result(value, path, number, asked, results, problems)
-            results.digests.append(lines.digest)
+                self._take(value, Location(str(path), number), problems)
+            self.digests.append(lines.digest)
         raise_for(problems.finish())
-    return results
 
-
-def _take_result(
-    value: Any, path: Path, line: int, asked: dict[str, _Asked], results: _Results, problems: Problems
-) -> None:
-    place = Location(str(path), line)
-    try:
-        outcome = parse_output(value)
-    except OutputError as error:
-        problems.add(place, str(error), code="output", kind=DatasetSchemaError)
-        return
-    one = asked.get(outcome.custom_id)
-    if one is None:
-        message = f"{show(outcome.custom_id)} is no request of this batch"
-        hint = "name the files that belong together: output=FILE, errors=FILE"
-        problems.add(place, message, hint, code="unknown-id", kind=DatasetIntegrityError)
-        return
-    try:
-        result = parse_result(outcome, one.request)
-    except ReplyError as error:
-        result = Result(failed=f"the reply is of no use: {error}")
-    known = results.by_id.get(outcome.custom_id)
-    if known is not None:
-        if known == result:
-            results.counts["duplicates"] += 1
-            return
-        first, at = results.places[outcome.custom_id]
-        message = f"another result for {show(outcome.custom_id)} stands in {first.name}:{at}"
-        hint = "name the files that count: output=FILE, errors=FILE"
-        problems.add(place, message, hint, code="two-results", kind=DatasetIntegrityError)
-        return
-    results.places[outcome.custom_id] = path, line
-    results.by_id[outcome.custom_id] = result
-    if result.model:
-        results.models.add(result.model)
-    if result.calls_tools:
-        results.counts["tool_calls"] += 1
-    if any(answer.finish_reason == "content_filter" for answer in result.answers):
-        results.counts["filtered"] += 1
-
-
-class _WrittenRows:
-    """Rows of requests that were answered in words."""
-
-    def __init__(
-        self, asked: dict[str, _Asked], results: _Results, golds: Golds, column: GoldColumn, counts: Counter[str]
-    ) -> None:
-        self._asked = asked
-        self._results = results
-        self._golds = golds
-        self._counts = counts
-        there = [custom_id for custom_id in asked if custom_id in golds.values]
-        if not there:
-            raise DatasetIntegrityError.at(
-                golds.path, f"none of {count(len(asked), 'request')} has a gold here", code="no-gold"
-            )
-        for custom_id in there:
-            column.see(golds.values[custom_id], None, golds.lines[custom_id])
-        self._kind = column.decide()
-        self._unused = len(golds.values) - len(there)
-
-    def rows(self) -> Iterator[Row]:
-        """Yield them in the order of the requests."""
-        if self._unused:
-            self._counts["unused_golds"] = self._unused
-        for custom_id, one in self._asked.items():
-            result = self._results.by_id.get(custom_id) or Result(is_not_run=True)
-            has_answers = not result.is_not_run and not result.failed
-            has_gold = custom_id in self._golds.values
-            yield Row(
-                line=one.line,
-                id=custom_id,
-                question=one.request.question,
-                options=self._kind.options,
-                gold=self._kind.read(self._golds.values[custom_id]) if has_gold else (),
-                answers=result.answers if has_answers else None,
-                failed=result.failed,
-                unscored="" if has_gold or not has_answers else NO_GOLD,
-            )
-
-
-class _ScoredRows:
-    """Rows of requests about options."""
-
-    def __init__(
-        self,
-        asked: dict[str, _Asked],
-        results: _Results,
-        golds: Golds,
-        gold_kind: Any,
-        index_base: int | None,
-        option_start: str | None,
-        path: Path,
-        counts: Counter[str],
-    ) -> None:
-        self._results = results
-        self._golds = golds
-        self._counts = counts
-        prompts = {custom_id: (str(one.request.question), one.line) for custom_id, one in asked.items()}
+    def _take(self, value: Any, place: Location, problems: Problems) -> None:
         try:
-            self._questions = group(prompts)
-            find_starts(self._questions, option_start)
-        except ValueError as error:
-            hint = "requests about the options of one question have ids that end in 0, 1, 2, ..."
-            raise DatasetIntegrityError.at(path, str(error), hint, code="options") from error
-        self._kind = self._decide(gold_kind, index_base)
-
-    def _decide(self, gold_kind: Any, index_base: int | None) -> GoldKind:
-        column = GoldColumn(gold_kind=gold_kind, index_base=index_base, path=str(self._golds.path))
-        there = [question for question in self._questions if question.id in self._golds.values]
-        if not there:
-            raise DatasetIntegrityError.at(self._golds.path, "none of the questions has a gold here", code="no-gold")
-        for question in there:
-            column.see(self._golds.values[question.id], self._options(question), self._golds.lines[question.id])
-        return column.decide()
-
-    def _options(self, question: Question) -> dict[str, str]:
-        return to_options([question.option(at) for at in range(len(question.ids))])
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the questions."""
-        for question in self._questions:
-            found = [self._results.by_id.get(custom_id, Result(is_not_run=True)) for custom_id in question.ids]
-            failed = next((result.failed for result in found if result.failed), "")
-            is_run = not failed and not any(result.is_not_run for result in found)
-            likelihoods: list[Likelihood] = []
-            if is_run:
-                try:
-                    likelihoods = [self._score(question, at, result) for at, result in enumerate(found)]
-                except ReplyError as error:
-                    failed, likelihoods = f"the reply is of no use: {error}", []
-            options, has_gold = self._options(question), question.id in self._golds.values
-            yield Row(
-                line=question.lines[0],
-                id=question.id,
-                question=question.text,
-                options=options,
-                gold=self._kind.read(self._golds.values[question.id], options) if has_gold else (),
-                likelihoods=likelihoods,
-                failed=failed,
-                unscored="" if has_gold or not likelihoods else NO_GOLD,
+            outcome = parse_output(value)
+        except OutputError as error:
+            problems.add(place, str(error), code="output", kind=DatasetSchemaError)
+            return
+        custom_id, hint = outcome.custom_id, "output=FILE, errors=FILE"
+        request = self._asked.get(custom_id)
+        if request is None:
+            message, hint = (
+                f"{show(custom_id)} is no request of this batch",
+                f"name the files that belong together: {hint}",
             )
+            problems.add(place, message, hint, code="unknown-id", kind=DatasetIntegrityError)
+            return
+        try:
+            result = parse_result(outcome, request)
+        except ReplyError as error:
+            result = Result(failed=f"the reply is of no use: {error}")
+        if custom_id in self._by_id:
+            if self._by_id[custom_id] == result:
+                self.counts["duplicates"] += 1
+                return
+            first = self._places[custom_id]
+            message = f"another result for {show(custom_id)} stands in {Path(first.path).name}:{first.line}"
+            hint = f"name the files that count: {hint}"
+            problems.add(place, message, hint, code="two-results", kind=DatasetIntegrityError)
+            return
+        self._places[custom_id] = place
+        self._by_id[custom_id] = result
+        if result.model:
+            self.models.add(result.model)
+        if result.calls_tools:
+            self.counts["tool_calls"] += 1
+        if any(answer.finish_reason == "content_filter" for answer in result.answers):
+            self.counts["filtered"] += 1
 
-    def _score(self, question: Question, at: int, result: Result) -> Likelihood:
-        likelihood, crosses = score_option(question, at, result.tokens)
-        self._counts["crossing_tokens"] += crosses
-        if not self._counts["crossing_tokens"]:
-            del self._counts["crossing_tokens"]
-        return likelihood
+
+def _find_questions(path: Path, asked: Mapping[str, Request], option_start: str | None) -> list[Question]:
+    """Return what is asked: by each request, or by those about the options of one question together."""
+    if not next(iter(asked.values())).is_scored:
+        return [Question(one.custom_id, [one.custom_id], [one.question], [one.line]) for one in asked.values()]
+    try:
+        questions = group({custom_id: (str(one.question), one.line) for custom_id, one in asked.items()})
+        find_starts(questions, option_start)
+    except ValueError as error:
+        hint = "requests about the options of one question have ids that end in 0, 1, 2, ..."
+        raise DatasetIntegrityError.at(path, str(error), hint, code="options") from error
+    return questions
+
+
+def _decide(questions: Sequence[Question], golds: Golds, column: GoldColumn) -> GoldKind:
+    """Return how golds are read. Raises DatasetError where that cannot be told."""
+    there = [question for question in questions if question.id in golds.values]
+    if not there:
+        message = f"none of {count(len(questions), 'question')} has a gold here"
+        raise DatasetIntegrityError.at(golds.path, message, code="no-gold")
+    for question in there:
+        column.see(golds.values[question.id], question.options, golds.lines[question.id])
+    return column.decide()
+
+
+def _make_rows(questions: Sequence[Question], results: _Results, golds: Golds, kind: GoldKind) -> Iterator[Row]:
+    """Yield the questions in the order of their requests."""
+    unused = len(golds.values.keys() - {question.id for question in questions})
+    if unused:
+        results.counts["unused_golds"] = unused
+    for question in questions:
+        found, options, has_gold = results.of(question), question.options, question.id in golds.values
+        row = Row(
+            line=question.lines[0],
+            id=question.id,
+            question=question.asked,
+            options=options or kind.options,
+            gold=kind.read(golds.values[question.id], options) if has_gold else (),
+            failed=next((result.failed for result in found if result.failed), ""),
+        )
+        is_run = not row.failed and not any(result.is_not_run for result in found)
+        if is_run and options is None:
+            row.answers = found[0].answers
+        elif is_run:
+            try:
+                scored = [score_option(question, at, result.tokens) for at, result in enumerate(found)]
+            except ReplyError as error:
+                row.failed, is_run = f"the reply is of no use: {error}", False
+            else:
+                row.likelihoods = [likelihood for likelihood, _ in scored]
+                crossing = sum(crosses for _, crosses in scored)
+                if crossing:
+                    results.counts["crossing_tokens"] += crossing
+        if is_run and not has_gold:
+            row.unscored = NO_GOLD
+        yield row

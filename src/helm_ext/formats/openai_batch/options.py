@@ -9,9 +9,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from helm_ext.clients.openai_replies import ReplyError, ReplyToken
+from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.imported.row import Likelihood
 
 __all__ = ["Question", "find_starts", "group", "score_option"]
@@ -21,23 +23,29 @@ _NUMBERED = re.compile(r"(.+?)[#\-_./: ]?(\d+)")
 
 @dataclass(slots=True)
 class Question:
-    """Requests about the options of one question, in the order of their numbers."""
+    """One request, or those about the options of one question, in the order of their numbers."""
 
     id: str
-    ids: list[str] = field(default_factory=list)
-    prompts: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    ids: list[str]
+    prompts: list[Any]
+    """Texts, or of one request also a conversation."""
+    lines: list[int]
     start: int = 0
     """Where the options begin, in characters of the prompts."""
 
     @property
-    def text(self) -> str:
-        """What stands before the options."""
-        return self.prompts[0][: self.start]
+    def asked(self) -> Any:
+        """What stands before the options; the prompt where there are none."""
+        return self.prompts[0][: self.start] if len(self.ids) > 1 else self.prompts[0]
+
+    @property
+    def options(self) -> dict[str, str] | None:
+        """Label to text; None for a request that is answered in words."""
+        return to_options([self.option(at) for at in range(len(self.ids))]) if len(self.ids) > 1 else None
 
     def option(self, at: int) -> str:
         """Return the text of an option, without the white space before it."""
-        return self.prompts[at][self.start :].strip()
+        return str(self.prompts[at][self.start :]).strip()
 
 
 def group(requests: Mapping[str, tuple[str, int]]) -> list[Question]:

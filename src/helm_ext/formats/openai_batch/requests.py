@@ -36,6 +36,8 @@ class LineError(ValueError):
 class Request:
     """One request."""
 
+    line: int
+    """Where it stands in its file."""
     custom_id: str
     endpoint: Endpoint
     model: str
@@ -50,8 +52,8 @@ class Request:
     """Decoding parameters, as the body spells them."""
 
 
-def parse_request(line: Any) -> Request:
-    """Return a line of the input as a request. Raises LineError."""
+def parse_request(line: Any, number: int) -> Request:
+    """Return a line of the input, and its number in the file, as a request. Raises LineError."""
     if not isinstance(line, dict):
         raise LineError("", f"expected an object, got {show(line)}")
     for key in ("custom_id", "method", "url", "body"):
@@ -74,18 +76,17 @@ def parse_request(line: Any) -> Request:
     if not isinstance(model, str) or not model:
         raise LineError("body.model", f"expected a text, got {show(model)}")
     endpoint = _ENDPOINTS[url]
-    number = body.get("n", 1)
-    if type(number) is not int or number < 1:
-        if number is not None:
-            raise LineError("body.n", f"expected a whole number from 1 on, got {show(number)}")
-        number = 1
+    answers = 1 if body.get("n") is None else body["n"]
+    if type(answers) is not int or answers < 1:
+        raise LineError("body.n", f"expected a whole number from 1 on, got {show(answers)}")
     echo = endpoint == "completions" and body.get("echo") is True
     return Request(
+        number,
         custom_id,
         endpoint,
         model,
         _READ[endpoint](body),
-        number,
+        answers,
         echo,
         echo and body.get("logprobs") is not None and body.get("max_tokens") in (0, 1),
         {key: value for key, value in body.items() if key not in _NO_SETTINGS and value is not None},
