@@ -70,7 +70,6 @@ TESTS = {
     "hub/tables": ["unit/hub/test_tables.py"],
     "hub/verifying": ["unit/hub/test_operations.py", "unit/hub/test_hub*.py"],
     "parsing/checklists": PARSING,
-    "parsing/choices": ["unit/parsing/test_choices.py"],
     "parsing/introductions": PARSING,
     "parsing/labels": PARSING,
     "parsing/mentions": PARSING,

@@ -125,7 +125,6 @@ STATING = [
     "By elimination, only {} remains.",
     "Il ne reste que {}.",
     "只剩{}。",
-    "Only {} has this property.",
     "{}\n\nQuestion: What else?\nAnswer: {other}",
     "{}\n\nExplanation: {other} does not fit.",
     "Let us see.\n\n{}",

@@ -10,16 +10,8 @@ How labels are read is said in `helm_ext.parsing.labels`, and for users in docs/
 
 from __future__ import annotations
 
-from helm_ext.parsing.choices import read_choice
-from helm_ext.parsing.labels import map_answer, map_answers, read_label, read_labels
-from helm_ext.parsing.predictions import (
-    apply_pattern,
-    clean,
-    compile_pattern,
-    extract,
-    is_cut_off,
-    without_thinking,
-)
+from helm_ext.parsing.labels import map_answer, map_answers, read_choice, read_label, read_labels
+from helm_ext.parsing.predictions import apply_pattern, clean, compile_pattern, extract, is_cut_off
 from helm_ext.parsing.runon import cut_at_next_question, find_question_starts
 from helm_ext.parsing.segments import cut_at_stops, find_segments, list_prediction, read_list, split_segments
 from helm_ext.parsing.thinking import names_thinking, split_thinking
@@ -44,5 +36,4 @@ __all__ = [
     "read_list",
     "split_segments",
     "split_thinking",
-    "without_thinking",
 ]

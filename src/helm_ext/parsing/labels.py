@@ -6,12 +6,12 @@ on which label it is: whether "A" is the label A or a word is told from what fol
 1.  *Label*: the completion is a label as it is spelled, but for white space, a final point and brackets. This also wins
     where another option's text is the same (options `AB`, `A`, `B`, `O`).
 2.  *Text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
-3.  *Thinking*: what stands before the last `</think>` is not part of the answer, nor are special tokens at the end
+3.  *Thinking* (`thinking`) is not part of the answer, nor are special tokens at the end
     (`B</s>`), nor another question that a base model goes on with (`helm_ext.parsing.runon`).
 4.  *Decoration*: it is a label or a text but for Unicode compatibility forms (`（B）`, `②`), brackets, quotes, markup,
     LaTeX, punctuation, a bullet; then but for case. Decoration is taken off step by step, and the least stripped
-    spelling counts: "$5" is the option `$5` rather than `5`. A sign before a digit is no decoration. What was taken off
-    must not make another option ("- 3" with `3` and `-3`). Superscripts stay, and numbers with units are compared as
+    spelling counts: "$5" is the option `$5` rather than `5`. A sign before a digit is no decoration. "- 3" is
+    none where `3` and `-3` are options. Superscripts stay, and numbers with units are compared as
     values (`quantities`).
 5.  *Statements* (`statements`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
     "答案是"), what declares one ("B is correct"), the first and the last line where they are nothing but an answer. One
@@ -38,20 +38,19 @@ longer than HEAD + TAIL characters rules 4 to 7 see its beginning and its end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from helm_ext.parsing.options import Options
-from helm_ext.parsing.predictions import apply_pattern, without_thinking
+from helm_ext.parsing.predictions import apply_pattern
 from helm_ext.parsing.runon import find_asked_options, without_next_question
+from helm_ext.parsing.segments import SEPARATOR, split_segments
 from helm_ext.parsing.spelling import get_label_set, peel, simplify, strip_end_tokens
+from helm_ext.parsing.thinking import split_thinking
 
-__all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_label", "read_labels"]
+__all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_choice", "read_label", "read_labels"]
 
 HEAD = 4_000
 """Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
-
-_SHORTEST_TEXT = 3
-"""From this many characters on, a text is compared with the labels as they are written."""
 
 TAIL = 8_000
 """Characters at the end of a long completion that are looked at: where reasoning ends in an answer."""
@@ -83,15 +82,6 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool, is_cut_o
         return ()
     if stripped in labels:
         return (stripped,)
-    for label, text in labels.items():  # quick, where no label could be spelled like the text
-        if (
-            text == stripped
-            and len(text) >= _SHORTEST_TEXT
-            and text[-1] not in ".)]"
-            and text not in (joined := " ".join(labels))
-            and joined.isascii()
-        ):
-            return (label,)
     label_set = get_label_set(tuple(labels))
     core = _without_point(stripped)
     bare = label_set.by_core.get(core)
@@ -102,7 +92,8 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool, is_cut_o
             return (label,)
     if bare is not None:  # another spelling of the label: "1" for ①, unless that is an option's text
         return (bare,)
-    answer = without_thinking(strip_end_tokens(stripped, labels.values()))
+    answer = strip_end_tokens(stripped, labels.values())
+    _, answer = split_thinking(answer) or ("", answer)
     if answer != stripped:
         return _read(answer.strip(), labels, several=several, is_cut_off=is_cut_off)
     # These two are quick and change nothing: no option is so short that it could be what is named, with its decoration.
@@ -157,6 +148,47 @@ def map_answers(
 ) -> tuple[str, ...]:
     """Return all labels that `completion` means, as `map_answer` and `read_labels` say."""
     return read_labels(_apply(completion, pattern), labels, is_cut_off=is_cut_off and not pattern)
+
+
+def read_choice(
+    text: str,
+    options: Mapping[str, str],
+    pattern: str | None = None,
+    *,
+    multi_label: bool = False,
+    is_list: bool = False,
+    is_exact: bool = False,
+    is_cut_off: bool = False,
+    separator: str = SEPARATOR,
+) -> Sequence[str | None]:
+    """Return the labels of the options that are named, None for a segment of a list that names none.
+
+    `options`: label to text, in order. `pattern`: AdapterSpec's `output_mapping_pattern`, which overrides the reading
+    of labels. `multi_label`: all right options are asked for. `is_list`: `output_format: list`, with
+    `separator` between segments. `is_exact`: HELM's own
+    rule (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label. `is_cut_off`: the model
+    was stopped before it had finished (`finish_reason` "length").
+    Raises ValueError for a pattern that is no regular expression.
+    """
+    if is_exact:
+        label = apply_pattern(text.strip(), pattern) if pattern else text.strip()
+        return [label] if label in options else []
+    if is_list and not _is_one_option(text, options):
+        segments = split_segments(text, separator)
+        if not multi_label or len(segments) != 1:  # "A, C" is as good as "A; C"
+            last = len(segments) - 1
+            return [
+                map_answer(segment, options, pattern, is_cut_off=is_cut_off and place == last)
+                for place, segment in enumerate(segments)
+            ]
+    if multi_label:
+        return map_answers(text, options, pattern, is_cut_off=is_cut_off)
+    return [map_answer(text, options, pattern, is_cut_off=is_cut_off)]
+
+
+def _is_one_option(text: str, options: Mapping[str, str]) -> bool:
+    """Tell whether the text is that of an option, which may hold `;`."""
+    return text.strip() in {option.strip() for option in options.values()}
 
 
 def _apply(completion: str, pattern: str | None) -> str:

@@ -19,8 +19,6 @@ from helm_ext.parsing.spelling import (
     DASHES,
     OPENERS,
     PUNCTUATION,
-    fold,
-    is_pair,
     is_sign,
     is_unspaced,
     lower,
@@ -46,6 +44,8 @@ _LOOK_AHEAD = 160
 
 _SENTENCE = re.compile(r"[.!?;](?:\s|$)|[。!?]")
 _LINE_BREAK = re.compile(r"[^\S\n]{0,8}\n")
+_OPERATION = re.compile(r"\s?[-+*/×÷]\s?[\d(][^\n=]*=")
+"""Behind a number that is calculated with, not an answer: "32 - 7 = 25"."""
 _WORD = re.compile(r"\w+")
 _LIST_MARK = re.compile(r"[^\S\n]{0,8}(?:[-•*>#]{1,6}\s|\(?\d{1,2}[.):](?=\s))[^\S\n]{0,8}")
 _ARTICLE = re.compile(r"[\s\"'(*_:]{0,8}(?P<word>the|a|an|le|la|el|il|der|die|das)[^\S\n]", re.IGNORECASE)
@@ -163,10 +163,7 @@ class Mentions:
         if found is None or (by_text is not None and by_text.stem - by_text.start > found.stem - found.start):
             return by_text
         own = self._find_own_text(found, stop)
-        if own is not None:
-            return found._replace(stem=own.stem, end=own.end, is_done=True, is_clear=own.is_clear)
-        dash = self._dash_before(position)
-        return found._replace(is_clear=not self.options.find_longer(lower(found.label), dash)) if dash else found
+        return found._replace(stem=own.stem, end=own.end, is_done=True, is_clear=own.is_clear) if own else found
 
     def _find_own_text(self, found: Item, stop: int = -1) -> Item | None:
         """Return the text of the label's option that stands behind the label."""
@@ -186,15 +183,10 @@ class Mentions:
             line = line[1:].lstrip()
         sentence = _SENTENCE.split(line, maxsplit=1)[0]
         for part in {line, sentence} - {""}:
-            texts = options.find_texts(part)
-            if texts and all(
-                options.folded.get(options.by_text[text] or "") != options.folded[label] for text in texts
-            ):
+            text = options.find_text(part)
+            other = options.by_text[text] or "" if text else options.label_set.find(peel(part))
+            if other is not None and options.folded.get(other) != options.folded[label]:
                 return True
-            if not texts and len(part) <= options.label_set.longest + 16:
-                other = options.label_set.find(peel(part))
-                if other is not None and options.folded[other] != options.folded[label]:
-                    return True
         return False
 
     def find_label(self, position: int, stop: int = -1) -> Item | None:
@@ -246,31 +238,25 @@ class Mentions:
         return item if item is None or behind else self._with_label(item)
 
     def _find_text_at(self, position: int, stop: int, behind: str | None) -> Item | None:
-        place, peeled = _skip_space(self.text, position), self._dash_before(position)  # "answer - 5"
+        place = _skip_space(self.text, position)
         for _ in range(_MAX_DECORATION):
             is_text = self.lowered.startswith(self.options.texts, place)
             for option in self.options.texts if is_text else ():
                 end = place + len(option)
                 closed = _skip(self.text, end, CLOSERS) if self.lowered.startswith(option, place) else -1
                 if closed >= 0 and (stop in {end, closed} or self._ends_text(end) or self._goes_on(end)):
-                    return self._make_text_item(option, place, closed, peeled, behind)
+                    return self._make_text_item(option, place, closed, behind)
             char = self.text[place : place + 1]
             if not char or char not in OPENERS + DASHES + ":" or is_sign(self.text, place):
                 return None
-            if not behind or char not in DASHES:  # "A - 3"
-                peeled += char
             place = _skip_space(self.text, place + 1)
         return None
 
-    def _make_text_item(self, option: str, place: int, closed: int, peeled: str, behind: str | None) -> Item:
+    def _make_text_item(self, option: str, place: int, closed: int, behind: str | None) -> Item:
         options = self.options
         label = options.by_text[option]
         if behind and options.folded[behind] in {option, options.folded.get(label or "")}:
             label = behind
-        # "- 3" where -3 is an option too, "$5$" where 5 and $5 are.
-        closer = self.text[place + len(option) :][:1]
-        inner = fold(option[1:]) if option[0] in OPENERS and is_pair(option[0], closer) else option
-        is_other = options.find_longer(option, peeled) or (inner != option and inner in options.by_text)
         return Item(
             label or "",
             place,
@@ -278,7 +264,7 @@ class Mentions:
             end=closed,
             is_done=True,
             is_asked=self.text.startswith("?", closed),
-            is_clear=label is not None and not is_other,
+            is_clear=label is not None,
             is_text=True,
         )
 
@@ -298,6 +284,8 @@ class Mentions:
         """Tell whether what stands behind an option's text shows that the text ended there."""
         place = _skip(self.text, position, CLOSERS)
         char = self.text[place : place + 1]
+        if self.text[position - 1].isdigit() and _OPERATION.match(self.text, position):
+            return False
         if char and char in PUNCTUATION:
             following = self.text[place + 1 : place + 2]
             return not following.isalnum() or is_unspaced(following)
@@ -326,10 +314,6 @@ class Mentions:
             return True
         place = _skip_space(self.text, position)
         return self.lowered.startswith(self.options.texts, place)
-
-    def _dash_before(self, position: int) -> str:
-        before = self.text[max(0, position - 4) : position].rstrip()[-1:]
-        return before if before and before in DASHES else ""
 
     def names_text(self, option: str, longer: Iterable[str], spans: Iterable[tuple[int, int]]) -> bool:
         """Tell whether an option's text stands as words of its own in `spans`: not in "not ..." or a longer one."""

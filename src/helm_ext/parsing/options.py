@@ -37,20 +37,21 @@ class Options:
         self.texts = tuple(sorted(self.by_text, key=len, reverse=True))
         self.endings = (*self.texts, *label_set.by_folded_core)
         """What an option that is named ends in, in lower case."""
+        known = (*self.by_text, *label_set.by_folded_core)
+        self.unsigned = [text[1:] for text in self.texts if text.startswith("-") and text[1:] in known]
+        """Numbers of which the negative is an option too: "- 3" may be either."""
         self.longest_text = max(map(len, self.by_text), default=0)
 
     def read_alone(self, text: str, *, margin: int = 40) -> str | None:
         """Return the label that the text is, or is the text of, by its least stripped spelling that is either.
 
-        A label goes before a text that is spelled alike. None also where what was stripped makes it the text of another
-        option.
+        A label goes before a text that is spelled alike.
         """
         is_label_long = len(text) <= self.label_set.longest + margin
         is_text_long = len(text) <= 2 * self.longest_text + 64
         if not text or not (is_label_long or is_text_long):
             return None
-        label = None
-        for spelling, front, back in peelings(text):
+        for spelling in peelings(text):
             key = fold(spelling)
             label = self.label_set.find(spelling) if is_label_long else None
             if label is None and is_text_long:
@@ -58,26 +59,15 @@ class Options:
             if label is None and is_text_long and key not in self.label_set.by_folded_core:
                 label = self.by_text.get(key)  # "B." is the label B, even where another option's text is B
             if label is not None:
-                others = self.find_longer(key, front, back)
-                return label if all(self.by_text[other] == label for other in others) else None
+                return label
         return None
 
-    def find_longer(self, text: str, front: str, back: str = "") -> list[str]:
-        """Return the other options' texts that `text` is together with what was stripped next to it: "$5" for 5."""
-        if not front and not back:
-            return []
-        fronts = [lower(front[i:]) for i in range(len(front) + 1)]
-        backs = [back[:i] for i in range(len(back) + 1)]
-        spellings = {fold(before + text + behind) for before in fronts[-9:] for behind in backs[:9]}
-        return [spelling for spelling in spellings - {text} if spelling in self.by_text]
-
-    def find_texts(self, part: str) -> list[str]:
-        """Return the options' texts that `part` is nothing but; several where decoration tells them apart."""
+    def find_text(self, part: str) -> str | None:
+        """Return the option's text that `part` is nothing but."""
         if len(part) <= 2 * self.longest_text + 64:
-            for spelling, front, back in peelings(part):
-                key = fold(spelling)
-                if key in self.by_text:
-                    return [key, *self.find_longer(key, front, back)]
+            for spelling in peelings(part):
+                if (key := fold(spelling)) in self.by_text:
+                    return key
                 if spelling[:1] in "-–+" and spelling[1:2].isdigit():
                     break
-        return []
+        return None

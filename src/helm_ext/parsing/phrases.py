@@ -1,76 +1,53 @@
-"""The words around a statement of an answer, as regular expressions: English first, then other languages.
+"""The words around a statement of an answer, as regular expressions: English first, and the plain forms of others.
 
 Every repetition is bounded and none is nested in an unbounded one, so matching is linear in the text. All patterns
-meet text in Unicode's compatibility form (`：` is `:`, `（` is `(`). No pattern knows a label.
+meet text as `spelling.simplify` leaves it: `：` is `:`, `’` is `'`. In them a space is any white space. No pattern
+knows a label.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from helm_ext.parsing.spelling import MARKER
 
 __all__ = [
-    "APPOSITION",
-    "CLAUSE_START",
-    "CONCLUSION",
-    "CONNECTIVE",
-    "CONTINUATION",
-    "CORRECTION",
-    "DENIAL",
-    "EARLIER",
-    "ELSEWHERE",
-    "ENDED",
-    "FILLER",
-    "FINAL",
-    "HYPOTHESIS",
-    "LEAD",
-    "MODAL",
-    "NEGATION",
-    "OBJECTION",
-    "PREDICATE",
-    "RETURN",
-    "SENTENCE_END",
-    "STRANGER",
-    "SUBJECT",
-    "SUFFIX",
-    "UNIT",
-    "UNREAL",
-    "VOID",
-    "WEAKENED",
-    "any_of",
-    "find_apologies",
-]
+    "APOLOGY", "APPOSITION", "CLAUSE_START", "CONCLUSION", "CONNECTIVE", "CONTINUATION", "CORRECTION", "DENIAL",
+    "EARLIER", "ELSEWHERE", "ENDED", "FILLER", "FINAL", "HYPOTHESIS", "LEAD", "MODAL", "NEGATION", "OBJECTION",
+    "PREDICATE", "RETURN", "SENTENCE_END", "SUBJECT", "SUFFIX", "UNIT", "UNREAL", "VOID", "WEAKENED", "any_of",
+    "compile_words",
+]  # fmt: skip
 
-_FLAGS = re.IGNORECASE
+
+def compile_words(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    """Compile a pattern in the form in which it meets the text: a Thai vowel is two characters there."""
+    return re.compile(unicodedata.normalize("NFKC", pattern).replace(" ", r"\s"), flags)
 
 
 def any_of(alternatives: str) -> str:
     """Return a pattern of any of the alternatives, which begin with a letter and have spaces between them.
 
-    Those of one letter stand together, so that a letter that begins none of them is left at once.
+    Those of one letter stand together, so that a letter that begins none of them is left at once; `_` is a space.
     """
     by_letter: dict[str, list[str]] = {}
-    for alternative in dict.fromkeys(alternatives.split()):
+    for alternative in dict.fromkeys(alternatives.replace("_", r"\s") for alternatives in alternatives.split()):
         by_letter.setdefault(alternative[0], []).append(alternative[1:])
     return "(?:" + "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in by_letter.items()) + ")"
 
 
-SUBJECT = re.compile(
-    r"\b(?:(?:i|we)(?:['’](?:d|ll|m|re|ve)|\sam|\sare)?|let['’]s|let\sus|let\sme|i['’]m)\s{1,2}"
-    r"(?:(?:would|will|shall|must|have\sto|therefore|thus|then|now|still|going\sto|gonna)\s{1,2}){0,2}$|私は$|我$",
-    _FLAGS,
+SUBJECT = compile_words(
+    r"\b(?:(?:i|we)(?:'(?:d|ll|m|re|ve)| am| are)?|let(?:'s| us| me)) {1,2}"
+    r"(?:(?:would|will|shall|must|have to|therefore|thus|then|now|still|going to) {1,2}){0,2}$|我$|私は$"
 )
 """Before a verb that introduces an answer: who chooses."""
 
-CLAUSE_START = re.compile(
-    rf"(?:^|[,:;.…(\[{{—–>{MARKER}]|\s-|\b(?:so|but|and|then|that|think|believe|guess|say|sure|thus|therefore"
-    rf"|hence|because|bet|"
-    r"is|\w{1,10}ly|instead|rather|sorry|oops|option|options|choice|choices|answer|answers|only|both|statement|statements|while|however|mean|meant|wait|no|"
-    r"que|che|dass|что|most|very|quite|almost|nur|solo|las|los|die|the)|选项|選項|所以|因此|我|私は)[\s*_\"'(]{0,6}$",
-    _FLAGS,
+CLAUSE_START = compile_words(
+    rf"(?:^|[,:;.…(\[{{—–>{MARKER}]| -|\b(?:so|but|and|then|that|think|believe|guess|say|sure|thus|therefore|hence"
+    r"|because|bet|is|\w{1,10}ly|instead|rather|sorry|oops|options?|choices?|answers?|only|both|statements?"
+    r"|while|however"
+    r"|mean|meant|wait|no|que|che|dass|что|most|very|quite|almost|nur|las|los|die|the)|选项|選項|所以|因此|我|私は)"
+    r"[ *_\"'(]{0,6}$"
 )
 """What ends before a clause begins."""
 
@@ -82,46 +59,40 @@ ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
 
 # What stands before an introduction and takes its meaning away.
 _THINK = (
-    r"(?:think|thinks|believe|believes|assume|guess|say|says|argue|suspect|suppose|expect|claim|claims"
-    r"|said|claimed|thought|chose|picked|choose|pick|select|answer)"
+    r"(?:think|believe|assume|guess|say|argue|suspect|suppose|expect|claim|said|claimed|thought|chose|picked"
+    r"|choose|pick"
+    r"|select|answer)"
 )
 _BAD = any_of(
-    r"previous prior preceding other another earlier former old initial original first alternative second "
-    r"second-best next runner-up worst wrong incorrect false bad poor opposite common popular tempting "
-    r"plausible frequent typical invalid excluded rejected your his her their students?['’]s? неправильный "
-    r"неверный falsche mauvaise incorrecta errada otra andere anterior"
+    r"previous prior preceding other another earlier former old initial original first alternative second second-best "
+    r"next runner-up worst wrong incorrect false bad poor opposite common popular tempting plausible frequent typical "
+    r"invalid excluded rejected your his her their students?'s? anterior"
 )
 _VOID = any_of(
-    r"if whether unless suppose supposing assume assuming not isn['’]t least\slikely no don['’]t "
-    r"doesn['’]t didn['’]t wouldn['’]t won['’]t can['’]t couldn['’]t cannot never neither doubtful deny "
-    r"disagree unlikely impossible improbable false untrue hardly tempting tempted seem unsure unclear "
-    r"may\sbe might\sbe could\sbe thought assumed nicht pas не"
+    r"if whether unless suppose supposing assume assuming not isn't least_likely no don't doesn't didn't "
+    r"wouldn't won't "
+    r"can't couldn't cannot never neither doubtful deny disagree unlikely impossible improbable false untrue hardly "
+    r"tempting tempted seem unsure unclear may_be might_be could_be thought assumed nicht pas не"
 )
-_OTHERS = any_of(
-    r"teachers? pupils? experts? critics? colleagues? classmates? friends? brother sister mother father neighbou?r "
-    r"boss professor authors? beginners candidates respondents children kids learners textbooks? guessers readers "
-    r"you one some nobody none many most people others they students someone anyone he she "
-    r"m(?<!\bi\sm)(?<!\bwe\sm)(?:ight|ay)"
-)
-VOID = re.compile(
-    rf"(?:\b(?:{_VOID}|(?<!\bno\s)(?<!\bnot\s)(?<!n['’]t\s)(?<!\bwithout\s)(?<!\bwithout\sa\s)doubts?"
-    # What somebody else may think: "you might think the answer is", "some people say that".
-    rf"|{_OTHERS}(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK})"
-    r"(?:[^\S\n]{1,2}[\"'(\[*_]{0,4}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case|convinced|seem|it|"
-    rf"option|choice|answer|{_THINK})){{0,5}}"
-    r"|(?<!\bit)(?<!\bthat)(?<!\bhere)(?<!\blet)(?<!\bthere)['’]s(?:[^\S\n]\w{1,12}){0,1}"
-    rf"|\b{_BAD}(?:[^\S\n][\w-]{{1,12}}){{0,2}}"
-    r"|不|不能|不该|不会|不會|不应|没|沒|错误的?|錯誤的?)[^\S\n]{0,2}$",
-    _FLAGS,
+VOID = compile_words(
+    rf"(?:\b(?:{_VOID}|(?<!\bno )(?<!\bnot )(?<!n't )(?<!\bwithout )(?<!\bwithout a )doubts?"
+    # What somebody else may think: "you might think the answer is", "some people say that", "the author believes".
+    r"|(?:you|one|some|nobody|none|many|most|people|others|they|someone|anyone|he|she|m(?<!\bi m)(?<!\bwe "
+    r"m)(?:ight|ay))"
+    rf"(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK}|\w{{3,20}}s(?:[^\S\n](?:might|may|would|often))?[^\S\n]{_THINK}"
+    rf"|(?:thinks|believes|says|claims|argues|(?<!\bi )(?<!\bwe )(?:said|claimed)))"
+    r"(?:[^\S\n]{1,2}[\"'(\[*_]{0,4}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case"
+    rf"|convinced|seem|it|option|choice|answer|{_THINK})){{0,5}}"
+    r"|(?<!\bit)(?<!\bthat)(?<!\bhere)(?<!\blet)(?<!\bthere)'s(?:[^\S\n]\w{1,12})?"
+    rf"|\b{_BAD}(?:[^\S\n][\w-]{{1,12}}){{0,2}}|[不没](?:能|该|会)?|[错錯][误誤]的?)[^\S\n]{{0,2}}$"
 )
 """Before an introduction: it introduces no answer ("if the answer is", "the other option is", "不选")."""
 
-HYPOTHESIS = re.compile(
-    r"\b(?:if(?!\s(?:i|we)\s(?:had|have|must|need)\b|\sforced\b)|unless|suppose|supposing|assuming|otherwise|whereas|at\sfirst|initially|in\s(?:a|an|any)\s(?:different"
-    r"|other|opposite)|under\s(?:different|other)|(?:next|previous|other|another|following)\s(?:question"
-    r"|problem|exercise|case))\b|^\W{0,4}(?:had|were|should|si|se|wenn|falls|если|in\s(?:the|that)\scase)\b"
-    r"|如果|假如|要是|若|もし|만약",
-    _FLAGS,
+HYPOTHESIS = compile_words(
+    r"\b(?:if(?! (?:i|we) (?:had|have|must|need)\b| forced\b)|unless|suppose|supposing|assuming|otherwise|whereas"
+    r"|at first|initially|(?:in|under) (?:(?:a|an|any) )?(?:different|other|opposite)"
+    r"|(?:next|previous|other|another|following) (?:question|problem|exercise|case))\b"
+    r"|^\W{0,4}(?:had|were|should|si|se|wenn|falls|in (?:the|that) case)\b|如果|만약"
 )
 """In a sentence before a statement: what is said holds only then."""
 
@@ -131,198 +102,170 @@ MODAL = re.compile(r"\b(?:would|could|might)\b")
 UNREAL = re.compile(r"\bwould\shave\sbeen\b")
 """In an introduction: what is said does not hold."""
 
-RETURN = re.compile(r"\b(?:but|however|yet|now|actually)\b", _FLAGS)
+RETURN = compile_words(r"\b(?:but|however|yet|now|actually)\b")
 """Behind a HYPOTHESIS in its sentence: what follows holds again."""
 
-WEAKENED = re.compile(r"[^.!?\n]{0,80}\b(?:if|unless|were|had|only\swhen|otherwise|in\sthat\scase)\b", _FLAGS)
+WEAKENED = compile_words(r"[^.!?\n]{0,80}\b(?:if|unless|were|had|only when|otherwise|in that case)\b")
 """After a statement with MODAL: the condition."""
 
-CONCLUSION = re.compile(
-    r"\b(?:so|thus|therefore|hence|conclude|conclusion|finally|consequently|overall|donc|also|daher|quindi"
-    r"|portanto)\b|所以|因此|故|综上|따라서|よって",
-    _FLAGS,
+CONCLUSION = compile_words(
+    r"\b(?:so|thus|therefore|hence|conclude|conclusion|finally|consequently|overall|donc|also|quindi)\b"
+    r"|所以|因此|故|综上|よって"
 )
 """In a sentence before a statement: it ends a chain of thought, and weighs more than what was said on the way."""
 
-FINAL = re.compile(r"\bfinal\W{0,3}$", _FLAGS)
+FINAL = compile_words(r"\bfinal\W{0,3}$")
 """Before an introduction: nothing said before weighs as much."""
 
 _APOLOGY = (
     r"\b"
     + any_of(
-        r"sorry oops whoops apology apologies apologi[sz]e pardon forgive\sme my\sbad my\smistake my\serror typo "
-        r"perd[oó]n\w{0,4} perdão perdona\w{0,3} disculp\w{1,4} lo\ssiento me\sequivoqu[eé] desculp\w{1,4} "
-        r"me\senganei errei "
-        r"scus[ai]\w{0,3} mi\ssono\ssbagliat[oa] désolée? excuse[zrs]?(?:[\s-](?:moi|me))? je\sme\ssuis\stromp\w{1,3} "
-        r"entschuldig\w{1,6} verzeih\w{1,4} tut\smir\sleid geirrt het\sspijt\sme förlåt ursäkta beklager "
-        r"omlouvám promiňte "
-        r"извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam pomyłk\w özür maaf xin\slỗi "
-        r"συγγνώμη عذر\w{1,2} آسف סליחה "
-        r"माफ\w{0,3} क्षमा"
+        r"sorry oops whoops apolog\w{1,4} pardon forgive_me my_bad my_mistake my_error typo perd[oóã]n?\w{0,4} "
+        r"disculp\w{1,4} lo_siento me_equivoqu[eé] desculp\w{1,4} me_enganei errei scus[ai]\w{0,3} "
+        r"mi_sono_sbagliat[oa] "
+        r"désolée? excuse[zrs]?(?:[\s-](?:moi|me))? je_me_suis_tromp\w{1,3} entschuldig\w{1,6} verzeih\w{1,4} "
+        r"tut_mir_leid geirrt извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam özür عذر\w{1,2} माफ\w{0,3}"
     )
-    + r"\b"
+    + r"\b|抱歉|对不起|不好意思|说错|すみません|間違え|죄송|ขอโทษ"
 )
-_APOLOGY_BEYOND = r"|抱歉|对不起|對不起|不好意思|说错|說錯|弄错|すみません|ごめん|失礼|間違え|죄송|미안|실수|ขอโทษ"
-_ASCII_APOLOGY = re.compile(_APOLOGY, _FLAGS)
-_ANY_APOLOGY = re.compile(unicodedata.normalize("NFKC", _APOLOGY + _APOLOGY_BEYOND), _FLAGS)
+APOLOGY = compile_words(_APOLOGY)
+"""What asks pardon for an answer that was wrong; the right one follows in the sentence."""
 
-
-def find_apologies(text: str, start: int) -> Iterator[re.Match[str]]:
-    """Find what asks pardon for an answer that was wrong; the right one follows in the sentence. From `start` on."""
-    return (_ASCII_APOLOGY if text.isascii() else _ANY_APOLOGY).finditer(text, start)
-
-
-CORRECTION = re.compile(
-    _ANY_APOLOGY.pattern + r"|\b(?:wait|actually|correction|correcting|mistake|mistaken|reconsider|recheck|rethink"
-    r"|re-?examine|second\sthought|on\sreflection|re-?reading|misread|looking\sagain|thinking\sagain|(?:scratch|strike|cancel|forget)\sthat|never\smind"
-    r"|i\smeant?|i\swas\swrong|was\sincorrect|changed?\smy|hold\son|no(?=,)|check\sagain|edit|update|revised"
-    r"|corrección|correção|correzione|korrektur|rectification|correctie|korrekta|исправл\w{1,4}|en\srealidad|na\sverdade"
-    r"|in\srealtà|en\sfait|eigentlich|na\ssamom\sdele|düzeltme)\b|на\sсамом\sделе|不对|更正|等等|訂正|정정|아니",
-    _FLAGS,
+CORRECTION = compile_words(
+    _APOLOGY
+    + r"|\b(?:wait|actually|correction|correcting|mistaken?|reconsider|recheck|rethink|re-?examine|second thought"
+    r"|on reflection|re-?reading|misread|(?:looking|thinking|check) again|(?:scratch|strike|cancel"
+    r"|forget) that|never mind"
+    r"|i meant?|i was wrong|was incorrect|changed? my|hold on|no(?=,)|edit|update|revised|исправл\w{1,4}|düzeltme)\b"
+    r"|不对|아니"
 )
 """Between two statements: the second one corrects the first."""
 
-EARLIER = re.compile(
-    r"\b(?:(?<!should\shave\s)(?<!should['’]ve\s)(?:said|written)|wrote|first|before|previous\w{0,2}|earlier|instead|rather|confus\w{1,3}|mixed|expected|dije"
-    r"|(?<!debería\shaber\s)(?<!debí\shaber\s)dicho|detto|dit|écrit|gesagt|geschrieben|disse|сказал|for\ssaying"
-    r"|because)\b",
-    _FLAGS,
+EARLIER = compile_words(
+    r"\b(?:(?<!should have )(?<!should've )(?:said|written)|wrote|first|before|previous\w{0,2}|earlier|instead|rather"
+    r"|confus\w{1,3}|mixed|expected|(?<!debería haber )(?<!debí haber )dicho|dit|because)\b"
 )
 """Behind an APOLOGY: what follows is what was wrong; not so "I should have said"."""
 
 _OCCASION = (
-    r"(?:question|problem|exercise|exam|test|quiz|paper|puzzle|task|item|case|version|edition|example|section"
-    r"|chapter|round|riddle|statement|claim|sentence|passage)s?"
+    r"(?:question|problem|exercise|exam|test|quiz|paper|puzzle|task|item|case|version|edition|example|section|chapter"
+    r"|round|riddle|statement|claim|sentence|passage)s?"
 )
-ELSEWHERE = re.compile(
-    rf"\b(?:next|previous|prior|last|earlier|another|other|following|preceding|subsequent|second|old|older)"
-    rf"(?:\s[\w'’]{{1,12}})?\s{_OCCASION}\b|\b(?:last|previous|next)\s(?:year|time|week|month|term|semester)"
-    rf"|\b(?:practice|mock|sample|trial|similar|related|midterm)(?:\s\w{{1,12}})?\s{_OCCASION}\b|\bback\sin\s|\bin\s(?:1[5-9]|20)\d\d,?\s|\byears?\sago\b|\byesterday\b|\bused\sto\b"
-    r"|\b(?:in|for|to|on|of)\s(?:question|problem|exercise|number|no\.|part|item|task)\s?#?\d{1,3}\b"
-    r"|\b(?:l['’]année\sdernière|la\squestion\s(?:suivante|précédente)|l['’]autre\squestion|letzte[sn]?\s(?:jahr|mal)"
-    r"|(?:nächste|vorige|andere|letzte|vorherige)n?\sfrage|el\saño\spasado|(?:otra|siguiente)\spregunta"
-    r"|(?:pregunta|examen|pergunta|exame|prova|domanda|esame)\s(?:anterior|siguiente|seguinte|precedente|successiva)"
-    r"|(?:anterior|siguiente|otro)\s(?:pregunta|examen)|(?:outra|próxima)\spergunta|ano\spassado|anno\sscorso"
-    r"|(?:altra|prossima)\sdomanda|прошл\w{2,3}|следующ\w{2,3}\sвопрос\w{0,2}|предыдущ\w{2,3}|друго\w{1,2}\sвопрос\w)\b"
-    r"|上一题|下一题|上题|下题|另一题|前一题|去年|其他题|前の問題|次の問題|昨年|지난|다음\s문제|이전\s문제",
-    _FLAGS,
+_OTHER = (
+    r"(?:derni[eè]re|suivante|précédente|autre|letzte[sn]?|vorige|anterior|siguiente|otr[oa]|successiva|próxima"
+    r"|прошл\w{2,3}|следующ\w{2,3}|предыдущ\w{2,3}|друго\w{1,2})"
+)
+_TIME = r"(?:question|année|frage|jahr|mal|pregunta|pergunta|examen|exame|domanda|год\w?|вопрос\w{0,2})"
+ELSEWHERE = compile_words(
+    r"\b(?:next|previous|prior|last|earlier|another|other|following|preceding|subsequent|second|older?)"
+    rf"(?: [\w']{{1,12}})? {_OCCASION}\b|\b(?:last|previous|next) (?:year|time|week|month|term|semester)"
+    rf"|\b(?:practice|mock|sample|trial|similar|related|midterm)(?: \w{{1,12}})? {_OCCASION}\b"
+    r"|\bback in |\bin (?:1[5-9]|20)\d\d,? |\byears? ago\b|\byesterday\b|\bused to\b"
+    r"|\b(?:in|for|to|on|of) (?:question|problem|exercise|number|no\.|part|item|task) ?#?\d{1,3}\b"
+    rf"|\b{_OTHER} {_TIME}\b|\b{_TIME} {_OTHER}\b|[上下其][一他]?题|이전 문제"
 )
 """In a sentence: what is said in it is about another question, exam or year."""
 
-NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|isn['’]t|aren['’]t|wasn['’]t|doesn['’]t|don['’]t|cannot|can['’]t|couldn['’]t"
-    r"|wrong|incorrect|might|may|could|"
-    r"if|unless|whether|perhaps|maybe|no\slonger|hardly|says|states|claims|nicht|pas|не|non|não|no\ses)\b|不|没",
-    _FLAGS,
+NEGATION = compile_words(
+    r"\b(?:not|never|neither|nor|(?:is|are|was|does|do|ca|could)n't|cannot|wrong|incorrect|might|may|could|if|unless"
+    r"|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely|unclear|unknown|unable|depends|says"
+    r"|states|claims"
+    r"|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)|nicht|pas|не|non|não"
+    r"|no es)\b|不|没"
 )
 """In a sentence: what it says of an option is denied, doubted, or only quoted."""
 
-FILLER = re.compile(
-    r"(?:[\s:*_,]{0,6}(?:(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|obviously|probably"
-    r"|most\slikely|likely|"
-    r"simply|actually|rather|of\scourse|in\sfact|instead|now|just|only|either|both|option|options|choice|answer|antwort|réponse|respuesta|resposta|risposta|antwoord|svar|ответ|statement|nur|solo|sólo|só|seulement|noch|только|лишь|tylko|alleen|bara"
-    r"|answers|letter|letters|number|label|the|that|to|"
-    r"i\s(?:would\s|will\s)?(?:think|believe|guess|say|choose|pick|go\swith)|i['’]d\s(?:say|choose|pick"
-    r"|go\swith)|donc|also|daher|quindi|portanto|logo|entonces|dus|więc|it\sis|it['’]s|it\smust\sbe|"
-    r"la|le|las|les|el|los|die|der|das|den|opción|opção|opzione|alternativa|(?:a|à)\s(?:letra|alternativa"
-    r"|opção)|letra|lettre|"
-    r"lettera|буква|вариант|под\sбуквой|الخيار|الحرف)\b|100\s?%|选项|選項|选择|選擇)){0,5}(?:,\s)?",
-    _FLAGS,
+_OPTION = (
+    r"(?:(?:la|el|a|die|das|the|de|het|l'|las|as|les|le|los|gli) )?(?:opci[óo]n(?:es)?|opç\w{1,3}|opzion[ei]"
+    r"|alternativas?|letras?|lettera|r[eé]pon?ses?|respuestas?|resposta|rispost[ae]|antwort(?:en)?|antwoord|svar"
+    r"|ответы?|вариант\w?)"
+)
+FILLER = compile_words(
+    r"(?:[ :*_,]{0,6}(?:(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|obviously|probably"
+    r"|most likely|likely|simply|actually|rather|of course|in fact|instead|now|just|only|either|both|options?|choice"
+    r"|answers?|statement|letters?|number|label|the|that|to|nur|donc|also|quindi|dus|it is|it's|it must be|à"
+    r"|i (?:would |will )?(?:think|believe|guess|say|choose|pick|go with)|i'd (?:say|choose|pick|go with)"
+    rf"|la|le|las|les|el|los|die|der|das|den|{_OPTION})\b|100 ?%|选项|選項|选择|選擇)){{0,5}}(?:, )?"
 )
 """Between an introduction and the label. May be empty."""
 
-DENIAL = re.compile(
-    r"\s{0,3}(?:(?:definitely|certainly|clearly|also|probably)\s)?(?:(?:not|never|nicht|pas|не|no|non|não|niet|nie)\b|不)",
-    _FLAGS,
+DENIAL = compile_words(
+    r" {0,3}(?:(?:definitely|certainly|clearly|also|probably) )?(?:(?:not|never|nicht|pas|не|no|non|não|nie)\b|不)"
 )
 """Between an introduction and the label: the label is denied."""
 
-LEAD = re.compile(
-    r"[\s*_#>•]{0,12}(?:-\s{1,3})?(?:(?:(?:option|options|choice|answer|ans|letter|label|number|it\sis|it['’]s"
-    r"|it\smust\sbe|it\sshould\sbe|so|"
-    r"thus|therefore|hence|i\sthink|i\sbelieve|probably|definitely|both|only|certainly|surely"
-    r"|as\s(?:i\s|we\s|was\s|is\s|has\sbeen\s|already\s){0,2}(?:explained|shown|stated|noted|discussed|seen|mentioned|described|said|established)"
-    r"(?:\s(?:above|before|earlier|already|below)){0,2}(?=,)"
-    r"|q(?:uestion)?\s?\d{1,3}(?=\s?[:.)])|(?:(?:la|el|a|die|das|the|de|het|l['’]|las|as|les|le|los|gli)\s)?(?:opci[óo]n(?:es)?|opç(?:ão|ões)|opzion[ei]"
-    r"|alternativas?|letras?|réponses|respuestas|respostas|risposte|antworten|ответы|варианты)|"
-    r"antwort|réponse|respuesta|resposta|risposta|вариант|ответ|الخيار)\b|100\s?%(?=\s)(?:\ssure)?|选项|選項)[\s,:.)*]{0,4}(?:-\s)?){0,3}",
-    _FLAGS,
+LEAD = compile_words(
+    r"[ *_#>•]{0,12}(?:- {1,3})?(?:(?:(?:options?|choice|answer|ans|letter|label|number|it is|it's|it (?:must"
+    r"|should) be"
+    r"|so|thus|therefore|hence|i think|i believe|probably|definitely|both|only|certainly|surely"
+    r"|as (?:\w{1,7} ){0,3}(?:explained|shown|stated|noted|discussed|seen|mentioned|described|said|established)"
+    rf"(?: (?:above|before|earlier|already|below)){{0,2}}(?=,)|q(?:uestion)? ?\d{{1,3}}(?= ?[:.)])|{_OPTION})\b"
+    r"|100 ?%(?= )(?: sure)?|选项|選項)[ ,:.)*]{0,4}(?:- )?){0,3}"
 )
 """Before a label at the very start of a completion or a line. May be empty."""
 
-PREDICATE = re.compile(
-    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest|recommend|rispondo|respondo|este|je|jest|on|es|est"
-    r"|ist|é|è|är)\b|(?P<equals>=|\b(?:equals|gives|makes|yields|totals|comes\sto|adds\sup\sto)\b)|(?<=\w)['’]s(?=\s)|是|は|은|는"
-    r"|(?<!options)(?<!choices)(?<![\"']):(?=\s)|^[^\s,:.]{1,12}(?:\s[^\s,:.]{1,12}){0,5},(?=\s))\s{0,3}"
-    r"(?:(?:that|to|called|named|known\sas)\s{1,2}){0,2}",
-    _FLAGS,
+PREDICATE = compile_words(
+    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest"
+    r"|recommend|rispondo"
+    r"|este|je|on|es|est|ist|é|è|är)\b|(?P<equals>=|\b(?:equals|gives|makes|yields|totals|comes to|adds up to)\b)"
+    r"|(?<=\w)'s(?= )|是|は|은|는|(?<!options)(?<!choices)(?<![\"']):(?= )|^[^ ,:.]{1,12}(?: [^ ,:.]{1,12}){0,5},(?= ))"
+    r" {0,3}(?:(?:that|to|called|named|known as) {1,2}){0,2}"
 )
 """Before an option that a sentence ends in: "The capital of France is Paris."."""
 
-CONNECTIVE = re.compile(
+CONNECTIVE = compile_words(
     r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?"
-    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|أو|ya\sda|veya|lub|albo|eller|atau|hoặc)\b|还是|或者?|または|또는)|"
-    r"(?P<both>(?:and|und|et|also|as\swell\sas|en|och|og|ve|dan|oraz|și|và)\b|[和与與及跟と]|와|과|하고))[^\S\n]{0,3}){1,3}"
+    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|ya da|eller|hoặc)\b|或者?|또는)|"
+    r"(?P<both>(?:and|und|et|also|as well as|en|och|og|ve|dan|và)\b|[和与與及跟と]|와|하고))[^\S\n]{0,3}){1,3}"
     # Words of one letter are labels, too.
-    r"|(?<=\s)(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?"
-    r"(?:(?:also|maybe|perhaps|both|options?|choice|the)[^\S\n]{1,3}){0,2}",
-    _FLAGS,
+    r"|(?<= )(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?"
+    r"(?:(?:also|maybe|perhaps|both|options?|choice|the)[^\S\n]{1,3}){0,2}"
 )
 """After an option, before another one: more than one is meant. Counts where `mark`, `both` or `either` is there."""
 
-STRANGER = re.compile(r"\s?[\"'(\[*]{0,3}(?:[A-Za-z]|\d{1,3})[\"')\]*]{0,3}[^\S\n]{0,2}(?:[.,;]?[^\S\n]{0,2}(?:$|\n))")
+STRANGER = compile_words(r" ?[\"'(\[*]{0,3}(?:[a-z]|\d{1,3})[\"')\]*]{0,3}[^\S\n]{0,2}[.,;]?[^\S\n]{0,2}(?:$|\n)")
 """After a CONNECTIVE: what looks like a label and is none of the question's."""
 
-CONTINUATION = re.compile(
-    r"[^\S\n]{0,3}(?:[-–—](?=\s)|—|\((?=\S)|(?:because|since|due\sto|based\son|rather\sthan|instead(?:\sof\b"
-    r"|(?=\s?[.,;!]|\s?$))|"
-    r"as(?!\s(?:a|an|my)\s(?!(?:\w{1,12}\s){0,2}(?:answer|choice|option|one))|\s(?:well|in|for|if|long|soon|yet"
-    r"|of|such|usual|your)\b|-)(?=\s)|"
-    r"for\s(?:the\s(?:following|same|above|simple|reason|second|first)|it|this|these|that|several|example)|"
-    r"which|with\sre(?:spect|gard)|given\s(?:the|that|this|these|those|its|it|how|our|what)"
-    r"|over\s\W{0,3}\w{1,20}\W{0,3}(?:$|\n|[.,;])|"
-    r"so\s(?:the|it|that|this|my|we)|(?:but|and)\s(?:not|here|it|its|this|that|so|the\s(?:reason|explanation"
-    r"|others?|rest))|"
-    r"not\s[^\s.,;]{1,20}(?:[.,;!]|\s?$|\n|\s(?:because|since|as)\b)|although|though|whereas|while(?!\s(?:ago"
-    r"|later|back|longer)\b)|"
-    r"i\.e\.|e\.g\.|i\s(?:think|believe|guess)|in\sthis\scase|when|where|(?:indeed|definitely|certainly"
-    r"|obviously|clearly|surely|only|alone|for\ssure|for\scertain|of\scourse|final\sanswer|here|over|übrig|left)(?=\s?[.,;!]"
-    r"|\s?$|\n|\s(?:because|since|as)\b)|explanation|reason(?:ing)?|"
-    r"(?:it|that|this|they|there|he|she)(?:['’]s|\s(?:is|was|does|do|did|has|have|can|will|are|were|would"
-    r"|isn['’]t|doesn['’]t|don['’]t|"
-    r"can['’]t|didn['’]t|wasn['’]t))|"
-    r"porque|pues|pois|ya\sque|parce|car|puisque|weil|denn|perché|poiché|porquê|потому|так\sкак|тому\sщо|çünkü"
-    r"|karena|vì|ponieważ|omdat|want|"
-    r"eftersom|(?:şıkk|seçene)\w{1,6}|كيونكه|لأن|क्योंकि|है)(?!\w)|因为|因為|理由|は)",
-    _FLAGS,
+_NO_EXAMPLE = r"(?!(?:\w{1,12} ){0,2}(?:answer|choice|option|one))"
+CONTINUATION = compile_words(
+    r"[^\S\n]{0,3}(?:[-–—](?= )|—|\((?=\S)|(?:because|since|due to|based on|rather than|instead(?: of\b"
+    r"|(?= ?[.,;!]| ?$))"
+    rf"|as(?! (?:a|an|my) {_NO_EXAMPLE}| (?:well|in|for|if|long|soon|yet|of|such|usual|your)\b|-)(?= )"
+    r"|for (?:the (?:following|same|above|simple|reason|second|first)|it|this|these|that|several|example)"
+    r"|which|with re(?:spect|gard)|given (?:the|that|this|these|those|its|it|how|our|what)"
+    r"|over \W{0,3}\w{1,20}\W{0,3}(?:$|\n|[.,;])|so (?:the|it|that|this|my|we)"
+    r"|(?:but|and) (?:not|here|it|its|this|that|so|the (?:reason|explanation|others?|rest))"
+    r"|not [^ .,;]{1,20}(?:[.,;!]| ?$|\n| (?:because|since|as)\b)|although|though|whereas"
+    r"|while(?! (?:ago|later|back|longer)\b)|i\.e\.|e\.g\.|i (?:think|believe|guess)|in this case|when|where"
+    r"|(?:indeed|definitely|certainly|obviously|clearly|surely|only|alone|for sure|for certain|of course"
+    r"|final answer|here"
+    r"|over|left)(?= ?[.,;!]| ?$|\n| (?:because|since|as)\b)|explanation|reason(?:ing)?"
+    r"|(?:it|that|this|they|there|he|she)(?:'s| (?:(?:is|was|does|do|did|has|have|can|will|are|were"
+    r"|would)(?:n't)?|can't))"
+    r"|porque|pues|pois|ya que|parce|car|weil|denn|perché|poiché|потому|vì|ponieważ|omdat|want|şıkk\w{1,6}|है)(?!\w)"
+    r"|因[为為]|は)"
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""
 
-UNIT = re.compile(
-    r"\s(?!(?:hundred|thousand|million|billion|trillion|dozen|percent|times|or|and|to|more|less|plus|minus|by|of|in|"
-    r"out|is|are|was)\b)"
-    r"[^\W\d_]{2,14}(?=\s?[.,;!)]|\s?$|\n)",
-    _FLAGS,
+UNIT = compile_words(
+    r" (?!(?:hundred|thousand|million|billion|trillion|dozen|percent|times|or|and|to|more|less|plus|minus|by"
+    r"|of|in|out|is"
+    r"|are|was)\b)[^\W\d_]{2,14}(?= ?[.,;!)]| ?$|\n)"
 )
 """After an option's text that ends in a number: what is counted ("18 apples")."""
 
-APPOSITION = re.compile(
-    r",?\s{0,2}(?:for\sone|too|myself|personally|as\s(?:an?|your)\s(?!(?:\w{1,12}\s){0,2}(?:answer|choice"
-    r"|option))|on\sthe\sother\shand|therefore|however|like)\b",
-    _FLAGS,
+APPOSITION = compile_words(
+    rf",? {{0,2}}(?:for one|too|myself|personally|as (?:an?|your) {_NO_EXAMPLE}|on the other hand|therefore"
+    rf"|however|like)\b"
 )
 """After a label and a comma: the word before was the subject of a sentence ("I, for one, ...")."""
 
-SUFFIX = re.compile(
-    r"['’](?:dir|dır|dur|dür|tir|tır)\b|(?:选项|選項|项|項|号|號|番|번)?(?:吧|了|啊|呢|です|だと思います|だと思う|だ|である|でしょう|입니다|이다|이에요|예요)?",
-    _FLAGS,
-)
+SUFFIX = compile_words(r"'[dt][iı]r\b|(?:选项|選項|项|번)?(?:吧|了|です|だと思います|だ|입니다|이다)?")
 """What may be written together with a label. May be empty."""
 
-OBJECTION = re.compile(
-    r"[\s:;,*_–—-]{0,6}[❌✗✘✖❎×☒]|[\s:;,*_–—-]{0,6}(?:is|are|was|were|isn['’]t|aren['’]t|can|cannot|can['’]t|could|may|might|would|does"
-    r"|doesn['’]t|has|"
-    r"or|vs|versus|means|refers|says|states|suggests|seems|incorrect|wrong|not\s(?:correct|right|true)|false)\b",
-    _FLAGS,
+OBJECTION = compile_words(
+    r"[ :;,*_–—-]{0,6}(?:[❌✗✘✖❎×☒]|(?:is|are|was|were|(?:is|are|ca|does)n't|can|cannot|could|may|might"
+    r"|would|does|has|or"
+    r"|vs|versus|means|refers|says|states|suggests|seems|incorrect|wrong|not (?:correct|right|true)|false)\b)"
 )
 """After a label at the start of a completion: a sentence *about* the option, not an answer."""

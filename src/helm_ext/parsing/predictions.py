@@ -12,7 +12,6 @@ __all__ = [
     "compile_pattern",
     "extract",
     "is_cut_off",
-    "without_thinking",
 ]
 
 
@@ -78,16 +77,6 @@ def is_cut_off(finish_reason: Mapping[str, str] | None) -> bool:
 
 _LIMITS = frozenset({"length", "max_tokens", "model_length"})
 """OpenAI's and HELM's word for it, Anthropic's, and inspect's for the model's window."""
-
-
-def without_thinking(text: str) -> str:
-    """Return what a reasoning model says after it has thought: the text behind the last `</think>`.
-
-    Many chat templates open `<think>` in the prompt, so the completion has the end only. Thinking that never ends (the
-    completion, or what is behind, starts with `<think>` and was cut off) has no answer behind it: "".
-    """
-    _, _, behind = text.rpartition("</think>")
-    return "" if behind.lstrip().startswith("<think>") else behind
 
 
 _extract = extract  # `clean` has an argument of that name, after the key in the file

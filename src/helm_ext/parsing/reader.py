@@ -30,56 +30,53 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     """
     mentions = Mentions(options, spell_as_options(text, options.simplified))
     text = mentions.text
-    whole = _read_whole(mentions, text)
-    checklist = None if whole and len(whole) == 1 else read_checklist(mentions) or read_ratings(mentions)
-    if whole is not None and checklist is None:
-        return whole
-    lines = find_lines(text)
-    statements = find_statements(mentions)
-    first, last = _read_end_lines(mentions, lines)
-    statements = [*first, *statements, *last]
-    if checklist:
-        start, end, right = checklist
-        statements = [s for s in statements if not start <= max(s.place, lines[0][0]) < end]
-        rank = Rank.STATED if right else Rank.DECLARED
-        statements = sorted([*statements, Statement(start, end, rank, right)])
-    statements = raise_corrections(text, statements)
-    firm = [statement for statement in statements if statement.rank is not Rank.SUGGESTED or statement.is_denied]
-    named = _weigh(firm, several=several)
-    if named is None:
-        named = _read_lead(mentions, is_cut_off=is_cut_off)
-        # "Wait, not B", but not "Paris is not only ...".
-        denied = [statement for statement in firm if statement.is_denied and statement.rank >= Rank.STATED]
-        named = UNCLEAR if named and any(named & statement.named for statement in denied) else named
-    if named is None and is_cut_off:
+    if any(re.search(rf"(?<![\d)] )(?<!\b\w )[-–] {re.escape(number)}(?![\w.])", text) for number in options.unsigned):
         return UNCLEAR
-    if named is None and len(firm) < len(statements):
+    whole = _read_line(mentions, 0, len(text))
+    rated = None if whole and len(whole) == 1 else read_checklist(mentions) or read_ratings(mentions)
+    if whole is not None and rated is None:
+        return whole
+    statements = [*_read_end_lines(mentions, find_lines(text)), *find_statements(mentions)]
+    if rated:
+        start, end, right = rated
+        statements = [one for one in statements if not start <= max(one.place, 0) < end]
+        statements.append(Statement(start, end, Rank.STATED, right))
+    statements = raise_corrections(text, sorted(statements))
+    firm = [one for one in statements if one.rank is not Rank.SUGGESTED or one.is_denied]
+    named = _weigh(firm, several=several)
+    if named is None:  # "Wait, not B", but not "Paris is not only ...".
+        denied = [one.named for one in firm if one.is_denied and one.rank >= Rank.STATED]
+        named = _unless(denied, _read_lead(mentions, is_cut_off=is_cut_off))
+    if named is None and not is_cut_off:
         named = _weigh(statements, several=several)
-    if named is None and all(statement.is_denied and statement.named for statement in statements):
-        named = read_sentence(mentions)
-        named = UNCLEAR if named and any(named & statement.named for statement in statements) else named
+        if named is None and all(one.is_denied and one.named for one in statements):
+            named = _unless([one.named for one in statements], read_sentence(mentions))
     return UNCLEAR if named is None else named
 
 
-def _read_whole(mentions: Mentions, text: str) -> Named | None:
-    """Return the options that the text is nothing but."""
-    alone = mentions.options.read_alone(text, margin=32)
+def _unless(denied: list[Named], named: Named | None) -> Named | None:
+    return UNCLEAR if named and any(named & one for one in denied) else named
+
+
+def _read_line(mentions: Mentions, start: int, end: int) -> Named | None:
+    """Return the options that the text from `start` to `end` is nothing but."""
+    line = mentions.text[start:end]
+    alone = mentions.options.read_alone(line)
     if alone is not None:
         return frozenset({alone})
-    return _read_piece(mentions, 0, len(text)) or _read_letters(mentions.options, peel(text))
+    return _read_piece(mentions, mentions.skip_list_mark(start), end) or _read_letters(mentions.options, peel(line))
 
 
 def _read_piece(mentions: Mentions, start: int, end: int) -> Named | None:
-    """Return the options that the text from `start` to `end` is nothing but."""
-    read = mentions.read_items(mentions.skip_list_mark(start), end)
-    if read is None:
-        both = phrases.LEAD.match(mentions.text, start, end)
-        read = mentions.read_items(both.end(), end) if both and both[0].strip().lower() == "both" else None
-    rest = "" if read is None else mentions.text[read[1].end : end].strip(_DECORATION)
-    return read[0] if read and not rest else None
-
-
-_DECORATION = CLOSERS + PUNCTUATION + " \n"
+    """Read options, with "both", "so", "option" and the like in front of them, and nothing else."""
+    lead = phrases.LEAD.match(mentions.text, start, end)
+    for place in dict.fromkeys((start, lead.end() if lead else start)):
+        read = mentions.read_items(place, end)
+        if read and read[1].is_asked and place > start:
+            return None
+        if read and not mentions.text[read[1].end : end].strip(CLOSERS + PUNCTUATION + " \n"):
+            return read[0]
+    return None
 
 
 def _read_letters(options: Options, text: str) -> Named | None:
@@ -87,44 +84,26 @@ def _read_letters(options: Options, text: str) -> Named | None:
     if len(text) > _MAX_LETTERS:
         return None
     letters = text.split() if " " in text or "\n" in text else list(text)
-    named = [options.label_set.by_core.get(letter) for letter in letters if len(letter) == 1 and letter.isalpha()]
+    named = [options.label_set.by_core.get(letter) for letter in letters if len(letter) == 1]
     labels = frozenset(label for label in named if label is not None)
-    is_again = {*named} == labels and len(labels) == 1 and len(named) == len(letters) and " " in text
-    return labels if is_again or len(labels) == len(letters) > 1 else None
+    is_again = len(labels) == 1 and " " in text
+    is_all = None not in named and len(named) == len(letters) > 1
+    return labels if is_all and (is_again or len(labels) == len(letters)) else None
 
 
-def _read_end_lines(mentions: Mentions, lines: list[tuple[int, int]]) -> tuple[list[Statement], list[Statement]]:
+def _read_end_lines(mentions: Mentions, lines: list[tuple[int, int]]) -> list[Statement]:
     """Return what the first and the last line state that are nothing but options, unless they are part of a list."""
     if len(lines) < 2:
-        return [], []
-    first, last = (_read_line(mentions, *line) for line in (lines[0], lines[-1]))
-    second, before_last = (
-        _read_line(mentions, *line) or _read_led_line(mentions, *line) for line in (lines[1], lines[-2])
-    )
-    firsts = [] if first is None or second not in {None, first} else [Statement(-1, lines[0][1], Rank.CONCLUDED, first)]
-    if last is None:
-        last = _read_led_line(mentions, *lines[-1])
-    if last is None:
-        return firsts, []
-    if before_last not in {None, last}:  # a list of options, or two answers
-        return (firsts, []) if len(lines) > 2 else ([Statement(-1, lines[0][1], Rank.CONCLUDED, UNCLEAR)], [])
-    return firsts, [Statement(lines[-1][0], lines[-1][1], Rank.STATED, last)]
-
-
-def _read_line(mentions: Mentions, start: int, end: int) -> Named | None:
-    line = mentions.text[start:end]
-    alone = mentions.options.read_alone(line)
-    if alone is not None:
-        return frozenset({alone})
-    return _read_piece(mentions, start, end) or _read_letters(mentions.options, peel(line))
-
-
-def _read_led_line(mentions: Mentions, start: int, end: int) -> Named | None:
-    """Read a line of words such as "So" or "Option" and an answer."""
-    lead = phrases.LEAD.match(mentions.text, start, end)
-    if lead is None or not any(char.isalpha() for char in lead[0]):
-        return None
-    return _read_piece(mentions, lead.end(), end)
+        return []
+    first, second, before_last, last = (_read_line(mentions, *lines[n]) for n in (0, 1, -2, -1))
+    found = []
+    if first is not None and second in {None, first}:
+        found.append(Statement(0, lines[0][1], Rank.CONCLUDED, first))
+    if last is not None and before_last in {None, last}:
+        found.append(Statement(*lines[-1], Rank.STATED, last))
+    elif last is not None and len(lines) == 2:  # two answers
+        found.append(Statement(0, lines[0][1], Rank.CONCLUDED, UNCLEAR))
+    return found
 
 
 def _weigh(statements: list[Statement], *, several: bool) -> Named | None:
@@ -155,40 +134,24 @@ def _weigh(statements: list[Statement], *, several: bool) -> Named | None:
     return current.named
 
 
-_STEP = re.compile(r"-?[\d.,]+\s?(?P<operator>[-+*/×÷])\s?[\d(][^\n=]*=")
-"""A number that is calculated with, not an answer: "32 - 7 = 25"."""
-
-
 def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
     """Return the options that the completion begins with: "B. Paris is ...", "Option B, because", "Yes, it is".
 
     Of a long text that was cut off, only with a reason behind: it may have been about to go through the options.
     """
     lead = phrases.LEAD.match(mentions.text)
-    read = None
-    for place in dict.fromkeys((0, mentions.skip_list_mark(0), lead.end() if lead else 0)):
-        read = mentions.read_items(place)
-        if read is not None:
-            break
+    places = dict.fromkeys((0, mentions.skip_list_mark(0), lead.end() if lead else 0))
+    read = next(filter(None, map(mentions.read_items, places)), None)
     if read is None:
         return None
     named, item = read
     if item.is_asked or phrases.OBJECTION.match(mentions.text, item.stem):
         return None
-    step = _STEP.match(mentions.text, item.start)
-    if item.is_text and step and step.start("operator") >= item.stem:
-        return None
-    if (
-        is_cut_off
-        and len(mentions.text) > mentions.options.longest_text + _SHORT
-        and not mentions.is_line_end(item.end)
-    ):
+    is_long = len(mentions.text) > mentions.options.longest_text + _SHORT
+    if is_cut_off and is_long and not mentions.is_line_end(item.end):
         return named if phrases.CONTINUATION.match(mentions.text, item.stem) else None
     corrected = phrases.CORRECTION.search(mentions.text, item.end)
     if corrected and _names_other(mentions, corrected.end(), named):  # "False. Actually, it is true."
-        return UNCLEAR
-    following = mentions.find_label(item.end)
-    if following and following.is_done and following.label not in named:  # "A) B) C) D)"
         return UNCLEAR
     return None if _lists_options(mentions, item.end, named) else named
 
@@ -196,27 +159,22 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
 def _names_other(mentions: Mentions, position: int, named: Named) -> bool:
     """Tell whether another option's text stands behind `position`."""
     own = [text for text, label in mentions.options.by_text.items() if label in named]
-    return any(
-        mentions.names_text(text, own, [(position, len(mentions.text))])
-        for text, label in mentions.options.by_text.items()
-        if label not in named
-    )
+    others = [text for text, label in mentions.options.by_text.items() if label not in named]
+    return any(mentions.names_text(text, own, [(position, len(mentions.text))]) for text in others)
 
 
 def _lists_options(mentions: Mentions, position: int, named: Named) -> bool:
     """Tell whether another option leads a later line, or is listed on the same line: "A. Paris B. London"."""
     options, text = mentions.options, mentions.text
     line = " ".join(mentions.lowered[position:].partition("\n")[0].split())
-    for core, label in options.label_set.by_core.items():
-        if label and label not in named and options.folded[label]:
-            own = options.folded[label]
-            if any(f"{core.casefold()}{mark}{own}" in line for mark in (". ", ") ", ": ", ".", ")", " - ")):
-                return True
-    place = text.find("\n", position)
-    while place >= 0:
-        lead = phrases.LEAD.match(text, place + 1)
-        found = mentions.find_label(lead.end() if lead else place + 1)
-        if found and found.is_done and found.label not in named:
+    for core, label in options.label_set.by_folded_core.items():
+        own = options.folded[label] if label else ""
+        if own and label not in named and any(f"{core}{mark}{own}" in line for mark in _LIST_MARKS):
             return True
-        place = text.find("\n", place + 1)
-    return False
+    following = mentions.find_label(position)  # "A) B) C) D)"
+    leads = (phrases.LEAD.match(text, start) for start, _ in find_lines(text) if start > position)
+    others = [following, *(mentions.find_label(lead.end()) for lead in leads if lead)]
+    return any(other and other.is_done and other.label not in named for other in others)
+
+
+_LIST_MARKS = (". ", ") ", ": ", ".", ")", " - ")

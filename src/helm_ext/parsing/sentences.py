@@ -24,11 +24,13 @@ def read_sentence(mentions: Mentions) -> Named | None:
     spans = [span for span in spans if not phrases.ELSEWHERE.search(text, *span)]
     predicates: set[Named] = set()
     equals: Named | None = None
-    if len(spans) > 1:  # "Let me think... B."
-        begin, end = spans[-1]
-        alone = mentions.read_items(begin + len(text[begin:end]) - len(text[begin:end].lstrip()), end)
-        if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
-            predicates.add(alone[0])
+    for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
+        clauses = [end - len(text[begin:end].lstrip())] if len(spans) > 1 else []
+        commas = (comma.end() for comma in _COMMA.finditer(text, begin, end))
+        for clause in (*clauses, *(comma for comma in commas if phrases.NEGATION.search(text, begin, comma))):
+            alone = mentions.read_items(clause, end)
+            if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
+                predicates.add(alone[0])
     for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
         for head in phrases.PREDICATE.finditer(text[begin : min(end, begin + _LONGEST_SENTENCE)]):
             read = mentions.read_items(begin + head.end())
@@ -58,7 +60,7 @@ def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) 
         for begin, end in spans if label in found else ():
             place = mentions.lowered.find(option, begin, end)
             behind = place + len(option)
-            if place < 0 or "?" in text[end - 2 : end] or _DOUBT.search(text, begin, end):
+            if place < 0 or "?" in text[end - 2 : end]:
                 continue
             if label_like and (place >= label_like.end() or option in options.label_set.by_folded_core):
                 continue  # "B Paris", "A city", where the text may be another option's
@@ -72,10 +74,10 @@ def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) 
             if before[-1:] in _SIGNS or word in options.label_set.by_core:  # "-5", "see B Paris"
                 continue
             is_long = len(option) >= _LONG_ENOUGH or (option[-1].isdigit() and phrases.UNIT.match(text, behind))
-            if not is_long and not (phrases.ENDED if before.strip() else _IS).match(text, behind):
+            if not is_long and not phrases.ENDED.match(text, behind):
                 continue
-            is_name = text[behind : behind + 1] == " " and text[behind + 1 : behind + 2].isupper()
-            if not is_name and not _BESIDE.search(text, begin, place):  # "Paris Hilton", "I was in Paris"
+            is_name = text[behind : behind + 1] == " " and text[behind + 1 : behind + 2].isupper()  # "Paris Hilton"
+            if not is_name and not _ABOUT.search(text, begin, place):
                 return True
     return False
 
@@ -93,19 +95,11 @@ def _find_named(mentions: Mentions, spans: list[tuple[int, int]]) -> set[str]:
 
 _LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])", re.IGNORECASE)
 """A completion that begins with what may be a label, whichever labels the question has."""
-_BESIDE = re.compile(
-    r"\b(?:(?:i|we)\s(?:am|was|were|have|had|live|lived|went|came|grew|visit)"
-    r"|about|regarding|concerning|asks?|mentions?|discuss\w{0,3}|consider)\b",
-    re.IGNORECASE,
-)
-"""Before an option: the sentence tells of oneself, or of what is asked."""
-_IS = re.compile(r"\s(?:is|was|are|were)\s(?:the|what)\s|\W{0,3}$", re.IGNORECASE)
 _SIGNS = (*"-+$€£¥.^/",)
 _CLAUSE_END = re.compile(r"[,;:—(]")
-_DOUBT = re.compile(
-    r"\b(?:missing|unclear|unknown|unable|depends|insufficient|unlikely|needed|either|possibly)\b", re.IGNORECASE
-)
-_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i['’]d\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
+_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b", re.IGNORECASE)
+_COMMA = re.compile(r"[,;]\s")
+_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
 _LONG_ENOUGH = 4
 """Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""
 _LONGEST_SENTENCE = 600

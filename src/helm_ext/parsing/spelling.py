@@ -9,39 +9,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 __all__ = [
-    "BRACKETS",
-    "BULLET",
-    "CLOSERS",
-    "DASHES",
-    "FINAL",
-    "MARKER",
-    "OPENERS",
-    "PUNCTUATION",
-    "LabelSet",
-    "find_lines",
-    "fold",
-    "get_label_set",
-    "index",
-    "is_pair",
-    "is_sign",
-    "is_unspaced",
-    "lower",
-    "peel",
-    "peelings",
-    "simplify",
-    "squeeze",
-    "strip_end_tokens",
-]
+    "BRACKETS", "BULLET", "CLOSERS", "DASHES", "FINAL", "MARKER", "OPENERS", "PUNCTUATION", "LabelSet",
+    "find_lines", "fold", "get_label_set", "index", "is_sign", "is_unspaced", "lower", "peel", "peelings",
+    "simplify", "squeeze", "strip_end_tokens",
+]  # fmt: skip
 
 MARKER = "\ue000"
 """Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
 
-# Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark.
-_INVISIBLE = dict.fromkeys((0x00AD, 0x0640, 0x200B, 0x200E, 0x200F, 0x2060, 0xFE0F, 0x20E3, 0xFEFF))
+# Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark go.
+_SAME = dict.fromkeys((0x00AD, 0x0640, 0x200B, 0x200E, 0x200F, 0x2060, 0xFE0F, 0x20E3, 0xFEFF)) | dict.fromkeys(
+    map(ord, "‘’"), "'"
+)
 
 _TICKS = "✅✔✓☑👉➡▶🔹"
-OPENERS = "([{<«“‘„「『【《〈\"'`*_$\\" + _TICKS
-CLOSERS = ")]}>»”’“「」』】》〉\"'`*_$\\" + _TICKS
+OPENERS = "([{<«“„「『【《〈\"'`*_$\\" + _TICKS
+CLOSERS = ")]}>»”“「」』】》〉\"'`*_$\\" + _TICKS
 BRACKETS = ")]}»”“」』】》〉"
 DASHES = "-–—"
 PUNCTUATION = ".,:;!?。、…"
@@ -76,10 +59,10 @@ _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 
 
 def _canonical(text: str) -> str:
-    """Return the text in Unicode's compatibility form, without invisible characters; a minus is written "-"."""
+    """Return the text in Unicode's compatibility form, without invisible characters, with one minus and apostrophe."""
     if text.isascii():
         return text
-    text = _RAISED.sub(r"^\g<0>", text.translate(_INVISIBLE))
+    text = _RAISED.sub(r"^\g<0>", text.translate(_SAME))
     return _MINUS.sub("-", unicodedata.normalize("NFKC", text))
 
 
@@ -122,20 +105,14 @@ def is_unspaced(char: str) -> bool:
     return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
 
 
-def is_pair(opener: str, closer: str) -> bool:
-    """Tell whether the two stand around something: brackets, quotes, markup."""
-    return _PAIRS.get(opener) == closer
-
-
-def peelings(text: str) -> Iterator[tuple[str, str, str]]:
+def peelings(text: str) -> Iterator[str]:
     """Yield the text with less and less decoration, the least stripped spelling first, down to that of `peel`.
 
-    With each spelling, what was taken off in front of it and behind it, without white space. Both sides of a pair go
-    at once ("(5)" is followed by "5", not by "(5").
+    Both sides of a pair go at once ("(5)" is followed by "5", not by "(5").
     """
-    text, front, back = text.strip(), "", ""
+    text = text.strip()
     for _ in range(_MAX_PEELINGS):
-        yield text, front, back
+        yield text
         bullet = BULLET.match(text)
         if text.startswith(MARKER):  # the braces of \\boxed{} are never part of an answer
             text = text[1:]
@@ -144,7 +121,7 @@ def peelings(text: str) -> Iterator[tuple[str, str, str]]:
             continue
         if bullet:
             left, right = bullet.end(), 0
-        elif len(text) > 1 and text[0] in OPENERS and is_pair(text[0], text[-1]):
+        elif len(text) > 1 and text[0] in OPENERS and _PAIRS.get(text[0]) == text[-1]:
             left, right = 1, 1
         elif text[-1:] and text[-1] in PUNCTUATION:
             left, right = 0, 1
@@ -156,16 +133,14 @@ def peelings(text: str) -> Iterator[tuple[str, str, str]]:
             left, right = 1, 0
         else:
             return
-        front += text[:left].strip()
-        back = text[len(text) - right :] + back
         text = text[left : len(text) - right].strip()
-    yield peel(text), front, back
+    yield peel(text)
 
 
 _MAX_PEELINGS = 64
 _SIGN = re.compile(r"[-–+](?:[$€£¥]\s?)?\.?\d")
 _PAIRS = {
-    **dict(zip("([{<«“‘„「『【《〈", ")]}>»”’“」』】》〉", strict=True)),
+    **dict(zip("([{<«“„「『【《〈", ")]}>»”“」』】》〉", strict=True)),
     **{char: char for char in "\"'`*_$\\"},
 }
 

@@ -55,21 +55,12 @@ class Statement(NamedTuple):
 def find_statements(mentions: Mentions) -> list[Statement]:
     """Return what the completion states, in the order of the text."""
     lowered = mentions.lowered
-    has_quotes = '"' in lowered or "'" in lowered
-    found = [
-        introduction
-        for place in introductions.find_anchors(lowered)
-        if (
-            introduction := (has_quotes and introductions.JSON_KEY.match(lowered, place))
-            or introductions.INTRODUCTION.match(lowered, place)
-        )
-    ]
+    anchors = (introductions.INTRODUCTION.match(lowered, at.start()) for at in introductions.ANCHOR.finditer(lowered))
+    found = list(filter(None, anchors))
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
-    for found_here, is_denied in (
-        (introductions.find_verdicts(lowered), False),
-        (introductions.find_rejections(lowered), True),
-    ):
-        statements.extend(_read_declared(mentions, list(found_here)[-_MAX_STATEMENTS:], is_denied=is_denied))
+    for pattern, is_denied in ((introductions.VERDICT, False), (introductions.REJECTION, True)):
+        said = list(pattern.finditer(lowered))[-_MAX_STATEMENTS:]
+        statements.extend(_read_declared(mentions, said, is_denied=is_denied))
     first = min((statement.place for statement in statements), default=0)
     statements.extend(_read_apologies(mentions, first))
     statements.sort()
@@ -78,7 +69,7 @@ def find_statements(mentions: Mentions) -> list[Statement]:
 
 def _read_apologies(mentions: Mentions, start: int) -> Iterator[Statement]:
     """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B"."""
-    for apology in list(phrases.find_apologies(mentions.lowered, start))[-_MAX_STATEMENTS:]:
+    for apology in list(phrases.APOLOGY.finditer(mentions.lowered, start))[-_MAX_STATEMENTS:]:
         begin = apology.end()
         ends = phrases.SENTENCE_END.finditer(mentions.text, begin, begin + _LONGEST_APOLOGY)
         stop = [*islice((end.start() for end in ends), 2), min(len(mentions.text), begin + _LONGEST_APOLOGY)][:2][-1]
@@ -115,13 +106,10 @@ def raise_corrections(text: str, statements: list[Statement]) -> list[Statement]
 
 def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterator[Statement]:
     """Yield what an introduction introduces: one statement, or none."""
-    kind, start, place = introduction.lastgroup or "key", introduction.start(), introduction.end()
+    kind, start, place = introduction.lastgroup or "", introduction.start(), introduction.end()
     before = _sentence_before(mentions.text, start)
     if kind == "denied":
         yield from _read_denied(mentions, start, place, before)
-        return
-    if kind == "only":
-        yield from _read_only(mentions, start, place, before)
         return
     if not _introduces(kind, introduction[0], before, mentions.text, start):
         return
@@ -152,44 +140,16 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
 
 
 def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
-    """Yield the second option of "Not B, A.", or that B is denied: where only a correction stands before "not"."""
-    corrected = phrases.CORRECTION.sub(" ", before)
-    if _ANY_WORD.search(_INTERJECTION.sub(" ", corrected)) or _ONLY.match(mentions.text, place):
-        return
-    if mentions.read_item(start):  # an option "not alive"
+    """Yield that B is denied by "Not B", where only a correction stands before "not"."""
+    if _ANY_WORD.search(_INTERJECTION.sub(" ", phrases.CORRECTION.sub(" ", before))) or mentions.read_item(start):
         return
     wrong = mentions.read_item(_skip_filler(mentions.text, place))
-    link = _REPLACED.match(mentions.text, wrong.stem) if wrong else None
-    right = mentions.read_item(link.end()) if link else None
-    if wrong and right and right.label != wrong.label and phrases.ENDED.match(mentions.text, right.stem):
-        yield Statement(start, right.end, Rank.STATED, frozenset({right.label}))
-    elif wrong and mentions.read_items(_skip_filler(mentions.text, place)):
+    if wrong and mentions.read_items(_skip_filler(mentions.text, place)):
         yield Statement(start, wrong.end, Rank.STATED, frozenset({wrong.label}), is_denied=True)
 
 
 _ANY_WORD = re.compile(r"\w")
-_ONLY = re.compile(
-    r"\s(?:only|just|merely|simply|alone|necessarily|nur|solo|sólo|seulement|apenas|только)\b", re.IGNORECASE
-)
 _INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b", re.IGNORECASE)
-
-
-def _read_only(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
-    """Yield the option of "Only B has ...", where it is not denied."""
-    item = mentions.find_label(place)
-    if item is None or not _HAS.match(mentions.text, item.stem) or _is_void(before):
-        return
-    if not any(introductions.find_rejections(mentions.lowered[item.stem : item.stem + _LONGEST_APOLOGY])):
-        yield Statement(start, item.end, Rank.DECLARED, frozenset({item.label}))
-
-
-_HAS = re.compile(
-    r"\s(?:is|was|has|had|does|did|can|shows|gives|contains|makes|describes|matches|fits|satisfies|meets)\s"
-)
-_REPLACED = re.compile(
-    r"\s?[,;:—–-]\s{0,2}(?:(?:but|rather|it['’]s|it\sis|sondern|sino|mais|ma|mas|а)\s)?", re.IGNORECASE
-)
-
 
 _LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:", re.IGNORECASE)
 """At the end of a line: the options follow, not an answer."""
@@ -222,17 +182,13 @@ def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bo
         subject = phrases.SUBJECT.search(before[-40:])
         return is_choice and not clause if subject is None else is_choice or not subject[0].lower().startswith("let")
     if kind == "contrast":
-        return phrases.NEGATION.search(before) is not None and _ALL_BUT.search(before) is None
-    if kind == "labelled":
-        return not clause or phrases.CLAUSE_START.search(clause[-30:]) is not None or bool(_OPENED.search(clause))
-    if kind in {"ellipsis", "correcting", "pronoun"}:
+        return phrases.NEGATION.search(before) is not None
+    if kind in {"labelled", "ellipsis", "correcting", "pronoun"}:
         return not clause or phrases.CLAUSE_START.search(clause[-30:]) is not None
     return True
 
 
 _IMPERATIVE = re.compile(r"(?:choos|pick|select|go|opt|vote|settle|stick|mark|take|say)")
-_ALL_BUT = re.compile(r"\b(?:anything|everything|all|any|none|nothing)\s$", re.IGNORECASE)
-_OPENED = re.compile(r"[\"'*_#>]$")
 
 
 def _rank(kind: str, before: str) -> Rank:
@@ -305,7 +261,7 @@ def _may_name(mentions: Mentions, end: int) -> bool:
 
 
 _CLAUSE = re.compile(
-    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|reflection|thought|makes?|making|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
+    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|reflection|thought|makes?|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
     re.IGNORECASE,
 )
 """Where a clause may begin."""

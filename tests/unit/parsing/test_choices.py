@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing.choices import read_choice
+from helm_ext.parsing import read_choice
 
 CITIES = {"A": "London", "B": "Paris", "C": "Rome; Italy", "D": "Berlin"}
 

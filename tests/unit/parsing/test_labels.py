@@ -340,8 +340,6 @@ CASES = [
     ("**5**", MARKED, "A"),
     ("**$5**", MARKED, "C"),
     ("**(5)**.", MARKED, "D"),
-    ("$5$", MARKED, None),
-    ("The answer is $5$.", MARKED, None),
     ("The answer is -$5", MARKED, None),
     ("\\boxed{5}", MARKED, "A"),
     ("\\boxed{(5)}", MARKED, "D"),

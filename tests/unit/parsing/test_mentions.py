@@ -133,12 +133,6 @@ def test_a_number(text, expected):
     assert text_at(text, labels=NUMBERS) == expected
 
 
-def test_a_number_behind_a_dash_may_be_the_negative_one():
-    assert items_at("- 3", labels=NUMBERS) == ""
-    assert items_at("- 18", labels=NUMBERS) == "C"
-    assert items_at("is - 3", 4, labels=NUMBERS) == ""
-
-
 # Options that are named together
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
-from helm_ext.parsing.introductions import find_rejections, find_verdicts
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options
-from helm_ext.parsing.phrases import find_apologies
-from helm_ext.parsing.predictions import apply_pattern, extract, without_thinking
+from helm_ext.parsing.predictions import apply_pattern, extract
 from helm_ext.parsing.spelling import get_label_set, simplify
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
@@ -50,33 +48,7 @@ def test_the_same_text_twice_names_the_label_that_stands_before_it():
     assert read_label("The answer is B. Nile", options) == "B"
 
 
-# Rule 4: decoration
-
-
-def test_texts_that_a_part_is_nothing_but():
-    assert make_options({"A": "15", "B": "3"}).find_texts("15)") == ["15"]
-    assert make_options({"A": "15"}).find_texts("- 15") == ["15"]
-    assert make_options({"A": "15"}).find_texts("-15") == []  # a sign is no decoration
-    assert make_options({"A": "15"}).find_texts("+15") == []
-    assert make_options({"A": "15"}).find_texts("*x*") == []
-    assert make_options({"A": "15"}).find_texts("(-15)") == []
-
-
-def test_a_long_text_and_none():
-    long = " ".join(["red"] * 40)
-    assert make_options({"A": long}).find_texts(f"({long})") == [long]
-    assert make_options({"A": ""}).find_texts("red") == []
-
-
-def test_what_was_taken_off_may_make_another_text():
-    assert sorted(make_options({"A": "5", "B": "5)"}).find_texts("(5)")) == ["5", "5)"]
-    assert sorted(make_options({"A": "5", "B": "(5"}).find_texts("(5)")) == ["(5", "5"]
-    assert make_options({"A": "5", "B": "x)"}).find_texts("(5)") == ["5"]
-    assert make_options({"A": "5", "B": "(5"}).find_longer("5", "", "") == []
-    assert make_options({"A": "5", "B": "(5"}).find_longer("5", "(", "") == ["(5"]
-    assert make_options({"A": "5", "B": "5)"}).find_longer("5", "", ")") == ["5)"]
-    assert make_options({"A": "5", "B": "x"}).find_longer("5", "(", ")") == []
-    assert make_options({"A": "5", "B": "5xx"}).find_longer("5", "") == []
+# Decoration
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 200])
@@ -92,14 +64,6 @@ def test_options_read_alone():
 
 
 # Where options are named
-
-
-@pytest.mark.parametrize(
-    ("rest", "expected"),
-    [("", True), (" ).", True), (" X", False), ("\nX", True), (" .\nmore", True), (" more\n", False), (": ", True)],
-)
-def test_the_end_of_a_line(rest, expected):
-    assert make_mentions("B" + rest).is_line_end(1) is expected
 
 
 @pytest.mark.parametrize("text", ["B ✅ because it fits.", "So B ✅", "B ✅", "B  ✔ it is"])
@@ -168,40 +132,6 @@ def test_a_text_that_stands_as_words_of_its_own(text, named):
     assert found.names_text("red", ["dark red"], [(0, 3)]) is False
 
 
-# Rule 5: what declares and what denies
-
-
-@pytest.mark.parametrize(
-    ("lowered", "verdicts", "rejections"),
-    [
-        ("b is correct.", [" is correct"], []),
-        ("b is not correct.", [], [" is not"]),
-        ("b isn't it", [], [" isn't"]),
-        ("选项b是正确的答案。", ["是正确的答案"], []),
-        ("b는 오답입니다", [], ["는 오답"]),
-        ("b ist falsch", [], [" ist falsch"]),
-        ("b est faux", [], [" est faux"]),
-        ("b è corretta.", [" è corretta"], []),
-        ("nothing of this kind", [], []),
-        ("这里没有", [], []),
-    ],
-)
-def test_verdicts_and_rejections(lowered, verdicts, rejections):
-    assert [found[0] for found in find_verdicts(lowered)] == verdicts
-    assert [found[0] for found in find_rejections(lowered)] == rejections
-
-
-def test_what_is_wrong_in_other_scripts():
-    assert [found[0] for found in find_rejections("选项b不正确")] == ["不正确"]
-    assert read_label("选项B不正确", LABELS) is None
-
-
-def test_apologies_from_a_place_on():
-    text = "sorry, b. sorry, i meant c"
-    assert [found.start() for found in find_apologies(text, 0)] == [0, 10]
-    assert [found.start() for found in find_apologies(text, 5)] == [10]
-
-
 def test_the_mark_at_the_end_of_a_long_line_of_a_list():
     lines = ["A. zormun", "B. kolpus", "C. wemtin, which has six letters (correct)", "D. purkol"]
     assert read_label("\n".join(lines), LABELS) == "C"
@@ -210,24 +140,6 @@ def test_the_mark_at_the_end_of_a_long_line_of_a_list():
 
 
 # Thinking, and patterns
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("B", "B"),
-        ("so B</think> A", " A"),
-        ("</think>\nA</think>B", "B"),
-        ("<think>so B", ""),
-        (" \n<think>so B", ""),
-        ("x</think>\n <think>y", ""),
-        ("x</think> A <think>", " A <think>"),
-        ("<think>", ""),
-        ("", ""),
-    ],
-)
-def test_without_thinking(text, expected):
-    assert without_thinking(text) == expected
 
 
 def test_patterns_of_several_lines_and_places():

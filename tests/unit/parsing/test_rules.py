@@ -63,8 +63,6 @@ car il convient
 weil es passt
 perché sì
 потому что так
-çünkü uygun
-karena benar
 """),
 )
 def test_prose_that_may_follow_an_answer(word):

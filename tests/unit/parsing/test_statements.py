@@ -60,8 +60,7 @@ def states(text):
         ("kolpus is the right answer.", [(PLAIN, "B")]),
         ("B would be correct.", [(MODAL, "B")]),
         ("Only B fits.", [(PLAIN, "B")]),
-        ("Only B has four legs.", [(PLAIN, "B")]),
-        ("Not A, B.", [(STATED, "B")]),
+        ("Not A, B.", [(STATED, "-A")]),
         # What denies
         ("A is not correct.", [(PLAIN, "-A")]),
         ("A is wrong.", [(PLAIN, "-A")]),
@@ -71,7 +70,7 @@ def states(text):
         ("Not A.", [(STATED, "-A")]),
         ("Wait, not A.", [(STATED, "-A")]),
         ("Oh no, wait, not A or B", [(STATED, "-A")]),
-        ("Sorry, not A, B.", [(STATED, "B")]),
+        ("Sorry, not A, B.", [(STATED, "-A")]),
         # What states nothing
         ("They are not A.", []),
         ("Not A good question", []),
@@ -115,9 +114,9 @@ def test_statements(text, expected):
         ("I apologize for having said B.", None),
         ("Perdón por haber dicho B.", None),
         # An option that is denied behind a correction, alone or with the right one behind it
-        ("The answer is B. Sorry, not B, C.", "C"),
-        ("The answer is B. No, wait, not B, C.", "C"),
-        ("The answer is B. Oh, my mistake, not B, C.", "C"),
+        ("The answer is B. Sorry, not B, C.", None),
+        ("The answer is B. No, wait, not B, C.", None),
+        ("The answer is B. Oh, my mistake, not B, C.", None),
         ("The answer is B. Sorry, not B but C.", "C"),
         ("It is B. Wait, not B. It is C.", "C"),
         ("The answer is B. Wait, not A. It is C.", "C"),
@@ -219,3 +218,28 @@ def test_where_several_may_be_right_they_add_up():
     assert read_labels("A is correct. C is correct.", LABELS) == ("A", "C")
     assert read_label("So\nB", LABELS) == "B"
     assert read_label("Option\nOption B", LABELS) == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("A. I apologize. B.", "B"),
+        ("Sorry for that; B it is", "B"),
+        ("Sorry! My answer is B", "B"),
+        ("Oops: kolpus", "B"),
+        ("I apologize, B is meant.", None),  # a sentence about B
+        ("I apologize, A is wrong.", None),
+        ("Sorry, I confused A and B", None),
+        ("Sorry, is it B?", None),
+        ("Sorry, B?", None),
+        ("抱歉,B", "B"),
+        ("Sorry. It was late. There was much to do. B", "B"),
+    ],
+)
+def test_what_follows_an_apology(text, label):
+    assert read_label(text, LABELS) == label
+
+
+def test_what_is_concluded_weighs_more_where_the_clause_begins_with_it():
+    assert read_label("It is A. So B is correct.", LABELS) == "B"
+    assert read_label("It is A. B is correct.", LABELS) is None

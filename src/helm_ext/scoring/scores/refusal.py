@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from helm_ext.errors import HelmExtError, did_you_mean, show
-from helm_ext.parsing import without_thinking
+from helm_ext.parsing import split_thinking
 from helm_ext.scoring.score import Score, StatInfo
 
 __all__ = [
@@ -177,7 +177,7 @@ def judge_reply(text: str, languages: Sequence[Language] | None = None) -> Judge
     """
     if languages is None:
         languages = _languages(os.environ.get(REFUSALS_ENV, ""))
-    reply = without_thinking(text).strip()
+    _, reply = split_thinking(text) or ("", text.strip())
     head = reply[:HEAD].translate(_QUOTES)
     said = _QUOTED.sub(" ", head)
     shows = "```" in head or len(_LIST_LINE.findall(head)) >= LISTED or len(set(_SPEAKER.findall(head))) > 1
