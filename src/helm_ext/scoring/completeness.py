@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricMetadata, add_context
+from helm.benchmark.metrics.metric import add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.common.request import GeneratedOutput
@@ -19,11 +19,12 @@ from helm.common.request import GeneratedOutput
 from helm_ext.adaptation.recorded import is_recorded
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.references import lacks_tokenizer
+from helm_ext.scoring.score import StatInfo
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["LOGPROB_STATS", "REPORT_METADATA", "LeftOutTotal", "count_left_out", "find_unmeasured", "take_scored"]
+__all__ = ["LOGPROB_STATS", "REPORT_STATS", "LeftOutTotal", "count_left_out", "find_unmeasured", "take_scored"]
 
 LOGPROB_STATS = frozenset(
     {"max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte"}
@@ -116,55 +117,36 @@ class LeftOutTotal:
         ]
 
 
-REPORT_METADATA = [
-    MetricMetadata(
-        name="unmapped",
-        display_name="Unmapped answers",
+def _count(name: str, title: str, description: str, *, lower_is_better: bool | None = True) -> StatInfo:
+    return StatInfo(name, title, description, lower_is_better=lower_is_better, group="general_information")
+
+
+REPORT_STATS = (
+    StatInfo(
+        "unmapped",
+        "Unmapped answers",
+        "Fraction of rows whose completion holds no answer (no option, no match of extract): wrong ones.",
         short_display_name="Unmapped",
-        description="Fraction of rows whose completion holds no answer (no option, no match of extract): wrong ones.",
         lower_is_better=True,
-        group="accuracy",
     ),
-    MetricMetadata(
-        name="num_left_out",
-        display_name="# left out",
-        description="Number of rows that are not part of any score of this run.",
-        lower_is_better=True,
-        group="general_information",
-    ),
-    MetricMetadata(
-        name="num_thinking",
-        display_name="# with thinking",
-        description="Number of rows whose model thought before it answered; its thinking is no part of the answer.",
+    _count("num_left_out", "# left out", "Number of rows that are not part of any score of this run."),
+    _count(
+        "num_thinking",
+        "# with thinking",
+        "Number of rows whose model thought before it answered; its thinking is no part of the answer.",
         lower_is_better=None,
-        group="general_information",
     ),
-    MetricMetadata(
-        name="num_not_run",
-        display_name="# not run",
-        description="Rows left out because no completion is recorded for them.",
-        lower_is_better=True,
-        group="general_information",
+    _count("num_not_run", "# not run", "Rows left out because no completion is recorded for them."),
+    _count("num_failed", "# failed", "Rows left out because their request failed."),
+    _count(
+        "num_unscored",
+        "# unscored",
+        "Rows left out because no score could be made of their answer, as the file says.",
     ),
-    MetricMetadata(
-        name="num_failed",
-        display_name="# failed",
-        description="Rows left out because their request failed.",
-        lower_is_better=True,
-        group="general_information",
+    _count(
+        "num_too_long",
+        "# too long",
+        "Rows left out because the question alone does not fit the model's context window.",
     ),
-    MetricMetadata(
-        name="num_unscored",
-        display_name="# unscored",
-        description="Rows left out because no score could be made of their answer, as the file says.",
-        lower_is_better=True,
-        group="general_information",
-    ),
-    MetricMetadata(
-        name="num_too_long",
-        display_name="# too long",
-        description="Rows left out because the question alone does not fit the model's context window.",
-        lower_is_better=True,
-        group="general_information",
-    ),
-]
+)
+"""What reports say of rows beside their scores."""

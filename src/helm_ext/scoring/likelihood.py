@@ -36,8 +36,9 @@ from helm_ext.evalset import row_extra
 from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts, find_perturbations
 from helm_ext.fast.fast_stats import FastReferenceMetric
 from helm_ext.fast.instance_counts import InstanceCountMetric
-from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured
+from helm_ext.scoring.completeness import REPORT_STATS, LeftOutTotal, count_left_out, find_unmeasured
 from helm_ext.scoring.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
+from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.scores.likelihoods import SCORES
 
 if TYPE_CHECKING:
@@ -230,16 +231,12 @@ class SentenceLikelihoodMetric(FoldingMetric):
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
         from helm.benchmark.metrics.basic_metrics import get_request_state_metrics_metadata  # slow
 
-        from helm_ext.scoring.metrics import EvalSetMetric
-
-        left_out = [m for m in EvalSetMetric(metrics=()).get_metadata() if m.name in _LEFT_OUT]
         return [
-            _MAIN_METADATA[self.rule],
-            *_ROW_METADATA,
-            *([_UNDEFINED_METADATA] if self.rule == "ppl_norm" else []),
+            *(stat.to_metadata() for stat in (_MAIN[self.rule], *_OF_ROWS)),
+            *([_UNDEFINED.to_metadata()] if self.rule == "ppl_norm" else []),
             *get_request_state_metrics_metadata(EfficiencyMetric()),
             *InstanceCountMetric().get_metadata(),
-            *left_out,
+            *(stat.to_metadata() for stat in REPORT_STATS if stat.name in _LEFT_OUT),
         ]
 
 
@@ -332,61 +329,43 @@ def _warn_of_additions(state: RequestState) -> None:
 
 _LEFT_OUT = ("num_left_out", "num_not_run", "num_failed", "num_too_long")
 
-_MAIN_METADATA = {
-    "ppl": MetricMetadata(
-        name=MAIN_STATS["ppl"],
-        display_name="PPL accuracy",
-        short_display_name="PPL acc",
-        description="Worth of the option that makes the whole string likeliest (UltraEval's log_prob).",
-        lower_is_better=False,
-        group="accuracy",
+_MAIN = {
+    "ppl": StatInfo(
+        MAIN_STATS["ppl"],
+        "PPL accuracy",
+        "Worth of the option that makes the whole string likeliest (UltraEval's log_prob).",
+        "PPL acc",
     ),
-    "ppl_norm": MetricMetadata(
-        name=MAIN_STATS["ppl_norm"],
-        display_name="PPL accuracy (normalised)",
-        short_display_name="PPL acc (norm)",
-        description="Worth of the option whose tokens beyond the common prefix are likeliest on average "
+    "ppl_norm": StatInfo(
+        MAIN_STATS["ppl_norm"],
+        "PPL accuracy (normalised)",
+        "Worth of the option whose tokens beyond the common prefix are likeliest on average "
         "(UltraEval's general_torch_ppl_norm).",
-        lower_is_better=False,
-        group="accuracy",
+        "PPL acc (norm)",
     ),
-    "mc2": MetricMetadata(
-        name=MAIN_STATS["mc2"],
-        display_name="MC2",
-        description="Share of the probability of all options that lies on the right ones (UltraEval's log_prob_mc2).",
-        lower_is_better=False,
-        group="accuracy",
+    "mc2": StatInfo(
+        MAIN_STATS["mc2"],
+        "MC2",
+        "Share of the probability of all options that lies on the right ones (UltraEval's log_prob_mc2).",
     ),
 }
 
-_UNDEFINED_METADATA = MetricMetadata(
-    name=UNDEFINED,
-    display_name="Rows with an undefined option",
-    short_display_name="Undefined",
-    description="Fraction of rows with an option that has no tokens beyond the common prefix, so that it has no mean "
+_UNDEFINED = StatInfo(
+    UNDEFINED,
+    "Rows with an undefined option",
+    "Fraction of rows with an option that has no tokens beyond the common prefix, so that it has no mean "
     "and cannot win (UltraEval divides by zero).",
+    "Undefined",
     lower_is_better=True,
-    group="accuracy",
 )
 
-_ROW_METADATA = [
-    MetricMetadata(
-        name="predicted_index",
-        display_name="Predicted index",
-        description="Index of the option that won, from 0.",
+_OF_ROWS = (
+    StatInfo(
+        "predicted_index",
+        "Predicted index",
+        "Index of the option that won, from 0.",
         lower_is_better=None,
         group=None,
     ),
-    *(
-        MetricMetadata(
-            name=score.name,
-            display_name=score.display_name,
-            short_display_name=score.short_display_name,
-            description=score.description,
-            lower_is_better=False,
-            group=score.group,
-        )
-        for score in SCORES
-        if score.name in ("acc", "acc_norm", "acc_bytes")
-    ),
-]
+    *(stat for score in SCORES if score.name in {"acc", "acc_norm", "acc_bytes"} for stat in score.stats),
+)

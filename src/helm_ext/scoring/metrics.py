@@ -30,12 +30,12 @@ from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options, take_answers
 from helm_ext.scoring.batches import BatchMeasure, BatchTotal, Pieces
 from helm_ext.scoring.breakdown import describe_breakdown
-from helm_ext.scoring.completeness import REPORT_METADATA, find_unmeasured, take_scored
+from helm_ext.scoring.completeness import REPORT_STATS, find_unmeasured, take_scored
 from helm_ext.scoring.judgements import Judges, describe_judges
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.references import collapse_reference
 from helm_ext.scoring.registry import get_scores
-from helm_ext.scoring.score import Score, StatInfo, Value
+from helm_ext.scoring.score import Score, Value
 from helm_ext.scoring.source_scores import SourceMeasure, describe_source_scores
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 from helm_ext.scoring.tokens import load_tokenizer
@@ -136,8 +136,8 @@ class EvalSetMetric(FoldingMetric):
             # HELM calls both this and exact_match "EM"; they differ.
             described["quasi_exact_match"] = replace(described["quasi_exact_match"], short_display_name="Quasi EM")
         for score in (*self.list_scores, *self.scores):
-            described.update((stat.name, _to_metadata(stat)) for stat in (*score.over_all, *score.stats))
-        described.update((metadata.name, metadata) for metadata in REPORT_METADATA)
+            described.update((stat.name, stat.to_metadata()) for stat in (*score.over_all, *score.stats))
+        described.update((stat.name, stat.to_metadata()) for stat in REPORT_STATS)
         if self.source:
             described.update((metadata.name, metadata) for metadata in describe_source_scores(self.source))
         if self.judges:
@@ -328,14 +328,3 @@ def summarize(scores: Sequence[Score], stats: Sequence[Stat]) -> list[Stat]:
         for name, means in groups.items():
             made += [Stat(replace(name, name=one)).add(value) for one, value in score.summarize(means).items()]
     return made
-
-
-def _to_metadata(stat: StatInfo) -> MetricMetadata:
-    return MetricMetadata(
-        name=stat.name,
-        display_name=stat.display_name,
-        short_display_name=stat.short_display_name,
-        description=stat.description,
-        lower_is_better=stat.lower_is_better,
-        group=stat.group,
-    )

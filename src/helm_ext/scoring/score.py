@@ -17,6 +17,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from helm.benchmark.metrics.metric import MetricMetadata
+
     from helm_ext.evalset import Likelihood
 
 __all__ = ["Kind", "Score", "StatInfo", "Value"]
@@ -35,10 +37,23 @@ class StatInfo:
     display_name: str
     description: str
     short_display_name: str | None = None
-    lower_is_better: bool = False
-    group: str = "accuracy"
+    lower_is_better: bool | None = False
+    group: str | None = "accuracy"
     can_be_main: bool = True
     """Whether the stat can stand on a leaderboard. A share of rows that could not be told is no measure of quality."""
+
+    def to_metadata(self) -> MetricMetadata:
+        """Return HELM's form of it, for `helm-summarize --auto-generate-schema`."""
+        from helm.benchmark.metrics.metric import MetricMetadata  # slow
+
+        return MetricMetadata(
+            name=self.name,
+            display_name=self.display_name,
+            short_display_name=self.short_display_name,
+            description=self.description,
+            lower_is_better=self.lower_is_better,
+            group=self.group,
+        )
 
 
 @dataclass(frozen=True)

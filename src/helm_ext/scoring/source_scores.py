@@ -21,6 +21,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
+from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 
 __all__ = ["SourceMeasure", "SourceSummary", "SourceTotal", "describe_source_scores", "find_left_out", "to_stat"]
@@ -183,28 +184,27 @@ def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:
     tool, described = source["tool"], []
     for name, score in source["scores"].items():
         described += [
-            MetricMetadata(
-                name=score["stat"],
-                display_name=f"{name} ({tool})",
-                description=f"{name}, as {tool} scored the same completions."
+            StatInfo(
+                score["stat"],
+                f"{name} ({tool})",
+                f"{name}, as {tool} scored the same completions."
                 + (f" No mean of rows: {score['no_mean']}." if score.get("no_mean") else ""),
                 lower_is_better=score["lower_is_better"],
                 group="source_scores",
             ),
-            MetricMetadata(
-                name=f"{score['stat']}{DIFFERS}",
-                display_name=f"Differs: {name} ({tool})",
-                description=f"Fraction of rows that {tool}'s {name} and our own reading score differently.",
+            StatInfo(
+                f"{score['stat']}{DIFFERS}",
+                f"Differs: {name} ({tool})",
+                f"Fraction of rows that {tool}'s {name} and our own reading score differently.",
                 lower_is_better=None,
                 group="source_scores",
             ),
-            MetricMetadata(
-                name=f"{score['stat']}{UNSCORED}",
-                display_name=f"# unscored: {name} ({tool})",
-                description=f"Rows that {tool}'s {name} could not score, as a judgement that cannot be read: no part "
-                "of its mean.",
+            StatInfo(
+                f"{score['stat']}{UNSCORED}",
+                f"# unscored: {name} ({tool})",
+                f"Rows that {tool}'s {name} could not score, as a judgement that cannot be read: no part of its mean.",
                 lower_is_better=True,
                 group="general_information",
             ),
         ]
-    return described
+    return [stat.to_metadata() for stat in described]

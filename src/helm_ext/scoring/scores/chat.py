@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from helm_ext.scoring.score import Score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
@@ -97,27 +97,16 @@ def _word_f1(gold: str, prediction: str) -> float:
     return _f1(sum((Counter(wanted) & Counter(said)).values()), len(wanted), len(said))
 
 
-def _lcs_length(left: Sequence[str], right: Sequence[str]) -> int:
-    """Length of the longest common subsequence, bit-parallel (Hyyrö 2004): one integer operation per word."""
-    places: dict[str, int] = {}
-    for index, word in enumerate(left):
-        places[word] = places.get(word, 0) | 1 << index
-    full = (1 << len(left)) - 1
-    row = full
-    for word in right:
-        matches = row & places.get(word, 0)
-        row = (row + matches | row - matches) & full
-    return len(left) - row.bit_count()
-
-
 def _rouge_l(gold: str, prediction: str) -> float:
     """ROUGE-L F1 (Lin 2004), no stemming."""
+    from rapidfuzz.distance import LCSseq
+
     from helm_ext.scoring.normal_form import words
 
     wanted, said = words(gold), words(prediction)
     if not wanted or not said:
         return float(wanted == said)
-    return _f1(_lcs_length(wanted, said), len(wanted), len(said))
+    return _f1(LCSseq.similarity(wanted, said), len(wanted), len(said))
 
 
 @lru_cache(maxsize=1)

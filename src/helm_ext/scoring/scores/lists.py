@@ -8,9 +8,7 @@ they for the scores that count how many segments are found: a gold segment is fo
 
 `list_f1` gives part of the credit for near misses:
 
-- tokens: the segment in Unicode's compatibility form (NFKC), case-folded, split at white space; quotes, brackets and
-  punctuation `.,:;!?` at the ends of a word are dropped (`3.5`, `-5`, `don't` stay whole); every Chinese character and
-  every kana is a token of its own. A segment of nothing but punctuation is its own single token; "" has none;
+- tokens are words as `scoring.normal_form` reads them; a segment of nothing but punctuation keeps it, "" has none;
 - credit of a pair: F1 of the two bags of tokens; two segments without any token earn 1, one without 0;
 - matching: one-to-one with the largest total credit. Exact, with one limit: above MAX_PAIRS pairs (a degenerate
   prediction of 10⁵ segments), only segments with equal tokens are matched, so near misses earn nothing there.
@@ -21,12 +19,9 @@ the identical ones earns 1 + 0, the crossed matching 2/3 + 2/3.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from helm_ext.evalset.remembering import remember_short
 from helm_ext.scoring.score import Score, StatInfo
 
 __all__ = [
@@ -40,30 +35,11 @@ __all__ = [
     "list_exact_f1",
     "list_f1",
     "list_strict",
-    "segment_f1",
     "set_exact_match",
-    "tokenize",
 ]
 
 MAX_PAIRS = 250_000
 """The most pairs of segments that are matched exactly: 500 segments against 500, about a third of a second."""
-
-_PUNCTUATION = ".,:;!?\"'`()[]{}<>«»“”‘’„「」『』【】《》、。"
-# Scripts without spaces between words: kana, CJK ideographs with extensions A to H, compatibility ideographs.
-_IDEOGRAPH = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd])")
-
-
-@remember_short
-def tokenize(segment: str) -> tuple[str, ...]:
-    """Return the tokens of a segment, as described at the top of this module."""
-    text = segment if segment.isascii() else unicodedata.normalize("NFKC", segment)
-    text = text.casefold()
-    if not text.isascii():
-        text = _IDEOGRAPH.sub(r" \1 ", text)
-    words = text.split()
-    stripped = [word.strip(_PUNCTUATION) for word in words]
-    return tuple(word for word in stripped if word) or (("".join(words),) if words else ())
-
 
 _Bag = tuple[str, ...]
 """A bag of tokens: sorted, so that equal bags are equal."""
@@ -84,12 +60,6 @@ def list_strict(gold: Sequence[str], pred: Sequence[str]) -> float:
     return float(len(gold) == len(pred) and Counter(_strip(gold)) == Counter(_strip(pred)))
 
 
-def segment_f1(gold: str, pred: str) -> float:
-    """Return the F1 of the two segments' bags of tokens."""
-    a, b = tokenize(gold), tokenize(pred)
-    return _pair_f1(Counter(a), len(a), Counter(b), len(b))
-
-
 def list_f1(gold: Sequence[str], pred: Sequence[str]) -> float:
     """Return the F1 of the optimal one-to-one matching of segments.
 
@@ -100,8 +70,10 @@ def list_f1(gold: Sequence[str], pred: Sequence[str]) -> float:
         return float(not gold and not pred)
     if list(gold) == list(pred):
         return 1.0
-    gold_bags = Counter(tuple(sorted(tokenize(segment))) for segment in gold)
-    pred_bags = Counter(tuple(sorted(tokenize(segment))) for segment in pred)
+    from helm_ext.scoring.normal_form import words  # its patterns take 10 ms to compile: not for names alone
+
+    gold_bags = Counter(tuple(sorted(words(segment))) for segment in gold)
+    pred_bags = Counter(tuple(sorted(words(segment))) for segment in pred)
     if gold_bags == pred_bags:
         return 1.0
     return 2 * _total_credit(gold_bags, pred_bags, len(gold), len(pred)) / (len(gold) + len(pred))

@@ -25,11 +25,13 @@ _EPSILON = 1e-8
 
 def score(reference: str, hypothesis: str, kind: str) -> dict[str, float]:
     """Return precision `p`, recall `r` and F1 `f`, from 0 to 1; `kind` is "1", "2" or "l". 0 where a text is empty."""
+    from rapidfuzz.distance import LCSseq
+
     wanted, found = _words(reference), _words(hypothesis)
     if not wanted or not found:
         return {"p": 0.0, "r": 0.0, "f": 0.0}
     if kind == "l":
-        common, size_wanted, size_found = _common_length(wanted, found), len(wanted), len(found)
+        common, size_wanted, size_found = LCSseq.similarity(wanted, found), len(wanted), len(found)
     else:
         grams_wanted, grams_found = _grams(wanted, int(kind)), _grams(found, int(kind))
         common, size_wanted, size_found = len(grams_wanted & grams_found), len(grams_wanted), len(grams_found)
@@ -49,14 +51,3 @@ def _words(text: str) -> list[str]:
 
 def _grams(words: Sequence[str], size: int) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + size]) for start in range(len(words) - size + 1)}
-
-
-def _common_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence."""
-    before = [0] * (len(second) + 1)
-    for word in first:
-        row = [0]
-        for position, other in enumerate(second, start=1):
-            row.append(before[position - 1] + 1 if word == other else max(before[position], row[-1]))
-        before = row
-    return before[-1]
