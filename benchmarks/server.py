@@ -1,7 +1,6 @@
 """What a run's page of helm-server costs a browser.
 
     python -m benchmarks.server --rows 1000 10000 100000
-    python -m benchmarks.server --rows 100000 --display-rows 1000   # a sample, HELM_EXT_DISPLAY_ROWS
 
 Makes a recorded run of W1, summarizes it, and opens its page in headless Chromium (Debian's `chromium`): wall seconds
 until its scripts have run, the largest sum of resident memory of Chromium's processes, megabytes that the page loads.
@@ -26,7 +25,7 @@ from benchmarks.systems import HELM_SYSTEMS, Job
 LOADED = ("instances.json", "display_predictions.json", "display_requests.json")
 
 
-def make_run(job: Job, display_rows: int | None) -> Path:
+def make_run(job: Job) -> Path:
     """Evaluate and summarize; return the run's folder."""
     workloads.write_recorded(job.recorded_path, job.workload, workloads.make_rows(job.workload, job.rows))
     job.run()
@@ -38,7 +37,7 @@ def make_run(job: Job, display_rows: int | None) -> Path:
     ]
     (job.output / "benchmark_output").mkdir()
     (job.output / "runs").rename(job.output / "benchmark_output" / "runs")
-    environment = {"PYTHONPATH": str(ROOT)} | ({"HELM_EXT_DISPLAY_ROWS": str(display_rows)} if display_rows else {})
+    environment = {"PYTHONPATH": str(ROOT)}
     measure(command, job.output, environment, job.output.with_suffix(".summarize.log"))
     [run] = (job.output / "benchmark_output/runs/bench").glob("adapter_spec*")
     return run
@@ -86,7 +85,6 @@ def open_page(address: str, profile: Path, expected: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.server", description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10000])
-    parser.add_argument("--display-rows", type=int)
     arguments = parser.parse_args()
     print(f"{'rows':>9}{'loads MB':>10}{'wall s':>9}{'peak MB':>9}  shows predictions")
     for rows in arguments.rows:
@@ -94,7 +92,7 @@ def main() -> None:
             folder = Path(name)
             stock.write_prod_env(folder / "prod_env")
             job = Job(HELM_SYSTEMS["recorded, our runner"], "W1", rows, folder)
-            run = make_run(job, arguments.display_rows)
+            run = make_run(job)
             loaded = sum((run / file).stat().st_size for file in LOADED) / 1e6
             with browser.helm_server(job.output, "bench") as address:
                 page = open_page(f"{address}/#/runs/{run.name}", folder / "profile", "[#")

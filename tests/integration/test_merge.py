@@ -279,32 +279,6 @@ def test_merged_runs_are_summarized_and_compared(folder):
     assert (folder / "merged.html").stat().st_size > 10_000
 
 
-def test_a_sample_of_rows_is_no_run_of_rows(folder):
-    """Stats are of all rows; what reads rows refuses the sample."""
-    done = merge(folder, find(folder, "groups"), "--rows", "60", into="sampled")
-    assert "stats.json is of all 300" in done.stdout
-    (run,) = find(folder, "groups", "sampled")
-    (whole,) = find(folder, "groups", "whole")
-    assert (run / "stats.json").read_bytes() == (whole / "stats.json").read_bytes()
-    ids = {state["instance"]["id"] for state in load(run / "scenario_state.json")["request_states"]}
-    assert 30 < len(ids) < 90
-    assert {row["instance_id"] for row in load(run / "per_instance_stats.json")} < ids  # some are left out
-    command(folder, "helm-summarize", "--suite", "sampled", "--auto-generate-schema",
-            "--summarizer-class-name", "helm_ext.running.StreamingSummarizer")  # fmt: skip
-    shown = load(run / "instances.json")
-    assert {instance["id"] for instance in shown} == ids
-    for arguments in (
-        ("compare", str(run), str(whole)),
-        ("report", str(run)),
-        ("export", str(run), "--to", "csv", "--out", "rows.csv"),
-    ):
-        refused = helm_ext(folder, *arguments, check=False)
-        assert refused.returncode in (1, 2), arguments
-        assert "of 300 rows, its files keep a sample of about 60" in refused.stderr + refused.stdout
-    again = merge(folder, [run, *find(folder, "groups")[:1]], check=False)
-    assert "is a merged run\n  hint: name the runs that it was made of" in again.stderr
-
-
 def test_what_was_merged_is_not_merged_again_when_asked_not_to(folder):
     runs = find(folder, "choices")
     merge(folder, runs, into="once")
@@ -315,6 +289,8 @@ def test_what_was_merged_is_not_merged_again_when_asked_not_to(folder):
     assert (run / "stats.json").stat().st_mtime_ns == before.st_mtime_ns
     merge(folder, runs, into="once")
     assert (run / "stats.json").stat().st_mtime_ns != before.st_mtime_ns
+    again = merge(folder, [run, *runs[:1]], check=False)
+    assert "is a merged run\n  hint: name the runs that it was made of" in again.stderr
 
 
 def copy_of(folder, runs, where):
@@ -435,8 +411,6 @@ def test_tables_are_refused_for_what_they_are(folder):
 @pytest.mark.parametrize(
     "options",
     [
-        ("--rows", "0"),
-        ("--rows", "few"),
         *(
             ("--name", name)
             for name in ("x" * 256, "\u00e4" * 128, ".hidden", "a/b", "..", "a?b", "50%", "", "groups", "a\n", "\udc80")

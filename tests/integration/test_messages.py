@@ -140,15 +140,14 @@ def test_a_judge_is_refused_before_the_first_request_where_there_is_a_limit(fold
     assert all(state["annotations"]["judge"]["says"] for state in states)
 
 
-@pytest.mark.parametrize("name", ["HELM_EXT_PROGRESS", "HELM_EXT_DISPLAY_ROWS"])
-def test_settings_of_helm_summarize_are_checked_before_anything_is_written(tmp_path, name):
+def test_settings_of_helm_summarize_are_checked_before_anything_is_written(tmp_path):
     (tmp_path / "benchmark_output/runs/s").mkdir(parents=True)
     done = command(
         tmp_path, "helm-summarize", "--suite", "s", "--auto-generate-schema", "--summarizer-class-name",
-        "helm_ext.running.StreamingSummarizer", check=False, env={name: "x"},
+        "helm_ext.running.StreamingSummarizer", check=False, env={"HELM_EXT_PROGRESS": "x"},
     )  # fmt: skip
     assert done.returncode == 1
-    assert f'error: {name}="x": ' in done.stderr
+    assert 'error: HELM_EXT_PROGRESS="x": ' in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from helm_ext.analysis.answers import make_reader
 from helm_ext.analysis.predictions import Prediction, read_predictions
 from helm_ext.analysis.row_stats import RowStats
-from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError
+from helm_ext.errors import DatasetSyntaxError, HelmExtError
 from helm_ext.evalset import DECODING_NUMBERS
 from helm_ext.fast.json_arrays import read_array
 
@@ -22,7 +22,7 @@ RUN_FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.jso
 """A run is finished when all of them are there (helm.benchmark.runner.Runner._is_run_completed)."""
 
 MERGED = "merged"
-"""The argument of a metric of `run_spec.json` that says what a merged run was made of: `runs`, `rows`, `sample`."""
+"""The argument of a metric of `run_spec.json` that says what a merged run was made of: `runs`, `rows`."""
 
 JSONObject = dict[str, Any]
 
@@ -81,19 +81,7 @@ class RunFiles:
 
     @cached_property
     def row_stats(self) -> RowStats:
-        """The stats of each row. The file is read once, for an index of it.
-
-        Raises DatasetIntegrityError for a merged run that keeps a sample of its rows: it would be taken for all.
-        """
-        arguments = [metric.get("args") or {} for metric in self.run_spec["metric_specs"]]
-        merged: JSONObject = next((one[MERGED] for one in arguments if MERGED in one), {})
-        if merged.get("sample") is not None:
-            raise DatasetIntegrityError(
-                f"{self.folder}: of {merged.get('rows')} rows, its files keep a sample of about {merged['sample']}, "
-                "for helm-server to show: no score of rows can be made of them. stats.json is that of all rows\n"
-                "  hint: helm-summarize shows it; compare the runs that it was made of, shard by shard; or merge them "
-                "with --rows all"
-            )
+        """The stats of each row. The file is read once, for an index of it."""
         with self.blaming("per_instance_stats.json"):
             return RowStats(self.folder / "per_instance_stats.json")
 

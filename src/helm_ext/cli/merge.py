@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +13,6 @@ from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
 __all__ = ["merge"]
 
-ALL = "all"
-MOST_ROWS = 1_000_000
-"""Rows of a run that helm-summarize and helm-server still read."""
-SAMPLE = 10_000
 NOT_RUNS = ("eval_cache", "groups")
 """Folders of a suite that HELM makes beside its runs."""
 
@@ -35,14 +30,6 @@ def merge(
     output_path: Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")] = Path(
         "benchmark_output"
     ),
-    rows: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|all",
-            help=f"Keep the rows of about N, drawn by their ids, in the files that pages show. "
-            f"Default: all of up to {MOST_ROWS:,}, beyond that {SAMPLE:,}. Stats are of all rows, always.",
-        ),
-    ] = None,
     skip_completed_runs: Annotated[
         bool, typer.Option("--skip-completed-runs", help="Do nothing where the merged run is there already.")
     ] = False,
@@ -58,7 +45,6 @@ def merge(
     from helm_ext.planning.merged import join_run_specs, read_run_spec
     from helm_ext.running.merging import merge_runs, open_shard
 
-    most = _read_rows(rows)
     if not into or into in (".", "..") or "/" in into or "\\" in into:
         raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
     require_suite("--into", into)
@@ -79,10 +65,7 @@ def merge(
         specs = [read_run_spec(run) for run in found]
         shards = [open_shard(run, spec) for run, spec in zip(found, specs, strict=True)]
         total = sum(shard.rows for shard in shards)
-        if most is None:
-            most = total if total <= MOST_ROWS else SAMPLE
-        sample = most if most < total else None
-        run_spec = join_run_specs(found, [shard.rows for shard in shards], name=name, sample=sample)
+        run_spec = join_run_specs(found, [shard.rows for shard in shards], name=name)
     folder = output_path / "runs" / into / run_spec.name
     if folder.resolve() in [run.folder.resolve() for run in found]:
         raise RunEntryError(f"{folder}: is one of the runs to merge\n  hint: another suite (--into), or --name")
@@ -102,15 +85,10 @@ def merge(
         )
     try:
         with Progress(total, title="merge") as progress, without_output():
-            merged, kept = merge_runs(shards, run_spec, folder, progress, sample=sample)
+            merged = merge_runs(shards, run_spec, folder, progress)
     except OSError as error:
         raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error
     echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
-    if sample is not None:
-        echo(
-            f"the pages show {kept:,} of the rows, drawn by their ids; stats.json is of all {merged:,}\n"
-            "  hint: --rows all keeps all, for helm-ext compare and report too"
-        )
 
 
 def _find_empty(paths: list[Path], found: list[Path]) -> list[Path]:
@@ -124,14 +102,3 @@ def _find_empty(paths: list[Path], found: list[Path]) -> list[Path]:
         for path in sorted(suite.iterdir())
         if path.is_dir() and path.name not in NOT_RUNS and path.name[0] != "." and path.resolve() not in own
     ]
-
-
-def _read_rows(given: str | None) -> int | None:
-    """Return how many rows are to be kept; None where nothing is said."""
-    if given is None:
-        return None
-    if given == ALL:
-        return 2**63
-    if re.fullmatch(r"[0-9]{1,18}", given) and int(given) > 0:
-        return int(given)
-    raise RunEntryError(f"--rows {show(given)}: expected a whole number from 1, or {ALL}")

@@ -9,7 +9,6 @@ tests/contract/test_runner_sources.py fails when HELM changes it.
 from __future__ import annotations
 
 import re
-from array import array
 from contextlib import ExitStack
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, lru_cache, partial
@@ -17,7 +16,6 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
 
-import numpy as np
 import orjson
 from helm.benchmark.adaptation.adapter_spec import (
     ADAPT_LANGUAGE_MODELING,
@@ -34,9 +32,8 @@ from helm.common.multimodal_request_utils import gather_generated_image_location
 from helm.common.request import Request, RequestResult
 
 from helm_ext.evalset.patterns import limit_pattern
-from helm_ext.fast.json_arrays import BytesRead, read_array, read_element, read_elements
+from helm_ext.fast.json_arrays import BytesRead, read_array
 from helm_ext.fast.read_options import show_read, with_letters
-from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import ArrayWriter, write_array
 from helm_ext.files.staged import staged
 
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.fast.json_arrays import Place
     from helm_ext.files.staged import StagedFiles
 
 __all__ = ["DISPLAY_FILES", "find_bytes_to_read", "write_display_files"]
@@ -158,20 +154,17 @@ class _ShownStats:
         self._by_row: dict[tuple[str, bytes | None, int], Stats] = {}
         self._shared: dict[tuple[tuple[str, float], ...], Stats] = {}
 
-    def read(self, path: Path, is_shown: Callable[[str], bool], read: BytesRead) -> None:
-        """Keep those of the instances that are shown."""
+    def read(self, path: Path, read: BytesRead) -> None:
+        """Keep those of a run."""
         names = self._names
         for row in read_array(path, None, read):
-            instance_id = str(row["instance_id"])
-            if not is_shown(instance_id):
-                continue
             means = {
                 stat["name"]["name"]: float(stat["mean"])
                 for stat in row["stats"]
                 if stat["name"]["name"] in names and stat.get("mean") is not None
             }
             perturbation, _ = _write_perturbation(row.get("perturbation"))
-            key = (instance_id, perturbation, int(row["train_trial_index"]))
+            key = (str(row["instance_id"]), perturbation, int(row["train_trial_index"]))
             earlier = self._by_row.get(key)
             self._by_row[key] = self._share(means if earlier is None else {**earlier, **means})
 
@@ -189,7 +182,7 @@ class _ShownStats:
 
 
 def find_bytes_to_read(run_path: Path) -> int:
-    """Return how many bytes `write_display_files` reads of a run, where all instances are shown."""
+    """Return how many bytes `write_display_files` reads of a run."""
     return sum(path.stat().st_size for path in map(run_path.joinpath, _READ_FILES) if path.exists())
 
 
@@ -199,13 +192,11 @@ def write_display_files(
     schema: Schema,
     *,
     skip_completed: bool,
-    max_instances: int | None = None,
     read: BytesRead | None = None,
 ) -> None:
     """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run.
 
-    `max_instances`: show a sample of so many instances (`_Sample`); None shows all, as HELM does. `read` is added to
-    while the run is read.
+    `read` is added to while the run is read.
     """
     read = BytesRead() if read is None else read
     state_path, stats_path = map(run_path.joinpath, _READ_FILES)
@@ -223,18 +214,13 @@ def write_display_files(
     names = _get_metric_names_for_groups(run_spec.groups, schema)
     if run_spec.adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS:
         names.add("predicted_index")
-    sample = _Sample()
-    if max_instances is not None:
-        sample.draw(_find_states(state_path, run_spec, read), max_instances)
-    if sample.left_out:
-        hlog(f"{run_spec.name}: pages show {max_instances} instances; {sample.left_out} are in the tables only")
     stats = _ShownStats(names)
-    stats.read(stats_path, sample.has, read)
+    stats.read(stats_path, read)
     rows = _DisplayRows(run_spec, stats)
     with staged(run_path) as files:
         with ExitStack() as stack:
             outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
-            for row in rows.make(sample.read(state_path, run_spec, read)):
+            for row in rows.make(_find_states(state_path, run_spec, read)):
                 for output, item in zip(outputs, row, strict=True):
                     if item is not None:
                         output.add(item)
@@ -255,58 +241,12 @@ def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> N
 # The request states that are shown
 
 
-def _find_states(path: Path, run_spec: RunSpec, read: BytesRead) -> Iterator[tuple[Place | None, JSONObject]]:
-    """Yield the request states that HELM shows, and where each stands in its file."""
+def _find_states(path: Path, run_spec: RunSpec, read: BytesRead) -> Iterator[JSONObject]:
+    """Yield the request states that HELM shows."""
     calibrated = run_spec.adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
-    for place, state in read_elements(path, "request_states", read):
+    for state in read_array(path, "request_states", read):
         if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
-            yield place, state
-
-
-class _Sample:
-    """The instances that are shown: the same ones for every model, whatever their order in the file.
-
-    An instance is shown with all its trials and perturbations, or not at all.
-    """
-
-    def __init__(self) -> None:
-        self._limit: int | None = None
-        """Instances with a lower sampling number are shown; None: all."""
-        self._places: list[Place] | None = None
-        """Where their request states stand in the file, in its order; None: not known, all must be looked at."""
-        self.left_out = 0
-        """How many instances are not shown."""
-
-    def draw(self, states: Iterator[tuple[Place | None, JSONObject]], size: int) -> None:
-        """Take `size` instances, or all where there are not more. Holds 24 bytes a request state."""
-        numbers, starts, lengths = array("Q"), array("Q"), array("Q")
-        for place, state in states:
-            numbers.append(sampling_number(str(state["instance"]["id"])))
-            if place is not None:
-                starts.append(place[0])
-                lengths.append(place[1])
-        every = np.frombuffer(numbers, dtype=np.uint64)
-        distinct = np.unique(every)
-        if len(distinct) <= size:
-            return
-        self.left_out = len(distinct) - size
-        self._limit = int(distinct[size])
-        if len(starts) == len(numbers):
-            chosen = np.flatnonzero(every < distinct[size]).tolist()
-            self._places = [(starts[index], lengths[index]) for index in chosen]
-
-    def has(self, instance_id: str) -> bool:
-        return self._limit is None or sampling_number(instance_id) < self._limit
-
-    def read(self, path: Path, run_spec: RunSpec, read: BytesRead) -> Iterator[JSONObject]:
-        """Yield the request states of the sample, in the order of the file."""
-        if self._places is None:
-            found = _find_states(path, run_spec, read)
-            yield from (state for _, state in found if self.has(str(state["instance"]["id"])))
-            return
-        with path.open("rb") as file:
-            for place in self._places:
-                yield read_element(file, place)
+            yield state
 
 
 class _DisplayRows:

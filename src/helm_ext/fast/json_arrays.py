@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from helm_ext.fast.serialise import dumps
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["BytesRead", "Place", "parse", "read_array", "read_element", "read_elements", "read_encoded"]
+__all__ = ["BytesRead", "Place", "read_array", "read_element", "read_elements"]
 
 Place = tuple[int, int]
 """Where an element stands in its file: its first byte, and how many there are."""
@@ -54,23 +52,6 @@ def read_elements(
     path: Path, key: str | None = None, read: BytesRead | None = None
 ) -> Iterator[tuple[Place | None, Any]]:
     """Yield what `read_array` yields, and where it stands, for `read_element`; None in files of another layout."""
-    for place, found in _find_elements(path, key, read):
-        yield place, found if place is None else parse(found)
-
-
-def read_encoded(path: Path, key: str | None = None) -> Iterator[bytes]:
-    """Yield the elements as they stand in HELM's layout, indented: for `ArrayWriter.add_encoded`, and `parse`.
-
-    Raises as `read_array`.
-    """
-    depth = 1 if key is None else 2
-    for place, found in _find_elements(path, key):
-        data = dumps(found, depth) if place is None else found.lstrip()
-        yield b"  " * depth + data
-
-
-def _find_elements(path: Path, key: str | None, read: BytesRead | None = None) -> Iterator[tuple[Place | None, Any]]:
-    """Yield the place and the bytes of each element; None and the element in files of another layout."""
     indent = b"  " if key is None else b"    "
     opening = b"[\n  {" if key is None else b'\n  "' + key.encode() + b'": [\n    {'
     read = BytesRead() if read is None else read
@@ -99,7 +80,7 @@ def _find_elements(path: Path, key: str | None, read: BytesRead | None = None) -
                 start += position
                 buffer, position = buffer[position:] + more, 0
                 continue
-            yield (start + position, last - position), buffer[position:last]
+            yield (start + position, last - position), _parse(buffer[position:last])
             if buffer[last : last + 1] != b",":
                 return
             position = last + 1
@@ -108,10 +89,10 @@ def _find_elements(path: Path, key: str | None, read: BytesRead | None = None) -
 def read_element(file: BinaryIO, place: Place) -> Any:
     """Return the element at a place that `read_elements` gave."""
     file.seek(place[0])
-    return parse(file.read(place[1]))
+    return _parse(file.read(place[1]))
 
 
-def parse(data: bytes) -> Any:
+def _parse(data: bytes) -> Any:
     """Parse as Python's json does, NaN, infinities and long integers included, mostly at orjson's speed."""
     if _BEYOND_64_BITS not in data.translate(_DIGITS):
         try:

@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import dacite
@@ -47,13 +46,11 @@ def read_run_spec(run: RunFiles) -> RunSpec:
         return _to_run_spec(run.run_spec)
 
 
-def join_run_specs(
-    runs: Sequence[RunFiles], rows: Sequence[int], *, name: str | None = None, sample: int | None = None
-) -> RunSpec:
+def join_run_specs(runs: Sequence[RunFiles], rows: Sequence[int], *, name: str | None = None) -> RunSpec:
     """Return the RunSpec of the run of all rows of these runs, in this order.
 
-    `rows`: how many each evaluated. `name`: of the run; default: what the names of the runs share. `sample`: what
-    `merge_runs` is told. Raises RunEntryError where the runs are not those of shards: of two models, cut, of one file.
+    `rows`: how many each evaluated. `name`: of the run; default: what the names of the runs share. Raises RunEntryError
+    where the runs are not those of shards: of two models, cut, of one file.
     """
     specs = [run.run_spec for run in runs]
     seen: dict[str, RunFiles] = {}
@@ -91,7 +88,7 @@ def join_run_specs(
     merged["metric_specs"] = _join_metrics(specs)
     shards = [{"run": run, "rows": number} for run, number in zip(names, rows, strict=True)]
     full = arguments if fitted != arguments else {}
-    told = {**full, MERGED: {"runs": shards, "rows": sum(rows), "sample": sample}}
+    told = {**full, MERGED: {"runs": shards, "rows": sum(rows)}}
     merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": told})
     return _to_run_spec(merged)
 
@@ -169,16 +166,14 @@ def _comparable(spec: JSONObject) -> JSONObject:
         "scoring": [
             {k: v for k, v in (one.get("args") or {}).items() if k not in ("attributes", "judged")} for one in metrics
         ],
-        "judged": [_find_scales(one) for one in metrics],
+        # Who judged may differ from shard to shard, the scales may not.
+        "judged": [
+            {name: told["scale"] for name, told in (one.get("args") or {}).get("judged", {}).items()} for one in metrics
+        ],
         "attributes": [sorted({*(one.get("args") or {}).get("attributes", {})} - {SUB_SPLIT}) for one in metrics],
         "annotators": spec.get("annotators"),
         "data_augmenter_spec": spec.get("data_augmenter_spec"),
     }
-
-
-def _find_scales(metric: JSONObject) -> JSONObject:
-    """Return the scales of what was judged, by criterion. Who judged may differ from shard to shard."""
-    return {name: told["scale"] for name, told in (metric.get("args") or {}).get("judged", {}).items()}
 
 
 def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
@@ -234,15 +229,9 @@ def _digest_of(digests: Sequence[str]) -> str:
 
 def _share(values: Sequence[str]) -> str:
     """Return what texts begin and end with, and how many they are between: `data/shard-~12~.jsonl`."""
-    begin = _begin(values).rstrip(_DIGITS)
-    end = _begin([value[len(begin) :][::-1] for value in values])[::-1].lstrip(_DIGITS)
+    begin = os.path.commonprefix(values).rstrip(_DIGITS)  # noqa: RUF071 - texts, not paths alone
+    end = os.path.commonprefix([value[len(begin) :][::-1] for value in values])[::-1].lstrip(_DIGITS)  # noqa: RUF071
     return f"{begin}~{len(values)}~{end}"
-
-
-def _begin(values: Sequence[str]) -> str:
-    """Return what all texts begin with."""
-    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*values, strict=False))
-    return "".join(letters[0] for letters in same)
 
 
 def _join_names(names: Sequence[str]) -> str:

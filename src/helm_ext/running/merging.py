@@ -8,9 +8,11 @@ again (a file that was changed, a stat that another version counts otherwise) is
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +28,6 @@ from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.evalset.rows import Lacks
-from helm_ext.fast.sampling import sampling_number
 from helm_ext.fast.serialise import to_plain
 from helm_ext.files.staged import staged
 from helm_ext.running.fold import Batch, BatchWork, RunFiles, RunTotals
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
     from helm_ext.analysis.run_files import RunFiles as FinishedFiles
     from helm_ext.engines.progress import Progress
+    from helm_ext.evalset import RunScoring
+
+    Hashes = NDArray[np.uint64]
 
 __all__ = ["Shard", "merge_runs", "open_shard"]
 
@@ -110,46 +114,34 @@ def _find_facts(names: set[str]) -> RunFacts:
     return RunFacts(unmeasured=frozenset(unmeasured))
 
 
-def merge_runs(
-    shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progress: Progress, *, sample: int | None = None
-) -> tuple[int, int]:
-    """Write the run of all rows of the shards, in their order, to `folder`; return its rows and those that it keeps.
+def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progress: Progress) -> int:
+    """Write the run of all rows of the shards, in their order, to `folder`; return how many rows it has.
 
-    `sample`: about so many rows are kept in the files of rows, the same ones whatever model answered; None: all. Stats
-    are those of all rows. Memory: that of a batch, and of each row what its metrics want of it (calibration,
-    intervals) and two hashes.
+    Memory: that of a batch, and of each row what its metrics want of it (calibration, intervals), two hashes, and of
+    the rows of one shard where each stands in its files.
 
     Raises DatasetIntegrityError for a shard that is not what its stats say, or a row that two shards have, and then
     writes nothing; HelmExtError for a full disk; OSError.
     """
-    total = sum(shard.rows for shard in shards)
-    limit = 2**64 if sample is None or sample >= total else 2**64 * sample // total
     first = shards[0].files.scenario
     scenario = create_scenario(run_spec.scenario_spec)
     scenario.description, scenario.tags = first.get("description", ""), first.get("tags") or []
     folder.mkdir(parents=True, exist_ok=True)
-    reader = _Reader(run_spec, shards)
-    totals, rows, kept = reader.make_totals(reader.facts), 0, 0
+    merging = _Merging(run_spec, shards)
+    rows, totals = 0, merging.make_totals(merging.facts)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
         for shard in shards:
-            own = reader.make_totals(shard.facts)
-            for batch in reader.read(shard):
+            own = merging.make_totals(shard.facts)
+            for batch in merging.read(shard):
                 own.add(batch.own.summaries)
                 totals.add(batch.merged.summaries)
-                keeps = {row.id for row in batch.rows if sampling_number(row.id) < limit}
-                encoded = [one for row in batch.rows if row.id in keeps for one in row.encode()]
-                if encoded:
-                    written.rows.states.add_encoded(b",\n".join(encoded))
-                written.rows.write(
-                    [], [[row for row in rows if row.instance_id in keeps] for rows in batch.merged.segments]
-                )
+                written.rows.write([state for row in batch.rows for state in row.states], batch.merged.segments)
                 rows += len({row.id for row in batch.rows})
-                kept += len(keeps)
                 progress.done(len(batch.rows))
             _require_same(shard, own.to_stats())
         progress.step = "adding up"
         written.finish(totals.to_stats())
-    return rows, kept
+    return rows
 
 
 class _Batch(NamedTuple):
@@ -160,7 +152,7 @@ class _Batch(NamedTuple):
     merged: Batch
 
 
-class _Reader:
+class _Merging:
     """Reads the rows of shards, one shard after the other."""
 
     def __init__(self, run_spec: RunSpec, shards: Sequence[Shard]) -> None:
@@ -168,19 +160,14 @@ class _Reader:
         self._metrics = [
             metric for metric in map(create_metric, run_spec.metric_specs) if isinstance(metric, FoldingMetric)
         ]
-        self._stats = MeasuredStats()
         self._ids = _Ids()
         self.facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
         scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
-        self._scoring = with_unmeasured(scoring, self.facts.unmeasured)
-        self._is_first = True
+        self._scoring: RunScoring | None = with_unmeasured(scoring, self.facts.unmeasured)
 
     def make_totals(self, facts: RunFacts) -> RunTotals:
         """Return what adds up the batches of a run of which this is so."""
         return RunTotals(self._run_spec, self._metrics, [facts] * len(self._metrics))
-
-    def _begin(self, facts: RunFacts) -> BatchWork:
-        return BatchWork(self._run_spec, self._metrics, self._stats, [facts] * len(self._metrics))
 
     def read(self, shard: Shard) -> Iterator[_Batch]:
         """Yield the rows by batches, under the ids that they get. Raises DatasetSyntaxError, DatasetIntegrityError.
@@ -189,22 +176,26 @@ class _Reader:
         """
         folder = shard.files.folder
         size = BATCH_ROWS if self._run_spec.adapter_spec.num_train_trials == 1 else None
-        own = merged = self._begin(self.facts)
-        if shard.facts != self.facts:
-            own = self._begin(shard.facts)
-        with shard.files.blaming("scenario_state.json and per_instance_stats.json"):
-            self._stats.open(folder / "per_instance_stats.json")
-            found = iter_rows(folder / "scenario_state.json", self._scoring if self._is_first else None)
+        with (
+            shard.files.blaming("scenario_state.json and per_instance_stats.json"),
+            closing(MeasuredStats(folder / "per_instance_stats.json")) as stats,
+        ):
+            works = {
+                facts: BatchWork(self._run_spec, self._metrics, stats, [facts] * len(self._metrics))
+                for facts in (self.facts, shard.facts)
+            }
+            found = iter_rows(folder / "scenario_state.json")
             while rows := list(itertools.islice(found, size)):
                 self._ids.choose(folder, rows)
+                for row in rows:
+                    row.tell_scoring(self._scoring)
                 instances = {row.id: row.make_instance() for row in rows}
                 states = [state for row in rows for state in row.make_states(instances[row.id])]
-                self._stats.start_batch({row.id: row.shard_id for row in rows})
-                measured = merged.measure(states)
-                yield _Batch(rows, measured if own is merged else own.measure(states), measured)
-            self._stats.close()
+                stats.shard_ids = {row.id: row.shard_id for row in rows}
+                measured = {facts: work.measure(states) for facts, work in works.items()}
+                yield _Batch(rows, measured[shard.facts], measured[self.facts])
         self._ids.finish(folder)
-        self._is_first = False
+        self._scoring = None  # it stands with the first row
 
 
 def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
@@ -238,39 +229,32 @@ def _agree(one: JSONObject, other: JSONObject) -> bool:
     )
 
 
-class _Known(NamedTuple):
-    """A shard that was read: hashes of the ids that its rows got, and of the rows, each sorted."""
-
-    folder: Path
-    ids: NDArray[np.uint64]
-    rows: NDArray[np.uint64]
-
-
 class _Ids:
     """Chooses the ids of rows: those of their runs, with the shard's number where an earlier shard has that id."""
 
     def __init__(self) -> None:
-        self._known: list[_Known] = []
-        self._ids: list[NDArray[np.uint64]] = []
-        self._rows: list[NDArray[np.uint64]] = []
+        self._known: list[tuple[Path, Hashes, Hashes]] = []
+        """Of each shard that was read: its folder, hashes of the ids that its rows got, and of the rows, sorted."""
+        self._ids: list[Hashes] = []
+        self._rows: list[Hashes] = []
 
     def choose(self, folder: Path, rows: Sequence[ShardRow]) -> None:
         """Set the ids of the shard's next rows. Raises DatasetIntegrityError for a row that an earlier shard has."""
         by_id = {row.shard_id: row for row in rows}
         contents = _to_array(row.hash_content() for row in by_id.values())
-        for known in self._known:
-            for place in np.flatnonzero(_is_in(known.rows, contents)):
+        for other, _, known in self._known:
+            for place in np.flatnonzero(_is_in(known, contents)):
                 raise DatasetIntegrityError(
-                    f"{known.folder} and {folder}: both have the row {[*by_id][place]!r}, with the same question and "
+                    f"{other} and {folder}: both have the row {[*by_id][place]!r}, with the same question and "
                     "references\n  hint: shards must not overlap; rows that are meant to count twice need ids of their "
                     "own"
                 )
-        are_taken = self._are_taken(_to_array(map(sampling_number, by_id))).tolist()
+        are_taken = self._are_taken(_to_array(map(_hash, by_id))).tolist()
         taken = {shard_id for shard_id, is_taken in zip(by_id, are_taken, strict=True) if is_taken}
         for row in rows:
             if row.shard_id in taken:
-                row.id = f"{row.shard_id}-{len(self._known) + 1}"
-        self._ids.append(_to_array(sampling_number(row.id) for row in by_id.values()))
+                row.rename(f"{row.shard_id}-{len(self._known) + 1}")
+        self._ids.append(_to_array(_hash(row.id) for row in by_id.values()))
         self._rows.append(contents)
 
     def finish(self, folder: Path) -> None:
@@ -281,22 +265,21 @@ class _Ids:
                 f"{folder}: ids that earlier shards have get the number of this one, and then are those of other rows\n"
                 "  hint: give the rows of each shard ids of their own"
             )
-        self._known.append(_Known(folder, ids, rows))
+        self._known.append((folder, ids, rows))
         self._ids, self._rows = [], []
 
-    def _are_taken(self, numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        found = np.zeros(len(numbers), np.bool_)
-        for known in self._known:
-            found |= _is_in(known.ids, numbers)
-        return found
+    def _are_taken(self, numbers: Hashes) -> NDArray[np.bool_]:
+        return np.logical_or.reduce([np.zeros(len(numbers), np.bool_), *(_is_in(k[1], numbers) for k in self._known)])
 
 
-def _to_array(numbers: Iterable[int]) -> NDArray[np.uint64]:
+def _hash(instance_id: str) -> int:
+    return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _to_array(numbers: Iterable[int]) -> Hashes:
     return np.fromiter(numbers, np.uint64)
 
 
-def _is_in(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _is_in(known: Hashes, wanted: Hashes) -> NDArray[np.bool_]:
     """Whether values are in a sorted array."""
-    if not len(known):
-        return np.zeros(len(wanted), np.bool_)
-    return known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
+    return np.searchsorted(known, wanted, "left") < np.searchsorted(known, wanted, "right")

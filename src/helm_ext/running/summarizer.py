@@ -3,13 +3,11 @@
     helm-summarize --summarizer-class-name helm_ext.running.StreamingSummarizer ...
 
 Tables are HELM's own, from `stats.json`; only the files that the web pages read of each run are made differently, row
-by row (`helm_ext.fast.display`), one run after the other. A browser loads these files whole: HELM_EXT_DISPLAY_ROWS=1000
-puts a sample of 1,000 instances of each run into them. The tables are always about all rows.
+by row (`helm_ext.fast.display`), one run after the other.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.analysis.siblings import find_siblings, read_sibling
 from helm_ext.engines.progress import Measured, Progress, read_mode
-from helm_ext.errors import HelmExtError, show
 from helm_ext.errors.console import say_plainly
 from helm_ext.fast.display import find_bytes_to_read, write_display_files
 from helm_ext.fast.json_arrays import BytesRead
@@ -39,22 +36,7 @@ from helm_ext.running.leaderboard import (
 )
 from helm_ext.scoring.stat_names import ENDS
 
-__all__ = ["DISPLAY_ROWS_ENV", "StreamingSummarizer"]
-
-DISPLAY_ROWS_ENV = "HELM_EXT_DISPLAY_ROWS"
-"""The environment variable that says how many instances of a run the web pages show. Default: all."""
-
-
-def read_display_rows() -> int | None:
-    """Return the number that the environment sets, None for all. Raises HelmExtError for what is no such number."""
-    given = os.environ.get(DISPLAY_ROWS_ENV, "").strip()
-    if not given:
-        return None
-    if not (given.isascii() and given.isdigit() and int(given)):
-        raise HelmExtError(
-            f"{DISPLAY_ROWS_ENV}={show(given)}: expected a whole number from 1\n  hint: unset it to show every row"
-        )
-    return int(given)
+__all__ = ["StreamingSummarizer"]
 
 
 class StreamingSummarizer(Summarizer):
@@ -62,7 +44,6 @@ class StreamingSummarizer(Summarizer):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         say_plainly()  # helm-summarize loads no plugins
-        self.display_rows = read_display_rows()
         read_mode()
         super().__init__(*arguments, **options)
 
@@ -143,7 +124,6 @@ class StreamingSummarizer(Summarizer):
                     run.run_spec,
                     self.schema,
                     skip_completed=skip_completed,
-                    max_instances=self.display_rows,
                     read=read,
                 )
                 read.number = end  # what is there already, or needs no reading, takes no time

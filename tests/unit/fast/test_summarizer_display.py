@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,11 +27,10 @@ from helm.common.general import asdict_without_nones
 from helm.common.media_object import MediaObject, MultimediaObject
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
 
-from helm_ext.errors import HelmExtError
 from helm_ext.fast import json_arrays
 from helm_ext.fast.display import DISPLAY_FILES, as_helm_writes, write_display_files
 from helm_ext.fast.json_arrays import read_array
-from helm_ext.running.summarizer import DISPLAY_ROWS_ENV, StreamingSummarizer
+from helm_ext.running.summarizer import StreamingSummarizer
 
 SCHEMA = Schema(
     metric_groups=[
@@ -237,125 +235,6 @@ def test_summarizer_goes_through_all_runs(tmp_path):
     summarizer.runs, summarizer.schema, summarizer.display_rows = runs, SCHEMA, None
     summarizer.write_run_display_json(skip_completed=False)
     assert all((tmp_path / name / file).exists() for name in ("one", "two") for file in DISPLAY_FILES)
-
-
-def read_shown(folder: Path) -> dict[str, set[str]]:
-    """The ids in each display file."""
-    shown = {}
-    for name in DISPLAY_FILES:
-        rows = json.loads((folder / name).read_text())
-        shown[name] = {row.get("instance_id", row.get("id")) for row in rows}
-    return shown
-
-
-@pytest.mark.parametrize("size", [1, 3, 6, 7, 100])
-def test_a_sample_is_shown(tmp_path, size):
-    states, stats = make_generation()
-    stats = [row for row in stats if row.instance_id != "id90"]  # which has no result
-    spec = write_run(tmp_path / "all", "generation", states, stats)
-    write_display_files(tmp_path / "all", spec, SCHEMA, skip_completed=False)
-    write_run(tmp_path / "some", "generation", states[::-1], stats)  # whatever the order
-    write_run(tmp_path / "again", "generation", states, stats)
-    for name in ("some", "again"):
-        write_display_files(tmp_path / name, spec, SCHEMA, skip_completed=False, max_instances=size)
-    everything, some = read_shown(tmp_path / "all")["instances.json"], read_shown(tmp_path / "some")
-    assert some == read_shown(tmp_path / "again")
-    assert len({frozenset(ids) for ids in some.values()}) == 1
-    assert everything == {f"id{n}" for n in (*range(7), 91)}
-    shown = some["instances.json"]
-    assert len(shown) == min(size, 8)
-    for name in DISPLAY_FILES[1:]:  # what is shown of a row does not depend on the others
-        full = [r for r in json.loads((tmp_path / "all" / name).read_text()) if r["instance_id"] in shown]
-        assert [r for r in json.loads((tmp_path / "again" / name).read_text()) if r["instance_id"] in shown] == full
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", CASES)
-@pytest.mark.parametrize("layout", ["helm", "compact", "small-reads"])
-def test_what_is_shown_of_an_instance_does_not_depend_on_the_sample(tmp_path, method, layout, monkeypatch):
-    """With its trials, perturbations and options: the files of a sample are HELM's without the other instances."""
-    states, stats = CASES[method](tmp_path)
-    indent = None if layout == "compact" else 2
-    spec = write_run(tmp_path / "helm", method, states, stats, indent=indent)
-    if layout == "small-reads":
-        monkeypatch.setattr(json_arrays, "CHUNK", 100)
-    write_run_display_json(str(tmp_path / "helm"), spec, SCHEMA, skip_completed=False)
-    helms = {name: json.loads((tmp_path / "helm" / name).read_text()) for name in DISPLAY_FILES}
-    instances = {instance["id"] for instance in helms["instances.json"]}
-    for size in range(1, len(instances) + 2):
-        folder = tmp_path / str(size)
-        write_run(folder, method, states, stats, indent=indent)
-        write_display_files(folder, spec, SCHEMA, skip_completed=False, max_instances=size)
-        shown = {instance["id"] for instance in json.loads((folder / "instances.json").read_text())}
-        assert len(shown) == min(size, len(instances))
-        for name in DISPLAY_FILES:
-            expected = [row for row in helms[name] if row.get("instance_id", row.get("id")) in shown]
-            assert repr(json.loads((folder / name).read_text())) == repr(expected)
-
-
-def write_long_run(path, rows):
-    state = make_state(1)
-    spec = write_run(path, "generation", [state], [make_stats(state)])
-    states = json.loads((path / "scenario_state.json").read_text())
-    (first,) = states["request_states"]
-    states["request_states"] = [{**first, "instance": {**first["instance"], "id": f"id{n}"}} for n in range(rows)]
-    (path / "scenario_state.json").write_text(json.dumps(states, indent=2))
-    (stats,) = json.loads((path / "per_instance_stats.json").read_text())
-    stats = [{**stats, "instance_id": f"id{n}"} for n in range(rows)]
-    (path / "per_instance_stats.json").write_text(json.dumps(stats, indent=2))
-    return spec
-
-
-@pytest.mark.long
-def test_memory_does_not_hold_what_is_not_shown(tmp_path, monkeypatch):
-    """Of rows that are not shown, what draws the sample is held: some bytes. The stats of a row take over 100."""
-    monkeypatch.setattr(json_arrays, "CHUNK", 1 << 16)
-    peaks = {}
-    for rows in (1_000, 5_000):
-        folder = tmp_path / str(rows)
-        spec = write_long_run(folder, rows)
-        tracemalloc.start()
-        try:
-            write_display_files(folder, spec, SCHEMA, skip_completed=False, max_instances=5)
-            peaks[rows] = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-        assert {len(ids) for ids in read_shown(folder).values()} == {5}
-    assert peaks[5_000] - peaks[1_000] < 4_000 * 40
-
-
-def test_rows_without_stats_are_in_the_sample(tmp_path, caplog):
-    """Rows that were left out have none: the sample is of all rows, and not larger for them."""
-    states = [make_state(n, trial=t) for t in range(2) for n in range(60)]
-    shown = []
-    for scored in (60, 20, 3, 0):
-        folder = tmp_path / str(scored)
-        stats = [make_stats(s) for s in states if int(s.instance.id[2:]) < scored]
-        spec = write_run(folder, "generation", states, stats)
-        with caplog.at_level("INFO"):
-            write_display_files(folder, spec, SCHEMA, skip_completed=False, max_instances=5)
-        shown.append(read_shown(folder))
-        assert {row["train_trial_index"] for row in json.loads((folder / DISPLAY_FILES[1]).read_text())} == {0, 1}
-        assert len(json.loads((folder / DISPLAY_FILES[1]).read_text())) == 10
-        assert "pages show 5 instances; 55 are in the tables only" in caplog.text
-        caplog.clear()
-    assert all(files == shown[0] for files in shown)
-    assert {len(ids) for files in shown for ids in files.values()} == {5}
-
-
-def test_any_id_can_be_in_a_sample(tmp_path):
-    state = make_state(1)
-    state = replace(state, instance=replace(state.instance, id="\ud800"))
-    spec = write_run(tmp_path / "run", "generation", [state], [])
-    write_display_files(tmp_path / "run", spec, SCHEMA, skip_completed=False, max_instances=5)
-    assert read_shown(tmp_path / "run")["instances.json"] == {"\ud800"}
-
-
-@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "１"])
-def test_the_number_of_shown_rows_is_checked(monkeypatch, value):
-    monkeypatch.setenv(DISPLAY_ROWS_ENV, value)
-    with pytest.raises(HelmExtError, match=f'HELM_EXT_DISPLAY_ROWS="{value}": expected a whole number from 1'):
-        StreamingSummarizer()
 
 
 def test_elements_of_an_array(tmp_path):

@@ -14,7 +14,6 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import Request
 
 from helm_ext.errors import DatasetIntegrityError
-from helm_ext.fast.json_arrays import read_encoded
 from helm_ext.fast.serialise import write_array
 from helm_ext.running.merging import _find_facts, _Ids
 from helm_ext.running.shard_rows import MeasuredStats, ShardRow, iter_rows
@@ -52,62 +51,33 @@ def said(stats):
 
 
 def found(stats, given):
-    return said(piece[0] for piece in stats.find([state(given.instance_id, given.train_trial_index)], NONE))
+    pieces = stats.find([state(given.instance_id, given.train_trial_index)], NONE)
+    return said(stat for piece in pieces for stat in piece)
 
 
-class TestStats:
-    ROWS = (
-        row("a", 0, exact=1, f1=0.25, low=-0.0),
-        row("b", 0, exact=1.0, f1=float("inf"), low=0.0),
-        row("a", 1, exact=0, f1=1 / 3, low=None),
-        PerInstanceStats("c", None, 0, []),
-        row('d", "x": {\n      },\n      {', 0, exact=2**70, f1=1e-300, low=1),
-    )
+ROWS = (
+    row("a", 0, exact=1, f1=0.25, low=-0.0),
+    row("b", 0, exact=1.0, f1=float("inf"), low=0.0),
+    row("a", 1, exact=0, f1=1 / 3, low=None),
+    PerInstanceStats("c", None, 0, []),
+    row('d", "x": {\n      },\n      {', 0, exact=2**70, f1=1e-300, low=1),
+)
 
-    @pytest.fixture
-    def stats(self, tmp_path):
-        write(tmp_path / "s.json", self.ROWS)
-        stats = MeasuredStats()
-        stats.open(tmp_path / "s.json")
-        yield stats
-        stats.close()
 
-    def test_each_is_what_was_written(self, stats):
-        for given in self.ROWS:
-            assert found(stats, given) == said(given.stats)
-
-    def test_in_any_order(self, stats):
-        for given in reversed(self.ROWS):
-            assert found(stats, given) == said(given.stats)
-
-    def test_names_are_one_object(self, stats):
-        first, second = (stats.find([state(name)], NONE) for name in "ab")
-        assert first[0][0].name is second[0][0].name
-        assert first[0][0] is not second[0][0]  # 1 and 1.0
-
-    def test_names_can_be_left_out_and_rows_renamed(self, stats):
-        stats.start_batch({"a-2": "a"})
-        assert [piece[0].name.name for piece in stats.find([state("a-2")], frozenset({"f1"}))] == ["exact", "low"]
-
-    def test_a_row_without_stats_and_one_that_is_not_there(self, stats):
-        assert stats.find([state("c")], NONE) == []
-        assert stats.find([state("z")], NONE) == []
-
-    def test_another_layout_is_the_same(self, tmp_path, stats):
-        (tmp_path / "flat.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_bytes())))
-        flat = MeasuredStats()
-        flat.open(tmp_path / "flat.json")
-        for given in self.ROWS:
-            assert found(flat, given) == found(stats, given)
-
-    def test_what_is_remembered_is_limited(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(MeasuredStats, "REMEMBERED", 3)
-        rows = [row(f"r{n}", 0, exact=n % 5, f1=n / 7) for n in range(40)]
-        write(tmp_path / "s.json", rows)
-        stats = MeasuredStats()
-        stats.open(tmp_path / "s.json")
-        for given in rows:
-            assert found(stats, given) == said(given.stats)
+@pytest.mark.parametrize("flat", [False, True])
+def test_stats_are_what_was_written_in_any_order(tmp_path, flat):
+    write(tmp_path / "s.json", ROWS)
+    if flat:
+        (tmp_path / "s.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_bytes())))
+    stats = MeasuredStats(tmp_path / "s.json")
+    for given in (*ROWS, *reversed(ROWS)):
+        assert found(stats, given) == said(given.stats)
+    assert stats.find([state("z")], NONE) == []
+    [first], [second] = (stats.find([state(name)], NONE) for name in "ab")
+    assert first[0].name is second[0].name
+    stats.shard_ids = {"a-2": "a"}
+    assert [stat.name.name for stat in stats.find([state("a-2")], frozenset({"f1"}))[0]] == ["exact", "low"]
+    stats.close()
 
 
 def write_states(path, ids):
@@ -123,29 +93,16 @@ def write_states(path, ids):
     return states
 
 
-def test_rows_have_their_states_as_they_stand(tmp_path):
+def test_rows_have_their_states_and_a_changed_id_is_kept(tmp_path):
     states = write_states(tmp_path / "s.json", "ab")
-    found = list(iter_rows(tmp_path / "s.json", None))
-    assert [one.shard_id for one in found] == ["a", "b"]
-    text = (tmp_path / "s.json").read_bytes()
-    assert all(encoded in text for one in found for encoded in one.encode())
-    found[1].id = "b-2"
-    renamed = [json.loads(encoded) for encoded in found[1].encode()]
-    for one, given in zip(renamed, states[2:], strict=True):
+    rows = list(iter_rows(tmp_path / "s.json"))
+    assert [one.shard_id for one in rows] == ["a", "b"]
+    assert [state for one in rows for state in one.states] == states
+    rows[1].rename("b-2")
+    for one, given in zip(rows[1].states, states[2:], strict=True):
         assert one["instance"].pop("id") == "b-2"
         assert one["instance"]["extra_data"]["helm_ext"].pop("id") == given["instance"].pop("id") == "b"
         assert one == given
-    again = b",\n".join(found[1].encode())
-    assert again.startswith(b'    {\n      "instance": {')
-    assert again.isascii()
-
-
-def test_encoded_elements_have_one_layout(tmp_path):
-    states = write_states(tmp_path / "s.json", "ab")
-    (tmp_path / "flat.json").write_text(json.dumps({"request_states": states}))
-    assert list(read_encoded(tmp_path / "flat.json", "request_states")) == list(
-        read_encoded(tmp_path / "s.json", "request_states")
-    )
 
 
 class TestIds:
@@ -153,7 +110,7 @@ class TestIds:
         ids, found = _Ids(), []
         for number, shard in enumerate(shards):
             for part in (shard[:1], shard[1:]):  # two batches
-                rows = [ShardRow(one, [], [{"instance": {"input": text}}], None) for one, text in part]
+                rows = [ShardRow(one, [{"instance": {"id": one, "input": text}}]) for one, text in part]
                 ids.choose(Path(f"run{number}"), rows)
                 found += [one.id for one in rows]
             ids.finish(Path(f"run{number}"))
