@@ -171,7 +171,7 @@ NEGATION = compile_words(
     r"|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely|unclear|unknown|unable|depends|says"
     r"|states|claims"
     r"|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)|nicht|pas|не|non|não"
-    r"|no es)\b|不|没"
+    r"|no es|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b|不|没"
 )
 """In a sentence: what it says of an option is denied, doubted, or only quoted."""
 

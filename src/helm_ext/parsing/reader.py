@@ -157,7 +157,11 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
 
 
 def _names_other(mentions: Mentions, position: int, named: Named) -> bool:
-    """Tell whether another option's text stands behind `position`."""
+    """Tell whether another option's text stands behind `position`, or a sentence ends in another label."""
+    for head in phrases.PREDICATE.finditer(mentions.text, position):
+        read = mentions.read_items(head.end())
+        if read and not read[0] <= named and not phrases.NEGATION.search(mentions.text, position, head.end()):
+            return True
     own = [text for text, label in mentions.options.by_text.items() if label in named]
     others = [text for text, label in mentions.options.by_text.items() if label not in named]
     return any(mentions.names_text(text, own, [(position, len(mentions.text))]) for text in others)

@@ -97,7 +97,7 @@ _LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])", 
 """A completion that begins with what may be a label, whichever labels the question has."""
 _SIGNS = (*"-+$€£¥.^/",)
 _CLAUSE_END = re.compile(r"[,;:—(]")
-_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b", re.IGNORECASE)
+_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])", re.IGNORECASE)
 _COMMA = re.compile(r"[,;]\s")
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
 _LONG_ENOUGH = 4

@@ -11,11 +11,11 @@ scores are in 0..1 and defined for empty texts.
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from helm_ext.scoring.score import Score
+from helm_ext.scoring.scores.words import f1
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,18 +83,11 @@ def _match_score(place: Literal["exact", "prefix", "contains"], variant: tuple[s
     )
 
 
-def _f1(overlap: int, wanted: int, said: int) -> float:
-    return 2 * overlap / (wanted + said) if overlap else 0.0
-
-
 def _word_f1(gold: str, prediction: str) -> float:
     """F1 over the multisets of words (SQuAD's rule, without its English article list)."""
     from helm_ext.scoring.normal_form import words
 
-    wanted, said = words(gold), words(prediction)
-    if not wanted or not said:
-        return float(wanted == said)
-    return _f1(sum((Counter(wanted) & Counter(said)).values()), len(wanted), len(said))
+    return f1(words(gold), words(prediction))
 
 
 def _rouge_l(gold: str, prediction: str) -> float:
@@ -106,7 +99,7 @@ def _rouge_l(gold: str, prediction: str) -> float:
     wanted, said = words(gold), words(prediction)
     if not wanted or not said:
         return float(wanted == said)
-    return _f1(LCSseq.similarity(wanted, said), len(wanted), len(said))
+    return 2 * LCSseq.similarity(wanted, said) / (len(wanted) + len(said))
 
 
 @lru_cache(maxsize=1)

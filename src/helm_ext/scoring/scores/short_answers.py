@@ -6,11 +6,11 @@ An empty gold is a gold: an empty prediction is equal to it. (HELM's scores of e
 from __future__ import annotations
 
 import re
-from collections import Counter
 from datetime import date
 from decimal import Decimal
 
 from helm_ext.scoring.score import Score
+from helm_ext.scoring.scores.words import f1
 
 __all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "squad_f1", "value_exact_match"]
 
@@ -35,8 +35,7 @@ def normalized_f1(gold: str, prediction: str) -> float:
     wanted, said = normalize(gold).split(), normalize(prediction).split()
     if not wanted or not said:
         return normalized_exact_match(gold, prediction)
-    common = sum((Counter(wanted) & Counter(said)).values())
-    return 2 * common / (len(wanted) + len(said))
+    return f1(wanted, said)
 
 
 def squad_f1(gold: str, prediction: str) -> float:
@@ -45,10 +44,7 @@ def squad_f1(gold: str, prediction: str) -> float:
     """
     from helm_ext.fast.fast_scores import normalize_text  # loads HELM
 
-    wanted, said = normalize_text(gold).split(), normalize_text(prediction).split()
-    if not wanted or not said:
-        return float(wanted == said)
-    return 2 * sum((Counter(wanted) & Counter(said)).values()) / (len(wanted) + len(said))
+    return f1(normalize_text(gold).split(), normalize_text(prediction).split())
 
 
 _AMOUNT = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:\s+(\S.*))?", re.DOTALL)

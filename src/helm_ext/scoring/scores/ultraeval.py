@@ -85,15 +85,7 @@ def f1_score(gold: str, prediction: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-LETTERS = 26
-
-
-def qa_match(gold: str, prediction: str) -> float:
-    """`qa_match` without the row: whether the first option label of the first line is the gold one."""
-    return float(_first_label(prediction, LETTERS) == gold)
-
-
-def row_qa_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
+def qa_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
     """Return 1.0 if the first option label of the first line is gold, or the text begins with the right option.
 
     A label is "(A)" or "A", with or without a full stop, for as many letters as the row has options; a prediction
@@ -122,31 +114,16 @@ def _first_label(prediction: str, count: int) -> str:
     return ""
 
 
-def gaokaobench_match(gold: Sequence[str], prediction: str) -> float:
-    """Return the share of the parts of `gold` (its letters, or the items of a list) that the prediction has in place.
+def gaokaobench_match(_row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
+    """Return the share of the parts of `golds` (its letters, or the items of a list) that the prediction has in place.
 
     A prediction "X[SEP]Y" holds two readings of one completion: X counts if it has as many letters as there are parts,
     else Y, cut to as many.
     """
     if "[SEP]" in prediction:
         first, second = prediction.split("[SEP]", maxsplit=1)
-        prediction = first if len(first) == len(gold) else second[: len(gold)]
-    return sum(a == b for a, b in zip(gold, prediction, strict=False)) / len(gold) if gold else 0.0
-
-
-def row_gaokaobench_match(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:  # noqa: ARG001
-    """A list of golds is one letter for each part of the question, not a list of alternatives."""
-    return gaokaobench_match(golds, prediction)
-
-
-def chrf(gold: str, prediction: str) -> float:
-    """Return sacrebleu's chrF, 0 to 100, of one sentence."""
-    return _chrf((gold,), prediction)
-
-
-def row_chrf(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:  # noqa: ARG001
-    """ChrF over several references at once, as upstream hands them to sacrebleu."""
-    return _chrf(_as_list(golds), prediction)
+        prediction = first if len(first) == len(golds) else second[: len(golds)]
+    return sum(a == b for a, b in zip(golds, prediction, strict=False)) / len(golds) if golds else 0.0
 
 
 def _as_list(golds: Sequence[str]) -> Sequence[str]:
@@ -154,24 +131,25 @@ def _as_list(golds: Sequence[str]) -> Sequence[str]:
     return (golds,) if isinstance(golds, str) else golds
 
 
-def _chrf(golds: Sequence[str], prediction: str) -> float:
+def chrf(_row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
+    """Return sacrebleu's chrF, 0 to 100, of one sentence over several references at once, as upstream hands them."""
     import sacrebleu
 
-    return float(sacrebleu.corpus_chrf([prediction], [[gold] for gold in golds]).score)
+    return float(sacrebleu.corpus_chrf([prediction], [[gold] for gold in _as_list(golds)]).score)
 
 
 def _make_bleu(tokenizer: str) -> Score:
-    def bleu(golds: Sequence[str], prediction: str) -> float:
+    def bleu(_row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
         import sacrebleu
 
-        return float(sacrebleu.corpus_bleu([prediction], [[gold] for gold in golds], tokenize=tokenizer).score)
+        references = [[gold] for gold in _as_list(golds)]
+        return float(sacrebleu.corpus_bleu([prediction], references, tokenize=tokenizer).score)
 
     return Score(
         name=score_name("bleu", {"tokenizer": tokenizer}),
-        function=lambda gold, prediction: bleu((gold,), prediction),
         display_name="BLEU (UltraEval)" if tokenizer == "13a" else f"BLEU (UltraEval, {tokenizer})",
         description=f"sacrebleu's BLEU of one answer, 0 to 100, tokenizer {tokenizer}, all references at once.",
-        row_function=lambda _row, golds, prediction: bleu(_as_list(golds), prediction),
+        row_function=bleu,
     )
 
 
@@ -187,7 +165,7 @@ def make_rouge(tokenizer: str = BLEU_TOKENIZERS[0], index: str = "f1", n_gram: s
             raise RunEntryError(f"metric rouge: {key} {chosen[key]!r} is not available\n  hint: {hint}")
     kind, part = chosen["n_gram"], chosen["index"]
 
-    def rouge(golds: Sequence[str], prediction: str) -> float:
+    def rouge(_row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
         from helm_ext.scoring.scores import rouge_chinese
 
         tokenize = _tokenizer(tokenizer)
@@ -195,10 +173,9 @@ def make_rouge(tokenizer: str = BLEU_TOKENIZERS[0], index: str = "f1", n_gram: s
 
     return Score(
         name=score_name("rouge", {"tokenizer": tokenizer, "index": part, "n_gram": kind}),
-        function=rouge,
         display_name=f"ROUGE-{kind.upper()} (UltraEval)",
         description=f"ROUGE-{kind.upper()} {ROUGE_PARTS[part]} of one answer, 0 to 100, tokenizer {tokenizer}.",
-        row_function=lambda _row, golds, prediction: rouge(golds, prediction),
+        row_function=rouge,
     )
 
 
@@ -210,11 +187,7 @@ def _tokenizer(name: str) -> Callable[[str], str]:
     return tokenizer
 
 
-def _refuse_execution(gold: str, prediction: str) -> float:  # noqa: ARG001
-    raise ValueError("function_execution needs the row: its prompt, its tests and the name of the function")
-
-
-def row_function_execution(row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:  # noqa: ARG001
+def function_execution(row: Mapping[str, Any], _golds: Sequence[str], prediction: str) -> float:
     """Return 1.0 if the row's tests pass on the completion. Runs it, in a process of its own, with limits."""
     from helm_ext.scoring import code_execution
 
@@ -223,9 +196,9 @@ def row_function_execution(row: Mapping[str, Any], golds: Sequence[str], predict
 
 def _score(
     upstream: str,
-    function: Callable[[str, str], float],
     display_name: str,
     description: str,
+    function: Callable[[str, str], float] | None = None,
     row_function: Callable[[Mapping[str, Any], Sequence[str], str], float] | None = None,
     refused: str = "",
 ) -> Score:
@@ -240,31 +213,28 @@ def _score(
 
 
 SCORES: tuple[Score, ...] = (
-    _score("exact_match", exact_match, "Exact match", "1 if equal to an accepted answer, all spaces removed."),
-    _score("prefix_match", prefix_match, "Prefix match", "1 if the answer begins with an accepted one, both stripped."),
-    _score("in_match", in_match, "In match", "1 if the answer, in lower case and stripped, is an accepted one."),
+    _score("exact_match", "Exact match", "1 if equal to an accepted answer, all spaces removed.", exact_match),
+    _score("prefix_match", "Prefix match", "1 if the answer begins with an accepted one, both stripped.", prefix_match),
+    _score("in_match", "In match", "1 if the answer, in lower case and stripped, is an accepted one.", in_match),
     _score(
         "qa_match",
-        qa_match,
         "QA match",
         "1 if the first option label of the first line is right, or the answer begins with the right option's text.",
-        row_qa_match,
+        row_function=qa_match,
     ),
-    _score("f1_score", f1_score, "F1", "F1 over words split at white space, best over the accepted answers."),
+    _score("f1_score", "F1", "F1 over words split at white space, best over the accepted answers.", f1_score),
     _score(
         "gaokaobench_match",
-        gaokaobench_match,
         "GAOKAO match",
         "Share of the letters that are right, place by place.",
-        row_gaokaobench_match,
+        row_function=gaokaobench_match,
     ),
-    _score("chrf", chrf, "chrF", "sacrebleu's chrF of one answer, 0 to 100, all references at once.", row_chrf),
+    _score("chrf", "chrF", "sacrebleu's chrF of one answer, 0 to 100, all references at once.", row_function=chrf),
     _score(
         "function_execution",
-        _refuse_execution,
         "Tests passed",
         "1 if the row's tests pass on the code that the model wrote.",
-        row_function_execution,
+        row_function=function_execution,
         refused="it runs the code that the model writes, which ultraeval: alone can allow",
     ),
     *(_make_bleu(tokenizer) for tokenizer in BLEU_TOKENIZERS),
