@@ -22,6 +22,7 @@ from helm_ext.errors import (
     DatasetIntegrityError,
     DatasetNotFoundError,
     DatasetSyntaxError,
+    HelmExtError,
     Location,
     Problem,
     Problems,
@@ -30,6 +31,7 @@ from helm_ext.errors import (
 )
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.opening import near_files
+from helm_ext.files.writing import replace_file
 from helm_ext.hub.archive import Limits, open_archive
 from helm_ext.hub.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
 from helm_ext.hub.records import Record, parse_record, read_rows
@@ -39,12 +41,12 @@ __all__ = [
     "Bundle",
     "SplitCheck",
     "check_ids",
-    "check_records",
     "check_split",
     "iter_checked",
     "note_empty_test",
     "open_bundle",
     "read_archive",
+    "save",
     "sha256_of",
 ]
 
@@ -60,6 +62,22 @@ def sha256_of(file: BinaryIO) -> str:
     while chunk := file.read(COPY_BYTES):
         hashes.update(chunk)
     return hashes.hexdigest()
+
+
+def save(file: BinaryIO, digest: str, path: Path, refusal: type[HelmExtError], *, replace: bool) -> None:
+    """Write a bundle's bytes to a path, atomically, unless they stand there. Raises OSError.
+
+    Raises `refusal` where a file stands there with other content, unless `replace`.
+    """
+    if path.exists():
+        with path.open("rb") as old:
+            if sha256_of(old) == digest:
+                return
+        if not replace:
+            raise refusal(
+                f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
+            )
+    replace_file(file, path)
 
 
 @dataclass(frozen=True)
@@ -256,17 +274,6 @@ def _check_name(meta: Meta, path: str, stem: str, expected: str | None, problems
     problems.add(place, message, hint, code="name-mismatch", kind=DatasetIntegrityError)
 
 
-def check_records(
-    bundle: Bundle, problems: Problems, counts: dict[str, int], keep: Split | None = None, limit: int | None = None
-) -> list[Record]:
-    """Check all records of an open bundle, sizes, digests and ids; return the records of the split `keep`.
-
-    With `limit` these are the first ones, and of all others only sizes and digests are checked: neither their rules,
-    nor whether an id occurs again.
-    """
-    return list(iter_checked(bundle, problems, counts, keep, limit))
-
-
 def iter_checked(
     bundle: Bundle,
     problems: Problems,
@@ -274,7 +281,11 @@ def iter_checked(
     keep: Split | None = None,
     limit: int | None = None,
 ) -> Iterator[Record]:
-    """Do as `check_records`, and yield the records as they are read. All is checked when the last one was taken."""
+    """Check all records of an open bundle, sizes, digests and ids, and yield those of the split `keep`.
+
+    All is checked when the last one was taken. With `limit` these are the first ones, and of all others only sizes and
+    digests are checked: neither their rules, nor whether an id occurs again.
+    """
     ids = array("q")
     for split in MEMBERS:
         counted = SplitCheck()

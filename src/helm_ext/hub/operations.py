@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import re
 import secrets
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,8 +24,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import DIGEST_LENGTH
-from helm_ext.files.writing import replace_file
-from helm_ext.hub.bundle import Bundle, check_records, open_bundle, sha256_of
+from helm_ext.hub.bundle import Bundle, iter_checked, open_bundle, save
 from helm_ext.hub.entries import (
     Version,
     blob_path,
@@ -57,7 +57,6 @@ __all__ = [
     "open_hub",
     "open_version",
     "require_hub",
-    "require_storage",
     "resolve",
     "upload",
     "versions",
@@ -128,7 +127,7 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
     storage = open_hub(hub)
     problems = Problems()
     with open_bundle(path, expected_name=path.stem) as bundle:
-        check_records(bundle, problems, {})
+        deque(iter_checked(bundle, problems, {}), maxlen=0)
         raise_for(problems.finish())
         meta, digest = bundle.meta, bundle.digest
     known, restored = _refuse_duplicate(storage, meta.name, digest, path)
@@ -195,15 +194,14 @@ def names(hub: str | Path | None = None) -> list[str]:
     return list_datasets(open_hub(hub))
 
 
-def require_hub(hub: str | Path | None = None) -> None:
-    """Raise HubError where there is no hub, not even an empty one: a slip in its name, or a disk that is not there."""
-    require_storage(open_hub(hub))
-
-
-def require_storage(storage: Storage) -> None:
-    """Raise HubError where nothing is at the root of a storage."""
+def require_hub(hub: str | Path | None = None) -> Storage:
+    """Return the storage of the hub. Raises HubError where there is none, not even an empty one: a slip in its name, or
+    a disk that is not there.
+    """
+    storage = open_hub(hub)
     if not storage.exists():
         raise HubError(f"no hub at {storage.root}\n  hint: the first upload makes it; --hub and {HUB_ENV} name others")
+    return storage
 
 
 def newest(name: str, hub: str | Path | None = None) -> Version:
@@ -222,10 +220,7 @@ def resolve(name: str, version: int | str | None = None, hub: str | Path | None 
 
     A string of up to 7 decimal digits is a number; more digits are the start of a SHA-256. Raises HubError.
     """
-    return _resolve(open_hub(hub), name, version)
-
-
-def _resolve(storage: Storage, name: str, version: int | str | None) -> Resolved:
+    storage = open_hub(hub)
     numbers = require_dataset(storage, name)
     newest = numbers[-1]
     # HELM turns digits in run entries into integers.
@@ -314,17 +309,8 @@ def download(
     if not path.parent.is_dir():
         raise HubError(f"{path.parent}: no such folder")
     with open_version(resolved, hub) as bundle:
-        file = bundle.archive.fp
         try:
-            if path.exists():
-                with path.open("rb") as old:
-                    if sha256_of(old) == resolved.digest:
-                        return path, resolved
-                if not replace:
-                    raise HubError(
-                        f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
-                    )
-            replace_file(cast("BinaryIO", file), path)
+            save(cast("BinaryIO", bundle.archive.fp), resolved.digest, path, HubError, replace=replace)
         except OSError as error:
             raise HubError(f"{path}: cannot be written: {error.strerror}") from error
     return path, resolved

@@ -27,9 +27,17 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.files.limits import COPY_BYTES
-from helm_ext.files.writing import replace_file
 from helm_ext.hub.archive import Limits
-from helm_ext.hub.bundle import MEMBERS, SplitCheck, check_ids, check_split, note_empty_test, read_archive, sha256_of
+from helm_ext.hub.bundle import (
+    MEMBERS,
+    SplitCheck,
+    check_ids,
+    check_split,
+    note_empty_test,
+    read_archive,
+    save,
+    sha256_of,
+)
 from helm_ext.hub.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
 from helm_ext.hub.records import Record
 
@@ -104,14 +112,7 @@ def _write(
                 out.write(text.encode())
         digest = sha256_of(file)
         _require_readable(file, str(path))
-        if path.exists() and not replace:
-            with path.open("rb") as old:
-                if sha256_of(old) != digest:
-                    raise DatasetIntegrityError(
-                        f"{path}: exists, with other content\n  hint: --replace overwrites it, --out writes elsewhere"
-                    )
-        else:
-            replace_file(cast("BinaryIO", file), path)
+        save(cast("BinaryIO", file), digest, path, DatasetIntegrityError, replace=replace)
     return digest
 
 

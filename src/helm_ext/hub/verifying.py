@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, HubError, Location, Problem, Problems
-from helm_ext.hub.bundle import check_records
+from helm_ext.hub.bundle import iter_checked
 from helm_ext.hub.entries import entry_path, list_datasets, list_numbers, read_entry, require_dataset
-from helm_ext.hub.operations import Resolved, open_hub, open_version, require_storage
+from helm_ext.hub.operations import Resolved, open_version, require_hub
 from helm_ext.hub.storage import Storage
 
 __all__ = ["verify"]
@@ -19,8 +20,7 @@ def verify(name: str | None = None, hub: str | Path | None = None) -> list[Probl
     On object storage the bytes are those that the server holds now, not a copy in the cache.
     Returns all problems; [] means that the hub is sound. Raises HubError for an unknown name, and where no hub is.
     """
-    storage = open_hub(hub)
-    require_storage(storage)
+    storage = require_hub(hub)
     if name is not None:
         require_dataset(storage, name)
     problems: list[Problem] = []
@@ -49,7 +49,7 @@ def _verify_version(storage: Storage, name: str, number: int, hub: str | Path | 
             if stated != (*meta.digests.values(), *meta.sizes.values(), meta.attributes):
                 return [Problem(f"{entry_path(name, number)} and the bundle's meta.json differ", location,
                                 code="damaged-entry")]  # fmt: skip
-            check_records(bundle, found, {})
+            deque(iter_checked(bundle, found, {}), maxlen=0)
     except HubError as error:
         return [Problem(str(error).removeprefix(f"{location.path}: "), location, code="damaged-bundle")]
     except DatasetError as error:

@@ -283,12 +283,6 @@ def test_places_that_cannot_be_opened(place, message, tmp_path):
             use()
 
 
-def test_a_hub_that_is_a_file(root):
-    root.write_text("x")
-    with pytest.raises(HubError, match="this is no folder, so no hub"):
-        hub.require_hub(root)
-
-
 def test_verify_reads_the_store_and_not_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root = f"memory://verify-{tmp_path.name}"
@@ -343,27 +337,6 @@ def test_a_file_of_the_longest_name_is_written_aside(tmp_path):
 
 def warnings_of(folder, root, *records, **options):
     return [str(warning).partition(": ")[2] for warning in hub.upload(make(folder, *records, **options), root).warnings]
-
-
-def test_an_upload_made_from_an_older_version_says_so(root, tmp_path):
-    one, two, train = [record("a", "1")], [record("a", "2")], [record("t")]
-    assert warnings_of(tmp_path, root, *one, train=train) == []
-    assert warnings_of(tmp_path, root, *one, train=train, x=1) == [
-        "the records are those of version 1; only the ZIP or the attributes differ"
-    ]
-    assert warnings_of(tmp_path, root, *two, train=train) == []  # the train split is the newest one's
-    assert warnings_of(tmp_path, root, record("a", "3"), train=[record("u")]) == []
-    old = warnings_of(tmp_path, root, *one, train=[record("v")])
-    assert [text.splitlines() for text in old] == [
-        ["the test split is that of version 2, not that of the newest, 4",
-         "  hint: download version 4, and repeat there what was changed here"]
-    ]  # fmt: skip
-    again = warnings_of(tmp_path, root, *two, train=train, x=2)
-    assert [text.splitlines()[0] for text in again] == [
-        "the records are those of version 3; only the ZIP or the attributes differ",
-        "the test split is that of version 3, not that of the newest, 5",
-        "the train split is that of version 3, not that of the newest, 5",
-    ]
 
 
 def test_two_empty_train_splits_say_nothing(root, tmp_path):

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Location, Problems
+from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problems
 from helm_ext.files import lines, split_lines
 from helm_ext.formats.innodata import pack
-from helm_ext.hub.records import parse_object, parse_record
+from helm_ext.hub.records import parse_record
 
 USER = {"role": "user", "content": "Hi"}
 BOT = {"role": "assistant", "content": "Hello"}
@@ -247,32 +247,10 @@ def pack_error(tmp_path, test, train=b""):
     return caught.value, str(caught.value).replace(f"{tmp_path}/", "")
 
 
-def test_blank_lines(tmp_path):
-    error, text = pack_error(tmp_path, LINE + b"\n" + LINE.replace(b'"1"', b'"2"') + b"\n \n")
-    assert text == "test.jsonl:2: blank line\n  hint: remove it"
-    assert isinstance(error, DatasetSyntaxError)
-
-
 def test_blank_lines_at_the_end_and_a_missing_final_newline_are_fine(tmp_path):
     for end in (b"", b"\n", b"\r\n", b"\n\n", b"\n\r\n\n"):
         (tmp_path / "t.jsonl").write_bytes(LINE.strip() + end)
         assert pack(name="d", test=tmp_path / "t.jsonl", target=tmp_path, replace=True).sizes == {"test": 1, "train": 0}
-
-
-def test_an_empty_test_split(tmp_path):
-    _, text = pack_error(tmp_path, b"", LINE)
-    assert text == "test.jsonl: the test split is empty\n  hint: at least one record is needed to evaluate"
-
-
-def test_ids_are_unique_across_both_splits(tmp_path):
-    two = LINE.replace(b'"1"', b'"2"')
-    _, text = pack_error(tmp_path, LINE + two + LINE, two + LINE)
-    assert text.splitlines()[::2] == [
-        'test.jsonl:3: id: "1" occurs already in test.jsonl:1',
-        'train.jsonl:1: id: "2" occurs already in test.jsonl:2',
-        'train.jsonl:2: id: "1" occurs already in test.jsonl:1',
-    ]
-    assert text.splitlines()[1] == "  hint: ids must be unique across both splits"
 
 
 def test_a_line_that_is_too_long(tmp_path, monkeypatch):
@@ -287,13 +265,6 @@ def test_problems_beyond_a_thousand_are_counted(tmp_path):
     assert len(error.problems) == 1001
     assert error.problems[-1].message == "... and 200 more errors like these (missing-key)"
     assert text.startswith("test.jsonl:1: id: missing\n")
-
-
-def test_a_key_that_is_repeated_with_an_escaped_spelling():
-    line = b'{"id": "a", "messages": [{"role": "user", "content": "q"}], "expected": "4", "\\u0065xpected": "5"}'
-    problems = Problems()
-    assert parse_object(line, Location("test.jsonl", 1), problems) is None
-    assert 'the key "expected" is given twice' in str(problems.finish()[0])
 
 
 U, A = {"role": "user", "content": ""}, {"role": "assistant", "content": ""}
