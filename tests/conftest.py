@@ -13,12 +13,11 @@ import hypothesis
 import pytest
 
 # The same examples every time, so that a run tells of a change and not of luck; `--hypothesis-profile=search` looks for
-# new ones.
-hypothesis.settings.register_profile("same", derandomize=True)
-hypothesis.settings.register_profile("search", derandomize=False, max_examples=1_000)
+# new ones. No deadline: on a busy machine a slow example would look like a fault.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("search", derandomize=False, deadline=None, max_examples=1_000)
 hypothesis.settings.load_profile("same")
 # For `make check` and `make mutants`: few examples, the same ones every time. Tests that say how many they need get them.
-# No deadline: on a busy machine a slow example would look like a change of the code that a test noticed.
 hypothesis.settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)
 
 # Ray's monitor would end workers of a test where something else on this machine takes memory.

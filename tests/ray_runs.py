@@ -41,7 +41,7 @@ def run(folder: Path, suite: str = "s", *, runner: str = "RayRunner", check: boo
     folder.mkdir(exist_ok=True)
     output = folder / f"{suite}.output"
     output.unlink(missing_ok=True)
-    code = processes.start(folder, *command(suite, runner), env=environ(folder, **settings), output=output).wait(280)
+    code = processes.start(folder, *command(suite, runner), env=environ(folder, **settings), output=output).wait()
     said = output.read_text()
     assert (code == 0) == check, said[-6000:]
     return said
@@ -60,17 +60,10 @@ def running(folder: Path, suite: str = "s", **settings: object) -> Iterator[warm
         process.wait()
 
 
-def wait_until(
-    condition: Callable[[], bool],
-    process: warm_processes.Running,
-    seconds: float = 120,
-    pause: float = 0.05,
-) -> None:
+def wait_until(condition: Callable[[], bool], process: warm_processes.Running, pause: float = 0.05) -> None:
     """Wait for something that a run does. Fails if the run ends without."""
-    deadline = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, "the run has ended"
-        assert time.monotonic() < deadline, "it did not happen"
         time.sleep(pause)
 
 

@@ -32,7 +32,7 @@ def build_tiny_model(folder: Path, chat_template: bool = False) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     program = [sys.executable, str(Path(__file__).resolve()), str(folder), "chat" if chat_template else "plain"]
-    done = subprocess.run(program, env=offline_environment(), capture_output=True, text=True, timeout=240)
+    done = subprocess.run(program, env=offline_environment(), capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the tiny model could not be built:\n{done.stderr[-3000:]}")
     return folder

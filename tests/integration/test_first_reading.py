@@ -110,7 +110,7 @@ def read(folder, name, workers, *arguments, path=""):
     env = {**os.environ, **OFFLINE, "HELM_EXT_WORKERS": str(workers)}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [path, env.get("PYTHONPATH", "")]))
     done = subprocess.run(
-        [sys.executable, "read.py", name, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=240,
+        [sys.executable, "read.py", name, *arguments], cwd=folder, env=env, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
     return done.stdout, done.stderr

@@ -147,7 +147,7 @@ def plain(folder):
     target = folder / "plain.json"
     done = subprocess.run(
         [sys.executable, "-c", TRANSFORMERS, str(folder / "model"), str(MAX_TOKENS), str(target)],
-        input=json.dumps(asked), env=tiny_model.offline_environment(), capture_output=True, text=True, timeout=240,
+        input=json.dumps(asked), env=tiny_model.offline_environment(), capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

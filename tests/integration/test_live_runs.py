@@ -286,7 +286,7 @@ def test_helms_own_runner_says_which_runner_goes_on_after_a_failure_and_knows_wo
 
 
 def test_a_hang_costs_its_idle_time_and_the_others_finish(server, tmp_path):
-    folder = make_folder(tmp_path, server, timeout=1)
+    folder = make_folder(tmp_path, server, timeout=3)
     server.instead = lambda path, body: Odd(seconds=60) if row_of(body) == 0 else None
     run(folder, f"{ENTRY},missing=skip")
     assert len(server.asked) == 20

@@ -184,7 +184,7 @@ def test_ray_itself_is_killed(tmp_path, expected):
             os.kill(pid, signal.SIGKILL)
         assert 20 < calls(tmp_path).total() < ROWS
         gate.touch()
-        assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
+        assert process.wait() == 0, (tmp_path / "output.log").read_text()[-5000:]
     assert read_files(tmp_path) == expected
     assert calls(tmp_path).keys() == PROMPTS.keys()
 
@@ -285,7 +285,7 @@ def test_an_actor_is_killed_and_then_a_node_removed(tmp_path, cluster, joined, e
         gate.touch()
         cluster.remove_node(node, allow_graceful=False)
         begun = calls(tmp_path).keys()
-        assert process.wait(timeout=250) == 0, (tmp_path / "output.log").read_text()[-5000:]
+        assert process.wait() == 0, (tmp_path / "output.log").read_text()[-5000:]
     assert begun < PROMPTS.keys()
     assert read_files(tmp_path) == expected
     asked = calls(tmp_path)

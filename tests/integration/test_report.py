@@ -111,7 +111,7 @@ def test_a_browser_shows_the_rows_and_runs_nothing_of_theirs(page, tmp_path):
             CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
             f"--user-data-dir={tmp_path}", page.as_uri(),
         ],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "40 of 40 rows" in done.stdout
     assert "<title>Evaluation: score</title>" in done.stdout

@@ -167,7 +167,7 @@ def test_two_real_runs_into_one_folder(tmp_path):
         for number in range(2)
     ]  # fmt: skip
     for number, run in enumerate(runs):
-        assert run.wait(240) == 0, (tmp_path / f"{number}.log").read_text()[-3000:]
+        assert run.wait() == 0, (tmp_path / f"{number}.log").read_text()[-3000:]
     assert len(list(tmp_path.glob("here-*"))) == 2
     folder = processes.only_run(tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == sorted([".commit.lock", *FILES])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def require_all_counted(counts, rows):
         assert counts["recorded"] + counts["not_run"] + counts["failed"] + counts.get("unscored", 0) == len(rows)
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tables(), ARGUMENTS)
 def test_json_is_read_or_refused(tmp_path_factory, rows, arguments):
@@ -67,6 +69,7 @@ def test_json_is_read_or_refused(tmp_path_factory, rows, arguments):
     require_all_counted(outcome(path, arguments), rows)
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     tables(),

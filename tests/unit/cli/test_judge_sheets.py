@@ -308,6 +308,7 @@ addEventListener("load", async () => {
 """
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_people_label_on_the_page_with_the_keyboard(folder):

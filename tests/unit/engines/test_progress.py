@@ -158,7 +158,6 @@ def test_a_terminal_shows_a_bar_and_the_log_above_it():
 
 
 LONG = """
-    import threading, time
     from helm_ext.engines import progress
     from helm_ext.engines.state import WorkerState
     progress.DELAY_SECONDS = 0
@@ -171,7 +170,7 @@ LONG = """
             worker.begin(task)
         workers[1].restart()
         workers[1].begin(tasks[1])
-        time.sleep(3 * progress.SECONDS_BETWEEN_FRAMES)
+        shown._draw(shows_workers=True)
         print("IN BETWEEN", end="", flush=True)
         for worker, task in zip(workers, tasks):
             worker.finish(task)

@@ -388,7 +388,7 @@ def test_a_row_that_hangs_does_not_hold_up_the_others(server, tmp_path):
         return None
 
     server.instead = hang
-    executor = make_executor(tmp_path, make_client(server, timeout=1.0), parallelism=2, skips_failed=True)
+    executor = make_executor(tmp_path, make_client(server, timeout=3.0), parallelism=2, skips_failed=True)
     done = execute(executor, make_states(30))
     assert len(finished) == 29
     assert len(server.asked) == 30

@@ -71,7 +71,7 @@ def python(folder, code, **environ):
     given = {name: value for name, value in os.environ.items() if name != "HELM_CREDENTIALS"}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], cwd=folder, env={**given, **environ}, check=False,
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -94,6 +94,7 @@ def driver(tmp_path):
     return folder
 
 
+@pytest.mark.long
 def test_a_machine_without_our_files(tmp_path, driver):
     shutil.rmtree(driver / "prod_env")
     (driver / "telling.py").unlink()
@@ -107,6 +108,7 @@ def test_a_machine_without_our_files(tmp_path, driver):
     assert found == ["context.pickle"]
 
 
+@pytest.mark.long
 def test_a_machine_where_our_path_is_somebody_elses(tmp_path, driver):
     (driver / "prod_env" / "credentials.conf").write_text("toldApiKey: another\n")
     (driver / "telling.py").write_text("raise ValueError('another plugin')")

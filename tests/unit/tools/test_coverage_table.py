@@ -84,6 +84,7 @@ def test_clusters_hold_from_40_on():
     assert f"{coverage_table.cover_rare(40, 0.02):.1%}".replace("%", " %") in block
 
 
+@pytest.mark.long
 def test_gates_of_graded_rows_and_of_groups():
     page = (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")
     block = page.split("<!-- other-gates -->")[1].split("<!-- end of other-gates -->")[0]

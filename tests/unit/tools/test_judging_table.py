@@ -22,6 +22,7 @@ def without_truescore(monkeypatch):
     tool.simulate.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["random", "by verdict", "three quarters failed"])
 @pytest.mark.parametrize(("labels", "least", "most"), [(30, 0.915, 1.0), (100, 0.94, 0.99), (300, 0.94, 0.98)])
 def test_corrected_scores_hold_of_each_judge(monkeypatch, design, labels, least, most):
@@ -36,6 +37,7 @@ def test_corrected_scores_hold_of_each_judge(monkeypatch, design, labels, least,
         assert min(one["labels"] for one in held if one) < 0.01
 
 
+@pytest.mark.long
 def test_the_page_has_what_the_tool_makes():
     page = (ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
     for design in ("random", "by verdict", "three quarters failed"):

@@ -208,6 +208,7 @@ VALUES = st.recursive(
 COMMENTS = st.sampled_from(["", "\n", "# a comment\n", "  # - name: x/y\n\n"])
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(NAMES, VALUES, COMMENTS), max_size=5), st.sampled_from([0, 2, 5]), VALUES)
 def test_any_list(tmp_path_factory, rows, column, value):
     """Whatever stands there: one entry more is the list and that entry, and without it the file is as before."""
