@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from helm.common.request import ErrorFlags, Request, RequestResult
@@ -54,14 +55,14 @@ class AsyncClient(Protocol):
 
 
 class NotedResult(RequestResult):
-    """HELM's RequestResult with what the answer says of itself. `notes` is no dataclass field: HELM's files hold none.
+    """HELM's RequestResult with what the answer says of itself, in attributes that HELM's files do not hold.
 
     The runner puts the notes into `RequestState.annotations["helm_ext"]`: JSON, such as `usage` (OpenAI's names:
     `prompt_tokens`, `completion_tokens`), `seed`, `device`.
     """
 
-    notes: Mapping[str, Any]
-    is_refused: bool
+    notes: Mapping[str, Any] = MappingProxyType({})
+    is_refused: bool = False
     """Of a failure: the server is there and refuses this one request (too long a prompt). Others need not fail."""
 
 

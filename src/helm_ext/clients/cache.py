@@ -20,7 +20,6 @@ import pickle
 import sqlite3
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -45,14 +44,24 @@ LOOKED_UP = 500
 """Keys in one query; sqlite before 3.32 allows 999."""
 
 
-class RequestCache(ABC):
+class RequestCache:
     """Replies by request. Every method may be called by any thread; other processes may use the same file."""
 
     _open: ClassVar[dict[tuple[object, int], RequestCache]] = {}
     _opening: ClassVar[threading.Lock] = threading.Lock()
 
-    keeps: bool = True
-    """Whether what is put in is found again: not where the user disabled the cache."""
+    def __init__(self, config: CacheConfig) -> None:
+        self.stats_key = config.cache_stats_key
+        self.keeps = not isinstance(config, BlackHoleCacheConfig)
+        """Whether what is put in is found again: not where the user disabled the cache."""
+        self.store = _File(config.path) if isinstance(config, SqliteCacheConfig) else _HelmStore(config)
+        self.lock = threading.RLock()
+        self.pending: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {}
+        """What is not written yet, by its key as the file has it."""
+        self.has_pending = threading.Event()
+        self.writer: threading.Thread | None = None
+        self.is_failing = False
+        atexit.register(self.flush)
 
     @staticmethod
     def of(config: CacheConfig | None) -> RequestCache:
@@ -60,14 +69,12 @@ class RequestCache(ABC):
 
         Raises HelmExtError for a file that sqlite cannot open.
         """
-        if isinstance(config, SqliteCacheConfig) and config.path != ":memory:":
-            key: tuple[object, int] = (os.path.realpath(config.path), os.getpid())
-        else:
-            key = (config, os.getpid())
+        config = config or BlackHoleCacheConfig()
+        is_file = isinstance(config, SqliteCacheConfig) and config.path != ":memory:"
+        key = (os.path.realpath(config.path) if is_file else config, os.getpid())
         with RequestCache._opening:
             if key not in RequestCache._open:
-                made = _FileCache(config) if isinstance(config, SqliteCacheConfig) else _StoreCache(config)
-                RequestCache._open[key] = made
+                RequestCache._open[key] = RequestCache(config)
             return RequestCache._open[key]
 
     @staticmethod
@@ -77,90 +84,28 @@ class RequestCache(ABC):
             if process == os.getpid():
                 cache.flush()
 
-    @abstractmethod
     def get_many(self, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         """Return the replies to these requests, None where there is none."""
-
-    @abstractmethod
-    def put_many(self, pairs: Iterable[tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
-        """Keep replies; those of a key that is there are replaced. They are found at once, and soon written."""
-
-    @abstractmethod
-    def flush(self) -> None:
-        """Return when everything is written."""
-
-
-class _StoreCache(RequestCache):
-    """HELM's own stores: MongoDB, and the one that keeps nothing."""
-
-    def __init__(self, config: CacheConfig | None) -> None:
-        self.keeps = config is not None and not isinstance(config, BlackHoleCacheConfig)
-        self.stats_key = "disabled_cache" if config is None else config.cache_stats_key
-        self.store: KeyValueStore | None = None if config is None else create_key_value_store(config).__enter__()
-        self.lock = threading.Lock()
-
-    def get_many(self, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        _count_queries(self.stats_key, len(keys))
-        if self.store is None:
-            return [None] * len(keys)
-        with self.lock:
-            return [self.store.get(key) for key in keys]
-
-    def put_many(self, pairs: Iterable[tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
-        pairs = list(pairs)
-        _count_computes(self.stats_key, len(pairs))
-        if self.store is not None:
-            with self.lock:
-                self.store.multi_put(pairs)
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-
-class _FileCache(RequestCache):
-    """A file of HELM's. Replies that are not written yet are in `pending`, by their keys as the file has them."""
-
-    def __init__(self, config: SqliteCacheConfig) -> None:
-        self.path = config.path
-        self.stats_key = config.cache_stats_key
-        self.lock = threading.RLock()
-        self.pending: dict[str, dict[str, Any]] = {}
-        self.has_pending = threading.Event()
-        self.writer: threading.Thread | None = None
-        self.is_failing = False
-        try:
-            self.connection = sqlite3.connect(
-                self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self.connection.execute("PRAGMA synchronous=NORMAL")
-            self.connection.execute('CREATE TABLE IF NOT EXISTS "unnamed" (key TEXT PRIMARY KEY, value BLOB)')
-        except sqlite3.Error as error:
-            raise HelmExtError(f"{self.path}: the cache cannot be opened: {error}") from error
-        atexit.register(self.flush)
-
-    def get_many(self, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        _count_queries(self.stats_key, len(keys))
+        with cache_stats.lock:  # for the line that HELM prints at the end of a run
+            cache_stats.num_queries[self.stats_key] += len(keys)
         names = [request_to_key(key) for key in keys]
         with self.lock:
-            found = {name: self.pending[name] for name in names if name in self.pending}
-            asked = list(dict.fromkeys(name for name in names if name not in found))
-            for start in range(0, len(asked), LOOKED_UP):
-                part = asked[start : start + LOOKED_UP]
-                marks = ",".join("?" * len(part))
-                query = f'SELECT key, value FROM "unnamed" WHERE key IN ({marks})'  # noqa: S608 - question marks
-                for name, value in self.connection.execute(query, part):
-                    read = _read(value)
-                    if read is not None:
-                        found[name] = read
+            found = {name: self.pending[name][1] for name in names if name in self.pending}
+            asked = {name: key for name, key in zip(names, keys, strict=True) if name not in found}
+            found |= self.store.get_many(asked)
         return [found.get(name) for name in names]
 
     def put_many(self, pairs: Iterable[tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
-        named = {request_to_key(key): value for key, value in pairs}
-        _count_computes(self.stats_key, len(named))
+        """Keep replies; those of a key that is there are replaced. They are found at once, and soon written."""
+        named = {request_to_key(key): (key, value) for key, value in pairs}
+        with cache_stats.lock:
+            cache_stats.num_computes[self.stats_key] += len(named)
+        if not self.keeps:
+            return
         with self.lock:
             self.pending.update(named)
             if len(self.pending) >= CHUNK and not self.is_failing:
-                self._write()
+                self.flush()
             elif self.pending:
                 if self.writer is None:
                     self.writer = threading.Thread(target=self._write_soon, name="request-cache", daemon=True)
@@ -168,8 +113,21 @@ class _FileCache(RequestCache):
                 self.has_pending.set()
 
     def flush(self) -> None:
+        """Write what waits. What cannot be written stays in memory, and that is said, once."""
         with self.lock:
-            self._write()
+            self.has_pending.clear()
+            if not self.pending:
+                return
+            try:
+                self.store.put_many(self.pending)
+            except Exception as error:  # noqa: BLE001 - sqlite's, or of MongoDB's driver
+                if not self.is_failing:
+                    path = self.store.path
+                    hwarn(f"{path}: replies cannot be written to the cache, a later run will ask again: {error}")
+                self.is_failing = True
+            else:
+                self.is_failing = False
+                self.pending.clear()
 
     def _write_soon(self) -> None:
         """Write what waits, some time after the first of it came."""
@@ -177,25 +135,55 @@ class _FileCache(RequestCache):
             time.sleep(CHUNK_SECONDS)
             self.flush()
 
-    def _write(self) -> None:
-        """Write what waits, in one transaction. What cannot be written stays in memory, and that is said, once."""
-        self.has_pending.clear()
-        if not self.pending:
-            return
-        rows = [(name, pickle.dumps(value, pickle.HIGHEST_PROTOCOL)) for name, value in self.pending.items()]
+
+class _HelmStore:
+    """HELM's own stores: MongoDB, and the one that keeps nothing."""
+
+    def __init__(self, config: CacheConfig) -> None:
+        self.path = config.cache_stats_key
+        self.store: KeyValueStore = create_key_value_store(config).__enter__()
+
+    def get_many(self, keys: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        return {name: value for name, key in keys.items() if (value := self.store.get(key)) is not None}
+
+    def put_many(self, named: Mapping[str, tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
+        self.store.multi_put(named.values())
+
+
+class _File:
+    """A file of HELM's."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            self.connection = sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+            self.connection.execute("PRAGMA synchronous=NORMAL")
+            self.connection.execute('CREATE TABLE IF NOT EXISTS "unnamed" (key TEXT PRIMARY KEY, value BLOB)')
+        except sqlite3.Error as error:
+            raise HelmExtError(f"{path}: the cache cannot be opened: {error}") from error
+
+    def get_many(self, keys: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        names, found = list(keys), {}
+        for start in range(0, len(names), LOOKED_UP):
+            part = names[start : start + LOOKED_UP]
+            marks = ",".join("?" * len(part))
+            query = f'SELECT key, value FROM "unnamed" WHERE key IN ({marks})'  # noqa: S608 - question marks
+            for name, value in self.connection.execute(query, part):
+                if (read := _read(value)) is not None:
+                    found[name] = read
+        return found
+
+    def put_many(self, named: Mapping[str, tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
+        """Write replies in one transaction. Raises sqlite3.Error."""
+        rows = [(name, pickle.dumps(value, pickle.HIGHEST_PROTOCOL)) for name, (_, value) in named.items()]
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             self.connection.executemany('REPLACE INTO "unnamed" (key, value) VALUES (?, ?)', rows)
             self.connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except sqlite3.Error:
             with contextlib.suppress(sqlite3.Error):
                 self.connection.execute("ROLLBACK")
-            if not self.is_failing:
-                self.is_failing = True
-                hwarn(f"{self.path}: replies cannot be written to the cache, a later run will ask again: {error}")
-            return
-        self.is_failing = False
-        self.pending.clear()
+            raise
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -212,14 +200,3 @@ def _read(value: bytes) -> dict[str, Any] | None:
     except Exception:  # noqa: BLE001 - pickle raises nearly anything for broken bytes
         return None
     return found if isinstance(found, dict) and found else None
-
-
-def _count_queries(stats_key: str, number: int) -> None:
-    """Count for the line that HELM prints at the end of a run."""
-    with cache_stats.lock:
-        cache_stats.num_queries[stats_key] += number
-
-
-def _count_computes(stats_key: str, number: int) -> None:
-    with cache_stats.lock:
-        cache_stats.num_computes[stats_key] += number

@@ -25,6 +25,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from helm.clients.client import CachingClient, Client
 from helm.common.cache import CacheConfig
@@ -33,10 +34,10 @@ from helm.common.key_value_store import request_to_key
 from helm.common.request import Request, RequestResult
 
 from helm_ext.clients import event_loop
-from helm_ext.clients.asking import fail
+from helm_ext.clients.asking import NotedResult, fail
 from helm_ext.clients.cache import RequestCache
 from helm_ext.clients.estimate import find_unkept_limit
-from helm_ext.clients.openai_replies import AnsweredResult, ReplyError, parse_reply, to_result
+from helm_ext.clients.openai_replies import ReplyError, parse_reply, to_result
 from helm_ext.clients.openai_requests import (
     PATHS,
     UNSET_TOP_K,
@@ -129,7 +130,7 @@ class OpenAICompatibleClient(Client):
         self.cache = RequestCache.of(cache_config)
         self._has_warned_of_length = False
         self._sent: set[int] = set()
-        self._in_flight: dict[int, asyncio.Future[None]] = {}
+        self._sending: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def check_requests(self, requests: Sequence[Request]) -> None:
         """Raise UnsendableError, once, for what of these requests cannot be sent; warn of what `omit` leaves out."""
@@ -201,26 +202,20 @@ class OpenAICompatibleClient(Client):
         if not self.cache.keeps:
             return await self._send(request, body, key, retrying)
         name = hash(request_to_key(dict(key)))  # two of one hash cost a look into the cache
-        while (earlier := self._in_flight.get(name)) is not None:
-            await asyncio.wait([earlier])
-        if name in self._sent:
-            [kept] = self.find_kept([request])
-            if kept is not None:
-                return kept
-        self._sent.add(name)
-        self._in_flight[name] = answered = asyncio.get_running_loop().create_future()
-        try:
+        async with self._sending.setdefault(name, asyncio.Lock()):
+            if name in self._sent:
+                [kept] = self.find_kept([request])
+                if kept is not None:
+                    return kept
+            self._sent.add(name)
             return await self._send(request, body, key, retrying)
-        finally:
-            del self._in_flight[name]
-            answered.set_result(None)
 
     async def _send(
         self, request: Request, body: dict[str, Any], key: Mapping[str, Any], retrying: Callable[[int], None]
     ) -> RequestResult:
         started = time.time()
 
-        def read(reply: Any) -> tuple[Any, AnsweredResult]:
+        def read(reply: Any) -> tuple[Any, NotedResult]:
             try:
                 return reply, self._read(reply, request)
             except ReplyError as error:
@@ -230,6 +225,8 @@ class OpenAICompatibleClient(Client):
         try:
             reply, result = await self.server.ask(self.path, body, read, retrying)
         except ServerError as error:
+            if error.fault is Fault.ALL:
+                raise DeploymentError(str(error)) from error
             failed = fail(str(error))
             failed.is_refused = error.fault is Fault.OWN and error.status is not None
             return failed
@@ -249,15 +246,15 @@ class OpenAICompatibleClient(Client):
             self.dialect = dialect = replace(dialect, model=model)
         return dialect
 
-    def _read(self, reply: Any, request: Request) -> AnsweredResult:
+    def _read(self, reply: Any, request: Request) -> NotedResult:
         parsed = parse_reply(
             reply, self.dialect.endpoint, number=request.num_completions, echo=bool(request.echo_prompt)
         )
         return to_result(parsed, request, extra_token=self.dialect.extra_token)
 
     def _finish(
-        self, result: AnsweredResult, reply: Mapping[str, Any], body: Mapping[str, Any], *, cached: bool
-    ) -> AnsweredResult:
+        self, result: NotedResult, reply: Mapping[str, Any], body: Mapping[str, Any], *, cached: bool
+    ) -> NotedResult:
         result.cached = cached
         result.request_time = reply.get("request_time")
         result.request_datetime = reply.get("request_datetime")
@@ -265,9 +262,9 @@ class OpenAICompatibleClient(Client):
             result.notes = {**result.notes, "seed": body["seed"]}
         return result
 
-    def _look_at_length(self, result: AnsweredResult, request: Request) -> None:
+    def _look_at_length(self, result: NotedResult, request: Request) -> None:
         """Warn, once, of a server that does not know the field with the limit of tokens."""
-        counted = result.usage.get("completion_tokens")
+        counted = result.notes.get("usage", {}).get("completion_tokens")
         most = request.max_tokens * request.num_completions
         if self._has_warned_of_length or is_scored(request) or not isinstance(counted, int) or counted <= most:
             return

@@ -12,15 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from helm.common.request import GeneratedOutput, RequestResult, Thinking, Token
+from helm.common.request import GeneratedOutput, Thinking, Token
 
+from helm_ext.clients.asking import NotedResult
 from helm_ext.clients.openai_requests import Endpoint, is_scored
 from helm_ext.errors import HelmExtError, show
 
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["AnsweredResult", "Choice", "Reply", "ReplyError", "ReplyToken", "parse_reply", "to_result"]
+__all__ = ["Choice", "Reply", "ReplyError", "ReplyToken", "parse_reply", "to_result"]
 
 
 ROUNDING = 1e-3
@@ -68,19 +69,6 @@ class Reply:
     """The model's name as the server says it, which may be that of a dated version."""
     created: int | None
     """Seconds since 1970."""
-
-
-@dataclass
-class AnsweredResult(RequestResult):
-    """HELM's RequestResult with what the server says of the answer: `clients.asking.NotedResult`."""
-
-    def __post_init__(self) -> None:
-        self.notes: Mapping[str, Any] = {}
-
-    @property
-    def usage(self) -> Mapping[str, Any]:
-        """Tokens as the server counted them."""
-        return self.notes.get("usage", {})
 
 
 def parse_reply(body: Any, endpoint: Endpoint, *, number: int = 1, echo: bool = False) -> Reply:
@@ -227,7 +215,7 @@ def _to_number(value: Any, place: int) -> float | None:
     return number
 
 
-def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> AnsweredResult:
+def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> NotedResult:
     """Return HELM's result for the request that was answered. The reply's times are not those of a request.
 
     `extra_token`: one token was asked for where HELM asks for none (`Dialect.extra_token`).
@@ -237,7 +225,7 @@ def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> A
         completions = [_to_scored(choice, reply, request, extra_token) for choice in reply.choices]
     else:
         completions = [_to_generated(choice, request) for choice in reply.choices]
-    result = AnsweredResult(success=True, embedding=[], completions=completions, cached=False)
+    result = NotedResult(success=True, embedding=[], completions=completions, cached=False)
     result.notes = _make_notes(reply)
     return result
 

@@ -8,12 +8,12 @@ request is sent: recorded runs need none of it.
 from __future__ import annotations
 
 import asyncio
-import codecs
 import email.utils
 import json
 import random
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -22,8 +22,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from helm_ext.clients import event_loop
-from helm_ext.errors import DatasetError, DeploymentError, show
-from helm_ext.files import parse_json
+from helm_ext.errors import show
 
 if TYPE_CHECKING:
     import aiohttp
@@ -105,30 +104,30 @@ class Server:
         self._session: aiohttp.ClientSession | None = None
         self._resume_at = 0.0
 
-    async def ask(self, path: str, body: Any, read: Callable[[Any], T], retrying: Callable[[int], None]) -> T:
+    async def ask(
+        self, path: str, body: Any, read: Callable[[Any], T], retrying: Callable[[int], None] = lambda _: None
+    ) -> T:
         """Send a body, again where that may help, and return what `read` makes of the reply.
 
-        `read` raises ServerError for a reply that is of no use. Raises ServerError, and DeploymentError where no
-        request can succeed. `retrying`: see `clients.asking.AsyncClient`.
+        `read` raises ServerError for a reply that is of no use. `retrying`: see `clients.asking.AsyncClient`. Raises
+        ServerError when no attempt is left, or none would help.
         """
         data = json.dumps(body).encode("ascii")
         failed_at: float | None = None
-        sent: dict[Fault, int] = {}
+        sent: Counter[Fault] = Counter()
         while True:
             if (pause := self._resume_at - time.monotonic()) > 0:
                 await asyncio.sleep(pause * (1 + random.random() / 10))  # noqa: S311 - not all at one moment
             try:
                 made = read(await self._post(path, data))
             except ServerError as error:
-                if error.fault is Fault.ALL:
-                    raise DeploymentError(self._hide(str(error))) from error
-                sent[error.fault] = sent.get(error.fault, 0) + 1
+                sent[error.fault] += 1
                 now = time.monotonic()
                 failed_at = now if failed_at is None else failed_at
-                delay = self._delay(error, sent)
+                delay = self._delay(error, sent[error.fault])
                 if delay is None or now + delay - failed_at > self.attempts.seconds:
-                    again = sum(sent.values()) - 1
-                    tail = f" (sent again {again} times)" if again else ""
+                    again = sent.total() - 1
+                    tail = f" (sent again {again} times)" if again and error.fault is not Fault.ALL else ""
                     raise ServerError(self._hide(f"{error}{tail}"), error.fault, status=error.status) from error
                 if error.fault is Fault.BUSY:
                     self._resume_at = max(self._resume_at, now + delay)
@@ -141,15 +140,6 @@ class Server:
                 self.has_answered = True
                 return made
 
-    async def ask_once(self, path: str, body: Any) -> Any:
-        """Send a body and return the JSON that comes back. Raises ServerError, whatever comes instead."""
-        try:
-            reply = await self._post(path, json.dumps(body).encode("ascii"))
-        except ServerError as error:
-            raise ServerError(self._hide(str(error)), error.fault, status=error.status) from error
-        self.has_answered = True
-        return reply
-
     async def list_models(self) -> list[dict[str, Any]]:
         """Return the models that the server lists, by their `id`; [] where it lists none, or does not answer."""
         try:
@@ -159,17 +149,14 @@ class Server:
         models = listed.get("data") if isinstance(listed, dict) else None
         return [model for model in models or () if isinstance(model, dict) and isinstance(model.get("id"), str)]
 
-    def _delay(self, error: ServerError, sent: Mapping[Fault, int]) -> float | None:
-        """Return how long to wait before the next attempt; None where there is to be none."""
+    def _delay(self, error: ServerError, number: int) -> float | None:
+        """Return how long to wait after the `number`th fault of this kind; None where no attempt follows."""
         if error.fault is Fault.BUSY and error.retry_after is not None:
             # A server that is wrong about the time again and again is asked ever more rarely.
-            least = min(FIRST_DELAY * 2.0 ** (sent[error.fault] - 3), LONGEST_DELAY)
+            least = min(FIRST_DELAY * 2.0 ** (number - 3), LONGEST_DELAY)
             return max(error.retry_after, least) + random.random() / 2  # noqa: S311
         most = {Fault.PASSING: self.attempts.again, Fault.GARBLED: self.attempts.again_garbled}.get(error.fault, 0)
-        number = sent[error.fault]
-        if number > most:
-            return None
-        return FIRST_DELAY * 2.0 ** (number - 1) * (1 - random.random() / 2)  # noqa: S311
+        return FIRST_DELAY * 2.0 ** (number - 1) * (1 - random.random() / 2) if number <= most else None  # noqa: S311
 
     async def _post(self, path: str, data: bytes) -> Any:
         """Send once and return the JSON that comes back. Raises ServerError."""
@@ -193,8 +180,8 @@ class Server:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ServerError(f"{url}: the connection broke: {_reason(error)}", Fault.PASSING) from error
         try:
-            return _parse_reply(text, url)
-        except DatasetError as error:
+            return _parse_reply(text)
+        except (ValueError, RecursionError) as error:
             said = show(text[:100].decode(errors="replace"))
             raise ServerError(f"{url}: the reply is not JSON: {said}", Fault.GARBLED) from error
 
@@ -226,13 +213,12 @@ class Server:
     ) -> ServerError:
         """Return what a reply that is no success means."""
         url, (said, code) = self.url + path, _what_it_says(text)
-        message = f"{url}: status {status}: {said}"
+        message, is_early = f"{url}: status {status}: {said}", not self.has_answered
         if code in _CODES_OF_ALL:
             return ServerError(message, Fault.ALL, status=status)
         if status >= 500 or status in _PASSING_STATUSES:
             wait = _retry_after(headers)
             return ServerError(message, Fault.PASSING if wait is None else Fault.BUSY, status=status, retry_after=wait)
-        is_early = not self.has_answered
         if status in (401, 403) and (status in _STATUSES_OF_ALL or is_early):
             which = "the key that it was sent" if self.api_key else "requests without a key"
             hint = "api_key in credentials.conf, or the deployment's api_key_env"
@@ -262,7 +248,7 @@ class Server:
 
     async def _get(self, path: str) -> Any:
         async with self._get_session().get(self.url + path, allow_redirects=False) as response:
-            return parse_json(await _read_all(response), self.url) if response.status == 200 else {}
+            return _parse_reply(await _read_all(response)) if response.status == 200 else {}
 
     def _hide(self, message: str) -> str:
         """Return a message without the key: servers repeat what they were sent."""
@@ -281,31 +267,18 @@ def _find_proxy(url: str) -> str | None:
     return getproxies().get(parts.scheme)
 
 
-def _parse_reply(data: bytes, url: str) -> Any:
-    """Return the JSON of a reply. What servers write by mistake, and no answer needs, is not in the way of one.
+def _parse_reply(data: bytes) -> Any:
+    """Return the JSON of a reply. Raises ValueError, RecursionError.
 
-    That is a byte order mark, NaN or Infinity (null here, so that no log-probability is made of it), and half of an
-    escaped surrogate pair (U+FFFD, what a broken character is to any decoder). Raises DatasetError.
+    What servers write by mistake, and no answer needs, is not in the way of one: a byte order mark, NaN or Infinity
+    (null here, so that no log-probability is made of it), and half of an escaped surrogate pair (U+FFFD, what a broken
+    character is to any decoder).
     """
-    data = data.removeprefix(codecs.BOM_UTF8)
-    try:
-        return parse_json(data, url)
-    except DatasetError:
-        try:
-            found = json.loads(data.decode(), parse_constant=lambda _: None, object_pairs_hook=_unique)
-            text = json.dumps(found, ensure_ascii=False, allow_nan=False)
-        except (ValueError, RecursionError):
-            text = ""
-        if not text:
-            raise
-        return parse_json(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode(), url)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key is given twice")
-    return made
+    found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
+    if b"\\ud" in data.lower():
+        text = json.dumps(found, ensure_ascii=False)
+        found = json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+    return found
 
 
 async def _read_all(response: aiohttp.ClientResponse) -> bytes:

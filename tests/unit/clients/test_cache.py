@@ -173,7 +173,7 @@ def test_a_broken_or_hostile_entry_is_none(config, tmp_path):
     cache = RequestCache.of(config)
     values = [b"", b"\x80", b"\xff" * 50, pickle.dumps([1]), pickle.dumps({}), pickle.dumps({"a": Evil()})]
     for number, value in enumerate(values):
-        cache.connection.execute('INSERT INTO "unnamed" VALUES (?, ?)', (f'{{"n": {number}}}', value))
+        cache.store.connection.execute('INSERT INTO "unnamed" VALUES (?, ?)', (f'{{"n": {number}}}', value))
     assert cache.get_many([{"n": number} for number in range(len(values))]) == [None] * len(values)
     assert not (tmp_path / "run").exists()
 

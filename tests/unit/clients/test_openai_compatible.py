@@ -33,7 +33,7 @@ def test_an_answer_with_what_the_server_counted(server, client):
     assert result.success
     assert not result.cached
     assert result.request_time > 0
-    assert result.usage["prompt_tokens"] == 3
+    assert result.notes["usage"]["prompt_tokens"] == 3
     [(path, body)] = server.asked
     expected = answer_chat(body)["choices"][0]
     assert result.completions[0].text == expected["message"]["content"]

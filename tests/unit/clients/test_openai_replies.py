@@ -40,7 +40,7 @@ def read(body, endpoint="chat", request=REQUEST, *, extra_token=False):
 def test_a_chat_reply():
     result = read(chat(message(), usage={"prompt_tokens": 9, "completion_tokens": 2}))
     assert result.success
-    assert result.usage == {"prompt_tokens": 9, "completion_tokens": 2}
+    assert result.notes["usage"] == {"prompt_tokens": 9, "completion_tokens": 2}
     [completion] = result.completions
     assert completion.text == "Paris"
     assert completion.finish_reason == {"reason": "stop"}

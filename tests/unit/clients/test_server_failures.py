@@ -351,11 +351,11 @@ def test_pauses_grow_and_differ(config, monkeypatch):
     client = OpenAICompatibleClient(config, base_url="http://x/v1")
     error = ServerError("busy", Fault.PASSING)
     for number, most in ((1, 1.0), (2, 2.0), (3, 4.0), (4, 8.0), (5, 16.0)):
-        drawn = {client.server._delay(error, {Fault.PASSING: number}) for _ in range(50)}
+        drawn = {client.server._delay(error, number) for _ in range(50)}
         assert len(drawn) > 40
         assert most / 2 <= min(drawn) <= max(drawn) <= most
-    assert client.server._delay(error, {Fault.PASSING: 6}) is None
-    assert client.server._delay(ServerError("no", Fault.OWN), {Fault.OWN: 1}) is None
+    assert client.server._delay(error, 6) is None
+    assert client.server._delay(ServerError("no", Fault.OWN), 1) is None
 
 
 def test_no_attempt_begins_after_the_time_for_them(server, config, monkeypatch):

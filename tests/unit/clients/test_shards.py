@@ -17,6 +17,7 @@ from helm.common.request import Request
 from helm_ext.adaptation.recorded import empty_request_result, make_recorded_request
 from helm_ext.clients import shards
 from helm_ext.clients.answered import crosses_border, require_same_digests, require_same_run
+from helm_ext.clients.asking import NotedResult
 from helm_ext.clients.manifest import (
     MANIFEST,
     Plan,
@@ -27,7 +28,6 @@ from helm_ext.clients.manifest import (
     read_manifest,
     write_manifest,
 )
-from helm_ext.clients.openai_replies import AnsweredResult
 from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.clients.shards import RequestWriter, ShardWriter, next_round
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
@@ -265,6 +265,6 @@ def test_a_token_on_both_sides_of_the_border_is_seen(tokens, crosses):
 
     asked = state(1, "Q: 1+1?\nA: 2", reference=0, echo_prompt=True, max_tokens=0)
     completion = GeneratedOutput("Q: 1+1?\nA: 2", -1.0, [Token(text, -0.1) for text in tokens])
-    result = AnsweredResult(success=True, embedding=[], completions=[completion], cached=False)
+    result = NotedResult(success=True, embedding=[], completions=[completion], cached=False)
     assert crosses_border(replace(asked, result=result)) is crosses
     assert crosses_border(replace(state(1), result=result)) is False

@@ -6,15 +6,14 @@ one answer where two were asked for, other words for the same seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.clients.openai_replies import Reply, ReplyError, parse_reply, to_result
 from helm_ext.clients.openai_requests import ENDPOINTS, OMITTABLE, PATHS, Dialect, Endpoint, to_body
-from helm_ext.clients.server import Fault, Server, ServerError
+from helm_ext.clients.server import Attempts, Fault, Server, ServerError
 from helm_ext.errors import DeploymentError, show
 
 if TYPE_CHECKING:
@@ -54,23 +53,42 @@ async def probe(server: Server, dialect: Dialect) -> list[Finding]:
     findings = [await asking.try_endpoint(dialect.endpoint)]
     if findings[0].outcome is Outcome.WORKS:
         findings += [*asking.refused, asking.look_at_usage()]
-        for look in (asking.look_at_limit, asking.look_at_stop, asking.look_at_n, asking.look_at_seed):
-            findings.append(await look())
-        findings.append(await asking.look_at_top_k())
-    others = [endpoint for endpoint in ENDPOINTS if endpoint != dialect.endpoint]
-    findings += [await asking.try_endpoint(endpoint) for endpoint in others]
+        for what, look in (
+            (asking.dialect.limit_field, asking.look_at_limit), ("stop", asking.look_at_stop), ("n", asking.look_at_n),
+            ("seed", asking.look_at_seed), ("top_k", asking.look_at_top_k),
+        ):  # fmt: skip
+            findings.append(await _try(what, look))
+    [other] = [endpoint for endpoint in ENDPOINTS if endpoint != dialect.endpoint]
+    findings.append(await asking.try_endpoint(other))
     if findings[0].outcome is not Outcome.WORKS and findings[-1].outcome is not Outcome.WORKS:
         raise DeploymentError(findings[0].said)
-    for way in ("echo", "extra_token", "prompt_logprobs"):
-        findings.append(await asking.try_scoring(way))
-    return findings
+    return [*findings, *[await asking.try_scoring(*way) for way in _SCORING]]
+
+
+_SCORING: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("echo", {}, ""),
+    ("echo, 1 token", {"extra_token": True}, " (--extra-token)"),
+    ("prompt_logprobs", {"prompt_logprobs": True}, " (--prompt-logprobs)"),
+)
+"""Ways to ask for the log-probabilities of a prompt: name, what the dialect says, the option of `model add`."""
+
+
+async def _try(what: str, look: Callable[[], Awaitable[tuple[Outcome, str]]]) -> Finding:
+    """Return what a look came to, or that the server refused what was asked."""
+    try:
+        return Finding(what, *await look())
+    except ServerError as error:
+        return Finding(what, Outcome.REFUSED, _first_line(error))
+    except ReplyError as error:
+        return Finding(what, Outcome.UNCLEAR, str(error))
 
 
 class _Asking:
-    """The requests, and what the first of them was answered."""
+    """The requests, each sent once, and what the first of them was answered."""
 
     def __init__(self, server: Server, dialect: Dialect) -> None:
-        self.server = server
+        once = Attempts(again=0, again_garbled=0, seconds=0)
+        self.server = Server(server.url, server.api_key, reply_seconds=server.reply_seconds, attempts=once)
         self.dialect = replace(dialect, extra_token=False, prompt_logprobs=False, seed=None)
         self.refused: list[Finding] = []
         self.base: Reply | None = None
@@ -85,15 +103,11 @@ class _Asking:
         try:
             reply = await self._ask(dialect)
         except ServerError as error:
-            if error.fault is Fault.ALL and error.status != 404:
-                if is_own:
-                    raise DeploymentError(str(error)) from error
-                return Finding(what, Outcome.REFUSED, _first_line(error))
             if error.status == 404:
                 return Finding(what, Outcome.ABSENT, str(error) if is_own else _first_line(error))
-            if error.fault is not Fault.OWN or not is_own:
-                return Finding(what, Outcome.REFUSED, _first_line(error))
-            found = await self._find_refused(dialect)
+            if is_own and error.fault is Fault.ALL:
+                raise DeploymentError(str(error)) from error
+            found = await self._find_refused(dialect) if is_own and error.fault is Fault.OWN else None
             if found is None:
                 return Finding(what, Outcome.REFUSED, _first_line(error))
             reply = found
@@ -104,7 +118,7 @@ class _Asking:
         return Finding(what, Outcome.WORKS, f"answered: {show(reply.choices[0].text.strip())}")
 
     async def _find_refused(self, dialect: Dialect) -> Reply | None:
-        """Ask without any of the parameters that may be left out, then with one after the other."""
+        """Ask without any of the parameters that may be omitted, then with one after the other."""
         try:
             reply = await self._ask(replace(dialect, omit=OMITTABLE))
         except (ServerError, ReplyError):
@@ -127,101 +141,66 @@ class _Asking:
             return Finding("usage", Outcome.WORKS, "tokens are counted by the server")
         return Finding("usage", Outcome.ABSENT, "tokens and cost are not known")
 
-    async def look_at_limit(self) -> Finding:
+    async def look_at_limit(self) -> tuple[Outcome, str]:
         """Whether one token is all that comes where one is asked for."""
-        field = self.dialect.limit_field
-        found = await self._try(field, lambda dialect: self._ask(dialect, max_tokens=1))
-        if isinstance(found, Finding):
-            return found
+        found = await self._ask(max_tokens=1)
         [choice] = found.choices
         counted = found.usage.get("completion_tokens")
         if counted == 1 or len(choice.text) < len(self._text) or (choice.finish_reason == "length" and not self._text):
-            return Finding(field, Outcome.WORKS)
+            return Outcome.WORKS, ""
         if choice.text == self._text and isinstance(counted, int) and counted > 1:
-            return Finding(field, Outcome.IGNORED, f"{counted} tokens came where 1 was asked for")
-        return Finding(field, Outcome.UNCLEAR, f"answered: {show(choice.text)}")
+            return Outcome.IGNORED, f"{counted} tokens came where 1 was asked for"
+        return Outcome.UNCLEAR, f"answered: {show(choice.text)}"
 
-    async def look_at_stop(self) -> Finding:
+    async def look_at_stop(self) -> tuple[Outcome, str]:
         """Whether a text ends before some letters out of its middle."""
         stop = _choose_stop(self._text)
         if stop is None:
-            return Finding("stop", Outcome.UNCLEAR, f"no letters to stop at in {show(self._text)}")
-        found = await self._try("stop", lambda dialect: self._ask(dialect, stop_sequences=[stop]))
-        if isinstance(found, Finding):
-            return found
-        answer = found.choices[0].text
-        if stop not in answer.removesuffix(stop):
-            return Finding("stop", Outcome.WORKS)
-        return Finding("stop", Outcome.IGNORED, "the client cuts the texts; all of each is paid for")
+            return Outcome.UNCLEAR, f"no letters to stop at in {show(self._text)}"
+        found = await self._ask(stop_sequences=[stop])
+        if stop not in found.choices[0].text.removesuffix(stop):
+            return Outcome.WORKS, ""
+        return Outcome.IGNORED, "the client cuts the texts; all of each is paid for"
 
-    async def look_at_n(self) -> Finding:
+    async def look_at_n(self) -> tuple[Outcome, str]:
         """Whether two answers come where two are asked for."""
         if "n" in self.dialect.omit:
-            return Finding("n", Outcome.REFUSED, "num_outputs above 1 cannot be asked for")
-        found = await self._try("n", lambda dialect: self._ask(dialect, num_completions=2, temperature=1.0))
-        if isinstance(found, Finding):
-            if found.outcome is Outcome.UNCLEAR:  # another number of choices
-                return Finding("n", Outcome.IGNORED, "runs with num_outputs above 1 fail")
-            return found
-        return Finding("n", Outcome.WORKS)
+            return Outcome.REFUSED, "num_outputs above 1 cannot be asked for"
+        try:
+            await self._ask(num_completions=2, temperature=1.0)
+        except ReplyError:  # another number of choices
+            return Outcome.IGNORED, "runs with num_outputs above 1 fail"
+        return Outcome.WORKS, ""
 
-    async def look_at_seed(self) -> Finding:
+    async def look_at_seed(self) -> tuple[Outcome, str]:
         """Whether equal seeds make equal texts, and others do not."""
         if "temperature" in self.dialect.omit:
-            return Finding("seed", Outcome.UNCLEAR, "without temperature it does not show")
-        texts = []
-        for seed in (1, 1, 2):
-            found = await self._try("seed", partial(self._ask_with_seed, seed))
-            if isinstance(found, Finding):
-                return found
-            texts.append(found.choices[0].text)
-        if texts[0] != texts[1]:
-            return Finding("seed", Outcome.IGNORED, "the same seed made two texts")
-        if texts[0] == texts[2]:
-            return Finding("seed", Outcome.UNCLEAR, "two seeds made the same text")
-        return Finding("seed", Outcome.WORKS)
+            return Outcome.UNCLEAR, "without temperature it does not show"
+        replies = [await self._ask(replace(self.dialect, seed=seed), temperature=1.0) for seed in (1, 1, 2)]
+        first, same, other = (reply.choices[0].text for reply in replies)
+        if first != same:
+            return Outcome.IGNORED, "the same seed made two texts"
+        return (Outcome.UNCLEAR, "two seeds made the same text") if first == other else (Outcome.WORKS, "")
 
-    async def _ask_with_seed(self, seed: int, dialect: Dialect) -> Reply:
-        return await self._ask(replace(dialect, seed=seed), temperature=1.0)
-
-    async def look_at_top_k(self) -> Finding:
+    async def look_at_top_k(self) -> tuple[Outcome, str]:
         """Whether the likeliest of one token is what comes at temperature 0."""
         if "temperature" in self.dialect.omit:
-            return Finding("top_k", Outcome.UNCLEAR, "without temperature it does not show")
-        texts = []
-        for _ in range(2):
-            found = await self._try("top_k", lambda dialect: self._ask(dialect, {"top_k": 1}, temperature=1.5))
-            if isinstance(found, Finding):
-                return found
-            texts.append(found.choices[0].text)
-        if texts == [self._text] * 2:
-            return Finding("top_k", Outcome.WORKS, "--top-k sends it")
-        return Finding("top_k", Outcome.IGNORED, "with top_k 1, another text than at temperature 0")
+            return Outcome.UNCLEAR, "without temperature it does not show"
+        replies = [await self._ask(more={"top_k": 1}, temperature=1.5) for _ in range(2)]
+        if all(reply.choices[0].text == self._text for reply in replies):
+            return Outcome.WORKS, "--top-k sends it"
+        return Outcome.IGNORED, "with top_k 1, another text than at temperature 0"
 
-    async def try_scoring(self, way: str) -> Finding:
+    async def try_scoring(self, way: str, dialect_of_way: dict[str, Any], option: str) -> Finding:
         """Ask for the log-probabilities of a prompt."""
-        what = {
-            "echo": "log-probabilities: echo",
-            "extra_token": "log-probabilities: echo, 1 token",
-            "prompt_logprobs": "log-probabilities: prompt_logprobs",
-        }[way]
-        option = {"echo": "", "extra_token": " (--extra-token)", "prompt_logprobs": " (--prompt-logprobs)"}[way]
-        dialect = replace(
-            self.dialect,
-            endpoint="completions",
-            max_tokens_field=None,
-            extra_token=way == "extra_token",
-            prompt_logprobs=way == "prompt_logprobs",
-        )
+        what = f"log-probabilities: {way}"
+        dialect = replace(self.dialect, endpoint="completions", max_tokens_field=None, **dialect_of_way)
         request = replace(_make_request(), max_tokens=0, echo_prompt=True)
         try:
-            body = await self.server.ask_once(PATHS["completions"], to_body(request, dialect))
-        except ServerError as error:
-            outcome = Outcome.ABSENT if error.status == 404 else Outcome.REFUSED
-            return Finding(what, outcome, _first_line(error))
-        try:
-            reply = parse_reply(body, "completions", echo=True)
+            reply = await self._ask(dialect, max_tokens=0, echo_prompt=True)
             [completion] = to_result(reply, request, extra_token=dialect.extra_token).completions
+        except ServerError as error:
+            return Finding(what, Outcome.ABSENT if error.status == 404 else Outcome.REFUSED, _first_line(error))
         except ReplyError as error:
             return Finding(what, Outcome.IGNORED, str(error))
         if completion.text != PROMPT or not any(token.logprob for token in completion.tokens):
@@ -237,22 +216,12 @@ class _Asking:
     def _text(self) -> str:
         return self._base.choices[0].text
 
-    async def _try(self, what: str, ask: Callable[[Dialect], Any]) -> Reply | Finding:
-        """Return the reply, or that it was refused."""
-        try:
-            reply: Reply = await ask(self.dialect)
-        except ServerError as error:
-            return Finding(what, Outcome.REFUSED, _first_line(error))
-        except ReplyError as error:
-            return Finding(what, Outcome.UNCLEAR, str(error))
-        return reply
-
-    async def _ask(self, dialect: Dialect, more: dict[str, Any] | None = None, **changes: Any) -> Reply:
-        """Ask once. Raises ServerError, ReplyError."""
-        request = replace(_make_request(), **changes)
-        body = {**to_body(request, dialect), **(more or {})}
-        reply = await self.server.ask_once(PATHS[dialect.endpoint], body)
-        return parse_reply(reply, dialect.endpoint, number=request.num_completions)
+    async def _ask(self, dialect: Dialect | None = None, *, more: Mapping[str, Any] = {}, **changes: Any) -> Reply:
+        """Ask once, with `more` in the body than the client would send. Raises ServerError, ReplyError."""
+        dialect, request = dialect or self.dialect, replace(_make_request(), **changes)
+        body = {**to_body(request, dialect), **more}
+        reply = await self.server.ask(PATHS[dialect.endpoint], body, lambda found: found)
+        return parse_reply(reply, dialect.endpoint, number=request.num_completions, echo=bool(request.echo_prompt))
 
 
 def _make_request() -> Request:
