@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from helm_ext.clients.answers import Answers
 
-__all__ = ["AnsweredExecutor", "crosses_border", "require_same_digests", "require_same_run"]
+__all__ = ["AnsweredExecutor", "crosses_border", "find_requests", "require_same_digests"]
 
 
 class AnsweredExecutor(Executor):
@@ -46,48 +46,33 @@ class AnsweredExecutor(Executor):
         Raises DatasetChangedError where the request states are not those that the requests were made of, and
         RecordedError for a reply of which no result can be made, and for rows without one that cannot be left out.
         """
-        require_same_run(self.manifest, self.run_spec, scenario_state.request_states)
+        ids = find_requests(self.manifest, self.run_spec, scenario_state.request_states)
+        states = self._without_unanswered(scenario_state.request_states, ids)
+        asked = [(state, id_) for state, id_ in zip(states, ids, strict=True) if _is_asked(state) and id_ is not None]
+        replies = self.answers.read(id_ for _, id_ in asked)
         dialect = self.manifest.plan.to_dialect()
-        by_key = {sent.key: sent.custom_id for sent in self.manifest.requests}
-
-        def find_id(state: RequestState) -> str:
-            key = make_key(to_body(state.request, dialect), state.request.random)
-            if key not in by_key:
-                raise DatasetChangedError(
-                    f"{self.run_spec.name}: the manifest does not have the request of row {state.instance.id}\n"
-                    "  hint: it is not as it was written; write the requests again"
-                )
-            return by_key[key]
-
-        states = self._without_unanswered(scenario_state.request_states, find_id)
-        asked = [state for state in states if _is_asked(state)]
-        ids = [find_id(state) for state in asked]
-        for state, custom_id, reply in zip(asked, ids, self.answers.read(ids), strict=True):
+        for (state, id_), reply in zip(asked, replies, strict=True):
             try:
-                result = to_result(reply, state.request, extra_token=dialect.extra_token)
+                # As `recorded.hand_back`: HELM's executor would copy each state.
+                vars(state)["result"] = to_result(reply, state.request, dialect)
             except ReplyError as error:
-                raise RecordedError(f"{custom_id}: {error}") from error
-            if (seed := to_body(state.request, dialect).get("seed")) is not None:
-                result.notes = {**result.notes, "seed": seed}
-            # As `recorded.hand_back`: HELM's executor would copy each state.
-            vars(state)["result"] = result
+                raise RecordedError(f"{id_}: {error}") from error
             self.crossing += crosses_border(state)
         for state in states:
             if state.result is None:  # left out
                 vars(state)["result"] = state.request.result
         return ScenarioState(scenario_state.adapter_spec, states, scenario_state.annotator_specs)
 
-    def _without_unanswered(
-        self, states: list[RequestState], find_id: Callable[[RequestState], str]
-    ) -> list[RequestState]:
+    def _without_unanswered(self, states: list[RequestState], ids: Sequence[str | None]) -> list[RequestState]:
         """Return the states, those of rows that have a request without an answer marked as left out."""
         missing = set(self.answers.missing())
-        if not missing:
+        reasons: dict[object, LeftOut] = {
+            _row_of(state): "failed" if id_ in self.answers.failures else "not_run"
+            for state, id_ in zip(states, ids, strict=True)
+            if id_ in missing
+        }
+        if not reasons:
             return states
-        reasons: dict[object, LeftOut] = {}
-        for state in states:
-            if _is_asked(state) and (custom_id := find_id(state)) in missing:
-                reasons[_row_of(state)] = "failed" if custom_id in self.answers.failures else "not_run"
         rows = {_row_of(state): state for state in states}
         self.left_out = len(reasons)
         if len(reasons) == len(rows):
@@ -109,8 +94,11 @@ def _row_of(state: RequestState) -> object:
     return state.instance.id, state.instance.perturbation
 
 
-def require_same_run(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> PlannedRun:
-    """Return the run of the manifest that this is. Raises DatasetChangedError if it is none of them any more."""
+def find_requests(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> list[str | None]:
+    """Return the id of each state's request; None for a row that was left out before anything was written.
+
+    Raises DatasetChangedError if this is none of the manifest's runs any more.
+    """
     run = next((run for run in manifest.runs if run.name == run_spec.name), None)
     if run is None:
         names = ", ".join(run.name for run in manifest.runs)
@@ -118,9 +106,15 @@ def require_same_run(manifest: Manifest, run_spec: RunSpec, states: Sequence[Req
             f"{run_spec.name}: requests were written for {names}, and for no such run\n"
             "  hint: the dataset, which a run's name tells by its digest, has changed; write the requests again"
         )
-    if make_run_digest(run_spec, states) == run.digest:
-        return run
-    change = _find_change(manifest, states)
+    dialect = manifest.plan.to_dialect()
+    by_key = {sent.key: sent.custom_id for sent in manifest.requests}
+    keys = [make_key(to_body(s.request, dialect), s.request.random) if _is_asked(s) else None for s in states]
+    changed = next((s for s, key in zip(states, keys, strict=True) if key is not None and key not in by_key), None)
+    if changed is None and make_run_digest(run_spec, states) == run.digest:
+        return [None if key is None else by_key[key] for key in keys]
+    change = "requests are the same, what they are scored with is not"
+    if changed is not None:
+        change = f"the request of row {changed.instance.id} is another one, or new"
     if manifest.helm_ext != version("helm-ext"):
         change += f"; they were written by helm-ext {manifest.helm_ext}, this is {version('helm-ext')}"
     raise DatasetChangedError(
@@ -137,15 +131,6 @@ def require_same_digests(manifest: Manifest, runs: Sequence[PlannedRun]) -> None
                 f"{(before or now).name}: the run is not the one that requests were written for\n"
                 "  hint: the dataset, the scenario or HELM's configuration has changed since; write the requests again"
             )
-
-
-def _find_change(manifest: Manifest, states: Sequence[RequestState]) -> str:
-    dialect = manifest.plan.to_dialect()
-    keys = {sent.key for sent in manifest.requests}
-    for state in states:
-        if _is_asked(state) and make_key(to_body(state.request, dialect), state.request.random) not in keys:
-            return f"the request of row {state.instance.id} is another one, or new"
-    return "requests are the same, what they are scored with is not"
 
 
 def crosses_border(state: RequestState) -> bool:

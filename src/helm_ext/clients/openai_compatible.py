@@ -177,15 +177,14 @@ class OpenAICompatibleClient(Client):
     def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
         """Return the answers that are in the cache: `clients.asking.AsyncClient`."""
         found: list[RequestResult | None] = [None] * len(requests)
-        bodies: dict[int, dict[str, Any]] = {}
+        keys: dict[int, Mapping[str, Any]] = {}
         for place, request in enumerate(requests):
             with suppress(UnsendableError):  # `send` says so
-                bodies[place] = to_body(request, self._dialect_for(request))
-        keys = [self._make_key(body, requests[place]) for place, body in bodies.items()]
-        for (place, body), kept in zip(bodies.items(), self.cache.get_many(keys), strict=True):
+                keys[place] = self._make_key(to_body(request, self._dialect_for(request)), request)
+        for place, kept in zip(keys, self.cache.get_many(list(keys.values())), strict=True):
             if kept is not None:
                 with suppress(ReplyError):  # kept by somebody who did not look at it: to be asked for again
-                    found[place] = self._finish(self._read(kept, requests[place]), kept, body, cached=True)
+                    found[place] = self._read(kept, requests[place], cached=True)
         return found
 
     async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
@@ -215,25 +214,28 @@ class OpenAICompatibleClient(Client):
     ) -> RequestResult:
         started = time.time()
 
-        def read(reply: Any) -> tuple[Any, NotedResult]:
+        def read(reply: Any) -> NotedResult:
+            """Read a reply, and keep it if it can be read."""
             try:
-                return reply, self._read(reply, request)
+                result = self._read(reply, request, cached=False)
             except ReplyError as error:
                 message = f"{self.server.url}{self.path}: the reply is of no use: {error}"
                 raise ServerError(message, Fault.GARBLED) from error
+            result.request_time, result.request_datetime = time.time() - started, int(started)
+            times = {"request_time": result.request_time, "request_datetime": result.request_datetime}
+            self.cache.put_many([(key, {**reply, **times})])
+            return result
 
         try:
-            reply, result = await self.server.ask(self.path, body, read, retrying)
+            result = await self.server.ask(self.path, body, read, retrying)
         except ServerError as error:
             if error.fault is Fault.ALL:
                 raise DeploymentError(str(error)) from error
             failed = fail(str(error))
             failed.is_refused = error.fault is Fault.OWN and error.status is not None
             return failed
-        reply = {**reply, "request_time": time.time() - started, "request_datetime": int(started)}
-        self.cache.put_many([(key, reply)])
         self._look_at_length(result, request)
-        return self._finish(result, reply, body, cached=False)
+        return result
 
     def _make_key(self, body: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
         """Return the key in HELM's cache: what was asked, and where. Servers of one name may hold other models."""
@@ -246,20 +248,13 @@ class OpenAICompatibleClient(Client):
             self.dialect = dialect = replace(dialect, model=model)
         return dialect
 
-    def _read(self, reply: Any, request: Request) -> NotedResult:
-        parsed = parse_reply(
-            reply, self.dialect.endpoint, number=request.num_completions, echo=bool(request.echo_prompt)
-        )
-        return to_result(parsed, request, extra_token=self.dialect.extra_token)
-
-    def _finish(
-        self, result: NotedResult, reply: Mapping[str, Any], body: Mapping[str, Any], *, cached: bool
-    ) -> NotedResult:
+    def _read(self, reply: Any, request: Request, *, cached: bool) -> NotedResult:
+        """Return the result of a reply. Raises ReplyError."""
+        dialect = self.dialect
+        parsed = parse_reply(reply, dialect.endpoint, number=request.num_completions, echo=bool(request.echo_prompt))
+        result = to_result(parsed, request, dialect)
         result.cached = cached
-        result.request_time = reply.get("request_time")
-        result.request_datetime = reply.get("request_datetime")
-        if "seed" in body:
-            result.notes = {**result.notes, "seed": body["seed"]}
+        result.request_time, result.request_datetime = reply.get("request_time"), reply.get("request_datetime")
         return result
 
     def _look_at_length(self, result: NotedResult, request: Request) -> None:

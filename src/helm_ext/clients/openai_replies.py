@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from helm.common.request import GeneratedOutput, Thinking, Token
 
 from helm_ext.clients.asking import NotedResult
-from helm_ext.clients.openai_requests import Endpoint, is_scored
+from helm_ext.clients.openai_requests import Dialect, Endpoint, is_scored, seed_of
 from helm_ext.errors import HelmExtError, show
 
 if TYPE_CHECKING:
@@ -215,23 +215,22 @@ def _to_number(value: Any, place: int) -> float | None:
     return number
 
 
-def to_result(reply: Reply, request: Request, *, extra_token: bool = False) -> NotedResult:
+def to_result(reply: Reply, request: Request, dialect: Dialect) -> NotedResult:
     """Return HELM's result for the request that was answered. The reply's times are not those of a request.
 
-    `extra_token`: one token was asked for where HELM asks for none (`Dialect.extra_token`).
     Raises ReplyError where the prompt's tokens cannot be told from those after it.
     """
     if is_scored(request):
-        completions = [_to_scored(choice, reply, request, extra_token) for choice in reply.choices]
+        completions = [_to_scored(choice, reply, request, dialect.extra_token) for choice in reply.choices]
     else:
         completions = [_to_generated(choice, request) for choice in reply.choices]
     result = NotedResult(success=True, embedding=[], completions=completions, cached=False)
-    result.notes = _make_notes(reply)
+    result.notes = _make_notes(reply, seed_of(request, dialect))
     return result
 
 
-def _make_notes(reply: Reply) -> dict[str, Any]:
-    """Return what is worth keeping of a reply beside its answers: numbers of tokens, and the model's name."""
+def _make_notes(reply: Reply, seed: int | None) -> dict[str, Any]:
+    """Return what is worth keeping beside the answers: numbers of tokens, the model's name, the seed that was sent."""
     notes: dict[str, Any] = {}
     if usage := _numbers(reply.usage):
         notes["usage"] = usage
@@ -242,6 +241,8 @@ def _make_notes(reply: Reply) -> dict[str, Any]:
         notes["answered_by"] = reply.model
     if any(choice.is_refusal for choice in reply.choices):
         notes["refused"] = True
+    if seed is not None:
+        notes["seed"] = seed
     return notes
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "MaxTokensField",
     "UnsendableError",
     "is_scored",
+    "seed_of",
     "to_body",
 ]
 
@@ -207,8 +208,7 @@ def _sampling_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
                 "  hint: --top-k (client argument send_top_k: true) sends it, to a server that knows it, as vLLM does"
             )
         fields["top_k"] = request.top_k_per_token
-    seed = _to_seed(dialect.seed, request.random)
-    if seed is not None and "seed" not in dialect.omit:
+    if (seed := seed_of(request, dialect)) is not None:
         fields["seed"] = seed
     return fields
 
@@ -219,12 +219,15 @@ def _to_stops(stops: Sequence[str]) -> list[str]:
     return list(stops)
 
 
-def _to_seed(seed: int | None, random: str | None) -> int | None:
-    """Return the seed of a request; None where nobody set one.
+def seed_of(request: Request, dialect: Dialect) -> int | None:
+    """Return the seed that is sent with a request; None where nobody set one, or nothing is sampled.
 
     HELM gives requests that must differ different values of `random`: the numbers of trials, or the file's seed. A
     number is sent as it is.
     """
+    seed, random = dialect.seed, request.random
+    if is_scored(request) or "seed" in dialect.omit:
+        return None
     if random is None:
         return seed
     if seed is None and re.fullmatch(r"[0-9]{1,18}", random):

@@ -9,6 +9,7 @@ import pytest
 from helm.common.request import Request, Thinking, Token
 
 from helm_ext.clients.openai_replies import ReplyError, parse_reply, to_result
+from helm_ext.clients.openai_requests import Dialect
 
 
 def chat(*choices, **more):
@@ -34,7 +35,7 @@ SCORED = Request(prompt="1 2 3", max_tokens=0, echo_prompt=True)
 
 def read(body, endpoint="chat", request=REQUEST, *, extra_token=False):
     parsed = parse_reply(body, endpoint, number=request.num_completions, echo=request.echo_prompt)
-    return to_result(parsed, request, extra_token=extra_token)
+    return to_result(parsed, request, Dialect("tiny", endpoint, extra_token=extra_token))
 
 
 def test_a_chat_reply():

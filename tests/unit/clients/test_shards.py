@@ -16,7 +16,7 @@ from helm.common.request import Request
 
 from helm_ext.adaptation.recorded import empty_request_result, make_recorded_request
 from helm_ext.clients import shards
-from helm_ext.clients.answered import crosses_border, require_same_digests, require_same_run
+from helm_ext.clients.answered import crosses_border, find_requests, require_same_digests
 from helm_ext.clients.asking import NotedResult
 from helm_ext.clients.manifest import (
     MANIFEST,
@@ -220,11 +220,12 @@ def test_the_digest_of_a_run_is_of_all_that_decides_its_files():
 def test_answers_to_a_changed_dataset_are_refused(tmp_path, now, said):
     manifest = write(tmp_path, [state(1), state(2)])
     run_spec = replace(RUN, name="run0")
-    assert require_same_run(manifest, run_spec, [state(1), state(2)]) is manifest.runs[0]
+    ids = [sent.custom_id for sent in manifest.requests]
+    assert find_requests(manifest, run_spec, [state(1), state(2)]) == ids
     with pytest.raises(DatasetChangedError, match=said):
-        require_same_run(manifest, run_spec, now)
+        find_requests(manifest, run_spec, now)
     with pytest.raises(DatasetChangedError, match="requests were written for run0, and for no such run"):
-        require_same_run(manifest, RUN, [state(1), state(2)])
+        find_requests(manifest, RUN, [state(1), state(2)])
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ class _Asking:
         request = replace(_make_request(), max_tokens=0, echo_prompt=True)
         try:
             reply = await self._ask(dialect, max_tokens=0, echo_prompt=True)
-            [completion] = to_result(reply, request, extra_token=dialect.extra_token).completions
+            [completion] = to_result(reply, request, dialect).completions
         except ServerError as error:
             return Finding(what, Outcome.ABSENT if error.status == 404 else Outcome.REFUSED, _first_line(error))
         except ReplyError as error:
