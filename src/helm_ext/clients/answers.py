@@ -7,12 +7,11 @@ the place of each answer in that file.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
-
-import orjson
 
 from helm_ext.clients.manifest import MANIFEST, Manifest, Sent
 from helm_ext.clients.openai_replies import Reply, ReplyError, parse_reply
@@ -20,14 +19,13 @@ from helm_ext.clients.openai_requests import Endpoint
 from helm_ext.clients.outputs import OutputError, parse_output
 from helm_ext.errors import (
     DatasetIntegrityError,
-    DatasetSchemaError,
     DatasetSyntaxError,
     HelmExtError,
     Location,
     Problems,
     raise_for,
 )
-from helm_ext.files import LineSource, canonical_json, iter_json_lines, parse_json
+from helm_ext.files import LineSource, canonical_json, iter_json_lines
 from helm_ext.files.writing import open_part
 
 __all__ = ["ANSWERS", "Answers", "Tally", "join"]
@@ -99,10 +97,13 @@ class Answers:
             for custom_id in custom_ids:
                 kept, sent = self._kept[custom_id], self.requests[custom_id]
                 file.seek(kept.offset)
-                data = file.read(kept.length)
-                if not data.endswith(canonical_json({"custom_id": custom_id})[1:] + b"\n"):
+                try:
+                    found = json.loads(file.read(kept.length))
+                except ValueError:
+                    found = {}
+                if found.get("custom_id") != custom_id:
                     raise HelmExtError(f"{self.path}: has changed while it was read: one at a time")
-                yield parse_reply(orjson.loads(data)["body"], self.endpoint, number=sent.choices, echo=sent.echo)
+                yield parse_reply(found["body"], self.endpoint, number=sent.choices, echo=sent.echo)
 
     def take(self, custom_id: str, body: Any, target: IO[bytes], path: str, line: int) -> str:
         """Write an answer to `target`. Returns what speaks against it, "" if nothing does.
@@ -112,10 +113,10 @@ class Answers:
         sent = self.requests[custom_id]
         try:
             reply = parse_reply(body, self.endpoint, number=sent.choices, echo=sent.echo)
-            data = _write(custom_id, body)
         except ReplyError as error:
             self.failures.setdefault(custom_id, f"the reply is of no use: {error}")
             return ""
+        data = canonical_json({"custom_id": custom_id, "body": body}) + b"\n"
         fingerprint = hashlib.sha256(canonical_json(body["choices"])).digest()[:16]
         before = self._kept.get(custom_id)
         if before is not None:
@@ -128,14 +129,6 @@ class Answers:
         return ""
 
 
-def _write(custom_id: str, body: Any) -> bytes:
-    """Return the line that keeps an answer. Raises ReplyError for a number that could not be read again as it is."""
-    try:
-        return orjson.dumps({"custom_id": custom_id, "body": body}, option=orjson.OPT_SORT_KEYS) + b"\n"
-    except TypeError as error:
-        raise ReplyError("an integer of more than 64 bits stands in it") from error
-
-
 def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answers:
     """Join results with the requests of a manifest in `folder`, and keep them there.
 
@@ -146,8 +139,8 @@ def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answer
     answers = Answers(folder / ANSWERS, manifest.plan.endpoint, requests)
     problems = Problems()
     with open_part(answers.path) as part:
-        if answers.path.exists():
-            _read_kept(answers, part.file, problems)
+        if answers.path.exists() and answers.path.stat().st_size:
+            _read_results(answers.path, answers, part.file, problems)
         raise_for(problems.finish())
         before = len(answers._kept)  # noqa: SLF001 - one unit
         answers.repeated = 0
@@ -159,25 +152,6 @@ def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answer
             part.replace()
     answers.failures = {key: why for key, why in answers.failures.items() if key not in answers._kept}  # noqa: SLF001
     return answers
-
-
-def _read_kept(answers: Answers, target: IO[bytes], problems: Problems) -> None:
-    """Copy the answers that were kept before."""
-    path = str(answers.path)
-    if not answers.path.stat().st_size:
-        return
-    with LineSource(answers.path) as lines:
-        for number, line in lines:
-            value = parse_json(line, path, number)
-            custom_id = value.get("custom_id") if isinstance(value, dict) else None
-            if custom_id not in answers.requests or "body" not in value:
-                problems.add(
-                    Location(path, number), f"no answer to a request of {MANIFEST}",
-                    hint=f"remove {ANSWERS} and give all files of results again",
-                    code="answer", kind=DatasetSchemaError,
-                )  # fmt: skip
-                continue
-            answers.take(custom_id, value["body"], target, path, number)
 
 
 def _read_results(path: Path, answers: Answers, target: IO[bytes], problems: Problems) -> None:
@@ -194,7 +168,9 @@ def _read_results(path: Path, answers: Answers, target: IO[bytes], problems: Pro
                 problems.add(
                     Location(shown, number, "custom_id"),
                     f"{outcome.custom_id!r:.80} is no request of {answers.path.parent / MANIFEST}",
-                    hint="these are results of other requests, or of an earlier version of the dataset",
+                    hint=f"remove {ANSWERS} and give all files of results again"
+                    if path == answers.path
+                    else "these are results of other requests, or of an earlier version of the dataset",
                     code="unknown-id",
                     kind=DatasetIntegrityError,
                 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
 
 from helm_ext.clients.openai_requests import is_scored
 from helm_ext.errors import RunEntryError, show
@@ -16,14 +18,8 @@ if TYPE_CHECKING:
     from helm.common.request import Request
 
 __all__ = [
-    "MAX_COST_ENV",
-    "MAX_TOKENS_ENV",
-    "Estimate",
-    "Prices",
-    "find_unkept_limit",
-    "format_cost",
-    "read_prices",
-]
+    "MAX_COST_ENV", "MAX_TOKENS_ENV", "Estimate", "Prices", "find_unkept_limit", "format_cost", "read_prices",
+]  # fmt: skip
 
 MAX_COST_ENV, MAX_TOKENS_ENV = "HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"
 
@@ -31,27 +27,27 @@ BYTES_PER_TOKEN = 4
 """Where no tokenizer is known: about what English has, and Chinese (three bytes a character) has not much less."""
 
 
-@dataclass(frozen=True)
-class Prices:
+Amount = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+
+
+class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"prompt": "in", "completion": "out"}):
     """What a million tokens cost, in any currency."""
 
-    prompt: float
-    completion: float
-    cached: float | None = None
+    prompt: Amount
+    completion: Amount
+    cached: Amount | None = None
     """Prompt tokens that the provider had kept from an earlier request; None: as the others."""
 
     @classmethod
     def parse(cls, text: str) -> Prices:
         """Read `IN,OUT`. Raises RunEntryError."""
         try:
-            numbers = [float(part) for part in text.split(",")]
-        except ValueError:
-            numbers = []
-        if len(numbers) != 2 or not all(0 <= number < math.inf for number in numbers):
+            prompt, completion = map(float, text.split(","))
+            return msgspec.convert({"in": prompt, "out": completion}, cls)
+        except (ValueError, msgspec.ValidationError) as error:
             raise RunEntryError(
                 f"--prices {text}: expected IN,OUT, what a million tokens cost\n  hint: --prices 0.15,0.60"
-            )
-        return cls(*numbers)
+            ) from error
 
     def cost(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
         """Return what so many tokens cost. The prompt's hold the cached ones, as in OpenAI's `usage`."""
@@ -143,14 +139,11 @@ def read_prices(path: Path) -> dict[str, Prices]:
         raise RunEntryError(f"{path}: expected prices by deployment, got {show(found)}{hint}")
     prices = {}
     for name, value in found.items():
-        given = value if isinstance(value, dict) else {}
-        numbers: list[Any] = [given.get("in"), given.get("out"), given.get("cached", given.get("in"))]
-        is_price = all(
-            isinstance(one, (int, float)) and type(one) is not bool and 0 <= one < math.inf for one in numbers
-        )
-        if not is_price or given.keys() - {"in", "out", "cached"}:
-            raise RunEntryError(f"{path}: {name}: expected what a million tokens cost, got {show(value)}{hint}")
-        prices[str(name)] = Prices(*(float(one) for one in numbers))
+        try:
+            prices[str(name)] = msgspec.convert(value, Prices)
+        except msgspec.ValidationError as error:
+            message = f"{path}: {name}: expected what a million tokens cost, got {show(value)}{hint}"
+            raise RunEntryError(message) from error
     return prices
 
 

@@ -1,7 +1,8 @@
 """Lines of result files: OpenAI's Batch API, `vllm run-batch`, and whatever else answers such requests.
 
 https://platform.openai.com/docs/api-reference/batch/request-output. A line has `custom_id`, `response` and `error`; the
-body of the reply stands in `response.body`, in older versions of `vllm run-batch` in `response` itself.
+body of the reply stands in `response.body`, in older versions of `vllm run-batch` in `response` itself. Lines that were
+kept (`clients.answers`) have `custom_id` and `body` alone.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ def parse_output(line: Any) -> Outcome:
     """Return what a line of a result file says. Raises OutputError."""
     if not isinstance(line, dict):
         raise OutputError(f"expected an object, got {show(line)}")
-    if "body" in line and "response" not in line:
+    if "body" in line and not line.keys().isdisjoint(("method", "url")) and "response" not in line:
         raise OutputError("this is a request, not its result")
     custom_id = line.get("custom_id")
     if not isinstance(custom_id, str) or not custom_id:
         raise OutputError(f"custom_id: expected a text, got {show(custom_id)}")
+    if line.keys() == {"custom_id", "body"}:
+        return Outcome(custom_id, body=line["body"])
     response, error = line.get("response"), line.get("error")
     if error or response is None:
         code = error.get("code") if isinstance(error, dict) else None

@@ -32,7 +32,7 @@ def test_prices_and_limits_are_read(tmp_path, monkeypatch):
     monkeypatch.setenv("HELM_EXT_MAX_COST", "0.5")
     monkeypatch.setenv("HELM_EXT_MAX_TOKENS", "1e6")
     read = Spending.read(tmp_path)
-    assert read.prices == {"a/b": Prices(1, 2.5, 1), "c/d": Prices(4, 8, 0)}
+    assert read.prices == {"a/b": Prices(1, 2.5), "c/d": Prices(4, 8, 0)}
     assert (read.budget.cost, read.budget.tokens) == (0.5, 1_000_000)
     assert read.prices_of(["c/d"]) == Prices(4, 8, 0)
     assert read.prices_of(["a/b", "c/d"]) is None
