@@ -9,9 +9,8 @@ manifest, shards                  requests written as files of OpenAI's Batch AP
 outputs, answers                  files of results read and joined with the requests
 answered                          HELM's Executor that hands these results back
 huggingface                       HELM's Client for a model of transformers, the options of a row asked together
-prompt_tokens, prefix_groups      tokens of prompts; which of them begin alike
+prefix_groups                     which sequences of tokens begin alike
 shared_prefix                     the model, on what these share
-cache                             HELM's cache of requests and replies
 """
 
 from __future__ import annotations

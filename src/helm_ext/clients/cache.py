@@ -20,7 +20,7 @@ import pickle
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from helm.common.cache import BlackHoleCacheConfig, CacheConfig, SqliteCacheConfig, cache_stats, create_key_value_store
@@ -83,6 +83,15 @@ class RequestCache:
         for (_, process), cache in list(RequestCache._open.items()):
             if process == os.getpid():
                 cache.flush()
+
+    def get(self, request: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+        """Return the reply, and whether it was there: what HELM's clients ask of HELM's Cache."""
+        [found] = self.get_many([request])
+        if found is not None:
+            return found, True
+        made = compute()
+        self.put_many([(request, made)])
+        return made, False
 
     def get_many(self, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         """Return the replies to these requests, None where there is none."""

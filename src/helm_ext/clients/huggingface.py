@@ -20,7 +20,8 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from helm.clients.huggingface_client import HuggingFaceClient, HuggingFaceServerFactory
@@ -34,7 +35,6 @@ from helm_ext.clients.asking import NotedResult, fail, option_of
 from helm_ext.clients.cache import RequestCache
 from helm_ext.clients.estimate import find_unkept_limit
 from helm_ext.clients.prefix_groups import group_by_prefix
-from helm_ext.clients.prompt_tokens import EncodedPrompt, PromptTokens
 from helm_ext.clients.shared_prefix import PrefixModel
 from helm_ext.errors import DeploymentError
 
@@ -66,9 +66,9 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
         """
         super().__init__(cache_config, tokenizer, **kwargs)
         self.prompt_logprobs = prompt_logprobs
-        self.replies = RequestCache.of(cache_config)
-        self.cache = _OneByOne(self.replies)
-        self.prompt_tokens = PromptTokens(self._wrapped_tokenizer)
+        self.cache = RequestCache.of(cache_config)
+        self._texts: dict[int, str] = {}
+        """Of single tokens, which are asked for often."""
         self._model: PrefixModel | None = None
         self._lock = threading.Lock()
 
@@ -95,17 +95,17 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
                 results[place] = super().make_request(request)
                 continue
             prompt = self.get_prompt(request)
-            encoded = self.prompt_tokens.encode(prompt, None if self.prompt_logprobs else option_of(request))
-            if not encoded.ids:  # HELM's own error
+            ids, first_of_option = self._encode(prompt, None if self.prompt_logprobs else option_of(request))
+            if not ids:  # HELM's own error
                 results[place] = super().make_request(request)
                 continue
-            scored.append(_Scored(place, request, self._make_key(request, prompt), encoded))
-        groups = group_by_prefix([one.encoded.ids for one in scored])
+            scored.append(_Scored(place, request, self._make_key(request, prompt), ids, first_of_option))
+        groups = group_by_prefix([one.ids for one in scored])
         for group in groups:
             members = [scored[member] for member in group.members]
             first = 1
             if len(groups) == 1 < len(members):  # what all options of the row begin with cancels between them
-                first = min(group.shared, *(member.encoded.first_of_option for member in members))
+                first = min(group.shared, *(member.first_of_option for member in members))
             made = self._answer_group(members, group.shared, first)
             results.update((member.place, result) for member, result in zip(members, made, strict=True))
         return [results[place] for place in range(len(requests))]
@@ -115,9 +115,9 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
 
         `first`: the first token whose value is asked for.
         """
-        keys = [dict(member.key) if first == 1 else {**member.key, "logprobs_from": first} for member in members]
+        keys = [{**member.key, **({"logprobs_from": first} if first > 1 else {})} for member in members]
         company = _name_company(keys)
-        found = [reply for reply in self.replies.get_many(keys) if reply is not None and _is_whole(reply)]
+        found = [reply for reply in self.cache.get_many(keys) if reply is not None and _is_whole(reply)]
         if len(found) == len(keys) and {reply.get(TOGETHER) for reply in found} in ({company}, {None}):
             return _to_results(found, cached=True)
         model = self._load(members[0].request)
@@ -127,8 +127,8 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             if len(members) == 1:
                 return [fail(f"HuggingFace error: {error}")]
             hwarn(f"{len(members)} requests cannot be computed together, so each on its own: {error}")
-            return [self._answer_group([member], len(member.encoded.ids))[0] for member in members]
-        self.replies.put_many(zip(keys, made, strict=True))
+            return [self._answer_group([member], len(member.ids))[0] for member in members]
+        self.cache.put_many(zip(keys, made, strict=True))
         return _to_results(made, cached=False)
 
     def _compute(
@@ -136,9 +136,9 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
     ) -> list[dict[str, Any]]:
         """Return replies as HELM's HuggingFaceServer makes them. Each has its part of the time that all took."""
         started = time.time()
-        sequences = [member.encoded.ids for member in members]
+        sequences = [member.ids for member in members]
         values = model.score(sequences, shared, first)
-        texts = self.prompt_tokens.decode(sequences)
+        texts = self._decode(sequences)
         is_shared = len(members) > 1 and model.shares(sequences)
         notes = {
             "device": str(model.model.device),
@@ -151,7 +151,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
         return [
             {
                 "completions": [{"text": text, "tokens": tokens, "logprobs": [], "prompt_logprobs": logprobs}],
-                "input_length": len(member.encoded.ids),
+                "input_length": len(member.ids),
                 "request_time": took,
                 "request_datetime": int(started),
                 NOTES: notes,
@@ -159,6 +159,29 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             }
             for member, (text, tokens), logprobs in zip(members, texts, values, strict=True)
         ]
+
+    def _encode(self, prompt: str, option: str | None) -> tuple[list[int], int]:
+        """Return a prompt's tokens as HELM's client has them, and where the option that ends it begins (`_Scored`)."""
+        with self._wrapped_tokenizer as tokenizer:
+            found = tokenizer(prompt, return_token_type_ids=False)
+            ids = found["input_ids"]
+            start = -1 if option is None else prompt.rfind(option)
+            if start < 0 or not found.is_fast:
+                return ids, 1
+            # HELM's metric of options reads so many tokens from the end, and all of them for 0.
+            read_by_helm = len(tokenizer(f" {option}", add_special_tokens=False)["input_ids"]) or len(ids)
+        # A space before the option may be the option's, and a token may lie on both sides of the border.
+        places = (found.char_to_token(at) for at in range(max(0, start - 1), len(prompt)))
+        beyond = next((place for place in places if place is not None), len(ids))
+        return ids, max(1, min(beyond, len(ids) - read_by_helm))
+
+    def _decode(self, sequences: Sequence[list[int]]) -> list[tuple[str, list[str]]]:
+        """Return the text of each sequence, and the text of each of its tokens."""
+        with self._wrapped_tokenizer as tokenizer:
+            for token in {token for sequence in sequences for token in sequence} - self._texts.keys():
+                self._texts[token] = tokenizer.decode(token)
+            texts = tokenizer.batch_decode(sequences)
+        return [(text, [self._texts[token] for token in ids]) for text, ids in zip(texts, sequences, strict=True)]
 
     def _make_key(self, request: Request, prompt: str) -> Mapping[str, Any]:
         """Return what HELM's client keeps the reply under."""
@@ -197,30 +220,17 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             return self._model
 
 
+@dataclass(frozen=True)
 class _Scored:
     """A request whose prompt's log-probabilities are asked for."""
 
-    def __init__(self, place: int, request: Request, key: Mapping[str, Any], encoded: EncodedPrompt) -> None:
-        self.place = place
-        self.request = request
-        self.key = key
-        self.encoded = encoded
-
-
-class _OneByOne:
-    """What HELM's client asks of HELM's Cache, on a cache that stays open."""
-
-    def __init__(self, replies: RequestCache) -> None:
-        self.replies = replies
-
-    def get(self, request: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
-        """Return the reply, and whether it was there."""
-        (found,) = self.replies.get_many([request])
-        if found is not None:
-            return found, True
-        made = compute()
-        self.replies.put_many([(request, made)])
-        return made, False
+    place: int
+    request: Request
+    key: Mapping[str, Any]
+    ids: list[int]
+    """The prompt's tokens, with those that the tokenizer puts around each text."""
+    first_of_option: int
+    """The first token whose value a score of the option may read; 1 if all may be read, or where it is not known."""
 
 
 def _is_scored(request: Request) -> bool:

@@ -328,7 +328,7 @@ def test_what_is_not_whole_in_the_cache_is_computed_again(folders, kind, tmp_pat
     stored = list(get_all_from_sqlite(cache.path))
     broken = [(key, {**reply, "completions": [{"text": "", "tokens": ["a"], "logprobs": [], "prompt_logprobs": []}]})
               for key, reply in stored]  # fmt: skip
-    client.replies.put_many(broken)
+    client.cache.put_many(broken)
     found = client.make_requests(requests)
     assert not any(result.cached for result in found)
     assert everything(found) == everything(first)
