@@ -17,16 +17,13 @@ from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.scenarios.scenario import get_scenario_cache_path
 
 from helm_ext.errors import RunEntryError
-from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
-from helm_ext.files import canonical_json
+from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 from helm_ext.formats import long_arguments
 from helm_ext.formats.scenario import GROUP_LENGTH, EvalSetScenario
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-    from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric_service import MetricService
-    from helm.benchmark.metrics.statistic import Stat
 
 __all__ = ["MAX_FILE_NAME", "RunArguments", "fit_arguments", "fit_name", "full_name", "to_text"]
 
@@ -43,23 +40,19 @@ _DIGEST = 8
 
 
 def fit_name(entry: str, arguments: Mapping[str, Any], end: str) -> str:
-    """Return `entry:key=value,...` + `end`, with long values replaced until HELM can write the name.
+    """Return `entry:key=value,...` + `end`, shortened until HELM can write the name.
 
-    The longest values give way first. Where that is not enough (very many arguments), so do the last ones, together.
+    The longest values are shortened first. Where that is not enough (very many arguments), the end is replaced.
     """
     room = MAX_FILE_NAME - ADDED_BY_HELM - len(f"{entry}:{end}".encode())
     texts = {key: to_text(value) for key, value in arguments.items()}
-    while _size(texts) > room:
-        key = max(texts, key=lambda key: len(_encode(texts[key])))
-        if len(_encode(texts[key])) <= SHORT:
-            break
-        texts[key] = shorten(texts[key])
-    if _size(texts) > room:
-        more = f"~{digest(canonical_json(texts))}"
-        while _size({**texts, "more": more}) > room:
-            texts.popitem()
-        texts["more"] = more
-    return f"{entry}:{_join(texts)}{end}"
+    for key in sorted(texts, key=lambda key: -len(_encode(texts[key]))):
+        if len(_encode(_join(texts))) > room:
+            texts[key] = shorten(texts[key])
+    joined = _join(texts)
+    if len(_encode(joined)) > room:
+        joined = f"{cut(joined, room - _DIGEST - 1)}~{digest(_encode(joined))}"
+    return f"{entry}:{joined}{end}"
 
 
 def full_name(entry: str, arguments: Mapping[str, Any], end: str) -> str:
@@ -107,30 +100,16 @@ class RunArguments(FoldingMetric):
     def __init__(self, **arguments: Any) -> None:
         self.arguments = arguments
 
-    def find_facts(self, scenario_state: ScenarioState) -> RunFacts:  # noqa: ARG002
-        """Return nothing that is so."""
-        return RunFacts()
-
     def begin(self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts) -> Callable[..., Measured]:  # noqa: ARG002
-        """Return what measures nothing."""
-        return lambda state: Measured([], None)  # noqa: ARG005
+        """Return a function that measures nothing."""
+        return lambda state: Measured([], ())  # noqa: ARG005
 
-    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Nothing:  # noqa: ARG002
-        """Return what adds up nothing."""
-        return _Nothing()
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> JoinedTotal:  # noqa: ARG002
+        """Return the total of no metric."""
+        return JoinedTotal([])
 
     def get_metadata(self) -> list[MetricMetadata]:
-        """Return nothing."""
-        return []
-
-
-class _Nothing:
-    """The `Total` of no stats."""
-
-    def add(self, summary: None) -> None:
-        pass
-
-    def to_stats(self) -> list[Stat]:
+        """Describe no stat."""
         return []
 
 
@@ -166,10 +145,6 @@ def _encode(text: str) -> bytes:
 
 def _join(texts: Mapping[str, str]) -> str:
     return ",".join(f"{key}={text}" for key, text in texts.items())
-
-
-def _size(texts: Mapping[str, str]) -> int:
-    return len(_encode(_join(texts)))
 
 
 def _fits(group: str, arguments: Mapping[str, Any]) -> bool:
