@@ -347,8 +347,8 @@ def _make_runs(manifest: Manifest, answers: Answers, waiting: Mapping[int, Any],
                 made.append((Path(runner.runs_path, run_spec.name), make_run(runner, run_spec, manifest, answers)))
     for folder, counted in made:
         echo(f"written to {folder}")
-        if counted.left_out:
-            echo(f"  {count(counted.left_out, 'row')} left out, without an answer")
+        if counted.excluded:
+            echo(f"  {count(counted.excluded, 'row')} left out, without an answer")
         if counted.crossing:
             echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
 
@@ -360,7 +360,7 @@ def print_answers(answers: Answers, cost: Prices | None) -> None:
     answered = len(answers.requests) - len(missing)
     echo(f"{answered} of {len(answers.requests)} requests are answered, {answers.new} of them now{repeated}")
     parts = {
-        "cut at the limit of tokens": tally.cut,
+        "cut at the limit of tokens": tally.truncated,
         "refused by the model": tally.refused,
         "cut by a content filter": tally.filtered,
         "empty": tally.empty,

@@ -3,7 +3,7 @@
 openai_requests, openai_replies   HELM's Request to the body of an HTTP request, the body of a reply to a RequestResult
 openai_compatible                 HELM's Client on these two
 server, event_loop                one address over HTTP: many requests at once, attempts that end, what errors mean
-cache                             HELM's cache files, with one connection a file and process
+cache                             HELM's cache files, with one connection per file and process
 asking                            what a client can do and say beyond HELM's (`running.executor` asks for it)
 manifest, shards                  requests written as files of OpenAI's Batch API, and what each is the request of
 outputs, answers                  files of results read and joined with the requests

@@ -30,21 +30,21 @@ class AnsweredExecutor(Executor):
     """Fills in the results of one run's request states. Asks nobody."""
 
     def __init__(self, execution_spec: ExecutionSpec, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> None:
-        """Take the answers. Rows without one are left out, which only metrics of this package know and count."""
+        """Take the answers. Rows without one are excluded, which only metrics of this package know and count."""
         super().__init__(execution_spec)
         self.run_spec = run_spec
         self.manifest = manifest
         self.answers = answers
         self.crossing = 0
         """Requests in which a token lies on both sides of the border of prompt and option."""
-        self.left_out = 0
-        """Rows without an answer to one of their requests."""
+        self.excluded = 0
+        """How many rows lack an answer to one of their requests."""
 
     def execute(self, scenario_state: ScenarioState) -> ScenarioState:
         """Return the state with results.
 
         Raises DatasetChangedError where the request states are not those that the requests were made of, and
-        RecordedError for a reply of which no result can be made, and for rows without one that cannot be left out.
+        RecordedError for a reply that cannot be made a result, and for rows without a reply that cannot be excluded.
         """
         ids = find_requests(self.manifest, self.run_spec, scenario_state.request_states)
         states = self._without_unanswered(scenario_state.request_states, ids)
@@ -59,12 +59,12 @@ class AnsweredExecutor(Executor):
                 raise RecordedError(f"{id_}: {error}") from error
             self.crossing += crosses_border(state)
         for state in states:
-            if state.result is None:  # left out
+            if state.result is None:  # excluded
                 vars(state)["result"] = state.request.result
         return ScenarioState(scenario_state.adapter_spec, states, scenario_state.annotator_specs)
 
     def _without_unanswered(self, states: list[RequestState], ids: Sequence[str | None]) -> list[RequestState]:
-        """Return the states, those of rows that have a request without an answer marked as left out."""
+        """Return the states; rows with a request that has no answer are marked as excluded."""
         missing = set(self.answers.missing())
         reasons: dict[object, LeftOut] = {
             _row_of(state): "failed" if id_ in self.answers.failures else "not_run"
@@ -74,7 +74,7 @@ class AnsweredExecutor(Executor):
         if not reasons:
             return states
         rows = {_row_of(state): state for state in states}
-        self.left_out = len(reasons)
+        self.excluded = len(reasons)
         if len(reasons) == len(rows):
             raise RecordedError(f"{self.run_spec.name}: no row has an answer to all of its requests")
         if any(EXTRA_KEY not in (rows[row].instance.extra_data or {}) for row in reasons):
@@ -86,7 +86,7 @@ class AnsweredExecutor(Executor):
 
 
 def _is_asked(state: RequestState) -> bool:
-    """Whether a request was written for the state: the adapter leaves out rows that do not fit the window."""
+    """Whether a request was written for the state: the adapter excludes rows that do not fit the window."""
     return getattr(state.request, "result", None) is None
 
 
@@ -95,9 +95,9 @@ def _row_of(state: RequestState) -> object:
 
 
 def find_requests(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> list[str | None]:
-    """Return the id of each state's request; None for a row that was left out before anything was written.
+    """Return the id of each state's request; None for rows that were excluded before requests were written.
 
-    Raises DatasetChangedError if this is none of the manifest's runs any more.
+    Raises DatasetChangedError if the run is no longer one of the manifest's.
     """
     run = next((run for run in manifest.runs if run.name == run_spec.name), None)
     if run is None:

@@ -1,7 +1,7 @@
 """Results joined with the requests that they answer: in any order, from any number of files, at any number of times.
 
-What was joined is kept in `answers.jsonl` beside the manifest, so that results can come in parts. In memory there is
-the place of each answer in that file.
+What was joined is stored in `answers.jsonl` beside the manifest, so that results can come in parts. Memory holds the
+place of each answer in that file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ANSWERS = "answers.jsonl"
 class Tally:
     """What the replies say of themselves, counted once a request."""
 
-    cut: int = 0
+    truncated: int = 0
     """Texts that end at the limit of tokens."""
     refused: int = 0
     """Refusals in the reply's own field; the refusal's text is the answer."""
@@ -50,7 +50,7 @@ class Tally:
     def add(self, reply: Reply, *, echo: bool) -> None:
         """Count a reply."""
         for choice in reply.choices:
-            self.cut += choice.finish_reason == "length" and not echo
+            self.truncated += choice.finish_reason == "length" and not echo
             self.filtered += choice.finish_reason == "content_filter"
             self.refused += choice.is_refusal
             self.empty += not choice.text
@@ -60,8 +60,8 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """Where an answer is kept, and where it came from."""
+class _Stored:
+    """Where an answer is stored, and where it came from."""
 
     offset: int
     length: int
@@ -85,20 +85,20 @@ class Answers:
     """How many answers the files that were read now brought."""
     repeated: int = 0
     """Lines that say again what another one says."""
-    _kept: dict[str, _Kept] = field(default_factory=dict)
+    _stored: dict[str, _Stored] = field(default_factory=dict)
 
     def missing(self) -> list[str]:
         """Return the ids of the requests that have no answer, in the order in which they were written."""
-        return [custom_id for custom_id in self.requests if custom_id not in self._kept]
+        return [custom_id for custom_id in self.requests if custom_id not in self._stored]
 
     def read(self, custom_ids: Iterable[str]) -> Iterator[Reply]:
         """Yield the replies to these requests, which all have one."""
         with self.path.open("rb") as file:
             for custom_id in custom_ids:
-                kept, sent = self._kept[custom_id], self.requests[custom_id]
-                file.seek(kept.offset)
+                stored, sent = self._stored[custom_id], self.requests[custom_id]
+                file.seek(stored.offset)
                 try:
-                    found = json.loads(file.read(kept.length))
+                    found = json.loads(file.read(stored.length))
                 except ValueError:
                     found = {}
                 if found.get("custom_id") != custom_id:
@@ -108,7 +108,7 @@ class Answers:
     def take(self, custom_id: str, body: Any, target: IO[bytes], path: str, line: int) -> str:
         """Write an answer to `target`. Returns what speaks against it, "" if nothing does.
 
-        A reply that cannot be read is a failure of its request, and is not kept.
+        A reply that cannot be read is a failure of its request, and is not stored.
         """
         sent = self.requests[custom_id]
         try:
@@ -118,12 +118,12 @@ class Answers:
             return ""
         data = canonical_json({"custom_id": custom_id, "body": body}) + b"\n"
         fingerprint = hashlib.sha256(canonical_json(body["choices"])).digest()[:16]
-        before = self._kept.get(custom_id)
+        before = self._stored.get(custom_id)
         if before is not None:
             self.repeated += 1
             same = before.fingerprint == fingerprint
             return "" if same else f"another result for {custom_id} stands in {before.path}:{before.line}"
-        self._kept[custom_id] = _Kept(target.tell(), len(data), fingerprint, path, line)
+        self._stored[custom_id] = _Stored(target.tell(), len(data), fingerprint, path, line)
         target.write(data)
         self.tally.add(reply, echo=sent.echo)
         return ""
@@ -132,7 +132,7 @@ class Answers:
 def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answers:
     """Join results with the requests of a manifest in `folder`, and keep them there.
 
-    Raises DatasetError, with all problems and with nothing changed, for lines that are no results, results of requests
+    Raises DatasetError, with all problems and with nothing changed, for lines that are not results, results of requests
     that are not in the manifest, and two different results for one request.
     """
     requests = {sent.custom_id: sent for sent in manifest.requests}
@@ -142,15 +142,15 @@ def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answer
         if answers.path.exists() and answers.path.stat().st_size:
             _read_results(answers.path, answers, part.file, problems)
         raise_for(problems.finish())
-        before = len(answers._kept)  # noqa: SLF001 - one unit
+        before = len(answers._stored)  # noqa: SLF001 - one unit
         answers.repeated = 0
         for path in files:
             _read_results(path, answers, part.file, problems)
         raise_for(problems.finish())
-        answers.new = len(answers._kept) - before  # noqa: SLF001
+        answers.new = len(answers._stored) - before  # noqa: SLF001
         if answers.new:
             part.replace()
-    answers.failures = {key: why for key, why in answers.failures.items() if key not in answers._kept}  # noqa: SLF001
+    answers.failures = {key: why for key, why in answers.failures.items() if key not in answers._stored}  # noqa: SLF001
     return answers
 
 

@@ -1,4 +1,4 @@
-"""HELM's cache of requests and replies, with one connection a file and process.
+"""HELM's cache of requests and replies, with one connection per file and process.
 
 HELM's `Cache.get` opens the file (a connection and a thread) for every request and commits every reply, which holds 64
 threads to some 200 requests a second. Here the file stays open, and replies are written by the chunk.
@@ -7,7 +7,7 @@ Keys, values and file are HELM's (`helm.common.key_value_store`): what one of th
 The file keeps sqlite's plain journal. With a write-ahead log, which is no faster by the chunk, sqlite refuses HELM's
 own connections ("database is locked") as long as ours is open, and HELM's tokenizers and annotators use the same files.
 
-A process that is killed loses what no chunk was written with: at most CHUNK replies, or those of CHUNK_SECONDS.
+A process that is killed loses the replies that still waited: at most CHUNK, or those of the last CHUNK_SECONDS.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from helm_ext.errors import HelmExtError
 __all__ = ["CHUNK", "RequestCache"]
 
 CHUNK = 100
-"""Replies that are written together."""
+"""How many replies are written together."""
 
 CHUNK_SECONDS = 0.5
 """How long a reply waits for others to be written with."""
@@ -57,7 +57,7 @@ class RequestCache:
         self.store = _File(config.path) if isinstance(config, SqliteCacheConfig) else _HelmStore(config)
         self.lock = threading.RLock()
         self.pending: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {}
-        """What is not written yet, by its key as the file has it."""
+        """Replies that are not written yet, by their keys as the file has them."""
         self.has_pending = threading.Event()
         self.writer: threading.Thread | None = None
         self.is_failing = False
@@ -105,7 +105,7 @@ class RequestCache:
         return [found.get(name) for name in names]
 
     def put_many(self, pairs: Iterable[tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
-        """Keep replies; those of a key that is there are replaced. They are found at once, and soon written."""
+        """Store replies, in place of those with the same key. They are found at once, and written soon."""
         named = {request_to_key(key): (key, value) for key, value in pairs}
         with cache_stats.lock:
             cache_stats.num_computes[self.stats_key] += len(named)
@@ -122,7 +122,7 @@ class RequestCache:
                 self.has_pending.set()
 
     def flush(self) -> None:
-        """Write what waits. What cannot be written stays in memory, and that is said, once."""
+        """Write the replies that wait. Those that cannot be written stay in memory, and one warning says so."""
         with self.lock:
             self.has_pending.clear()
             if not self.pending:
@@ -139,7 +139,7 @@ class RequestCache:
                 self.pending.clear()
 
     def _write_soon(self) -> None:
-        """Write what waits, some time after the first of it came."""
+        """Write the replies that wait, CHUNK_SECONDS after the first of them came."""
         while self.has_pending.wait():
             time.sleep(CHUNK_SECONDS)
             self.flush()
@@ -203,7 +203,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def _read(value: bytes) -> dict[str, Any] | None:
-    """Return a reply, or None for what is none: it will be asked for again, and replaced."""
+    """Return a reply, or None if the entry is not one: it will be asked for again, and replaced."""
     try:
         found = _PlainUnpickler(io.BytesIO(value)).load()
     except Exception:  # noqa: BLE001 - pickle raises nearly anything for broken bytes

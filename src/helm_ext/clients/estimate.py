@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from helm.common.request import Request
 
 __all__ = [
-    "MAX_COST_ENV", "MAX_TOKENS_ENV", "Estimate", "Prices", "find_unkept_limit", "format_cost", "read_prices",
+    "MAX_COST_ENV", "MAX_TOKENS_ENV", "Estimate", "Prices", "find_unenforced_limit", "format_cost", "read_prices",
 ]  # fmt: skip
 
 MAX_COST_ENV, MAX_TOKENS_ENV = "HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"
@@ -36,7 +36,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"p
     prompt: Amount
     completion: Amount
     cached: Amount | None = None
-    """Prompt tokens that the provider had kept from an earlier request; None: as the others."""
+    """Prompt tokens that the provider had cached from an earlier request; None: they cost as much as the others."""
 
     @classmethod
     def parse(cls, text: str) -> Prices:
@@ -50,10 +50,10 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"p
             ) from error
 
     def cost(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
-        """Return what so many tokens cost. The prompt's hold the cached ones, as in OpenAI's `usage`."""
-        kept = self.prompt if self.cached is None else self.cached
+        """Return what these tokens cost. `prompt_tokens` includes the cached ones, as in OpenAI's `usage`."""
+        cached = self.prompt if self.cached is None else self.cached
         fresh = prompt_tokens - cached_tokens
-        return (fresh * self.prompt + cached_tokens * kept + completion_tokens * self.completion) / 1_000_000
+        return (fresh * self.prompt + cached_tokens * cached + completion_tokens * self.completion) / 1_000_000
 
 
 @dataclass
@@ -101,7 +101,7 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def find_unkept_limit(*, is_local: bool = False) -> str:
+def find_unenforced_limit(*, is_local: bool = False) -> str:
     """Return why a request that HELM's own code sends may not be sent; "" where the user set no limit.
 
     The streaming runner counts what is spent. HELM's runner counts nothing, nor do its annotators, which ask a judge:
@@ -122,7 +122,7 @@ def find_unkept_limit(*, is_local: bool = False) -> str:
 def read_prices(path: Path) -> dict[str, Prices]:
     """Read a YAML file of prices, by deployment: `local/my-model: {in: 0.15, out: 0.60, cached: 0.075}`.
 
-    `cached`, for prompt tokens that the provider had kept, may be left out. Raises RunEntryError.
+    `cached`, for prompt tokens that the provider had cached, may be absent. Raises RunEntryError.
     """
     import yaml
 

@@ -33,7 +33,7 @@ from helm.tokenizers.tokenizer import Tokenizer
 
 from helm_ext.clients.asking import NotedResult, fail, option_of
 from helm_ext.clients.cache import RequestCache
-from helm_ext.clients.estimate import find_unkept_limit
+from helm_ext.clients.estimate import find_unenforced_limit
 from helm_ext.clients.prefix_groups import group_by_prefix
 from helm_ext.clients.shared_prefix import PrefixModel
 from helm_ext.errors import DeploymentError
@@ -60,7 +60,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
     ) -> None:
         """Take the arguments of `client_spec.args`: HELM's, of which most go to `from_pretrained`, and one more.
 
-        `prompt_logprobs`: false leaves out the values of tokens that all options of a row begin with, which the files
+        `prompt_logprobs`: false drops the values of tokens that all options of a row begin with, which the files
         then hold as 0.0: sums over the whole prompt are then not the prompt's. Only for requests that the runner says
         an option of; the option's tokens, and what HELM takes for them, keep their values.
         """
@@ -74,7 +74,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
 
     def make_request(self, request: Request) -> RequestResult:
         """Return the result of one request, as HELM's client."""
-        if limit := find_unkept_limit(is_local=True):
+        if limit := find_unenforced_limit(is_local=True):
             return fail(limit)
         if not _is_scored(request):
             return super().make_request(request)
@@ -168,7 +168,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             start = -1 if option is None else prompt.rfind(option)
             if start < 0 or not found.is_fast:
                 return ids, 1
-            # HELM's metric of options reads so many tokens from the end, and all of them for 0.
+            # HELM's metric of options reads as many tokens from the end; for 0 it reads all.
             read_by_helm = len(tokenizer(f" {option}", add_special_tokens=False)["input_ids"]) or len(ids)
         # A space before the option may be the option's, and a token may lie on both sides of the border.
         places = (found.char_to_token(at) for at in range(max(0, start - 1), len(prompt)))

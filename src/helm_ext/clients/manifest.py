@@ -68,7 +68,7 @@ class Plan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaul
     max_eval_instances: int | None
     num_train_trials: int | None
     judging: Judging | None = None
-    """For the requests of `helm-ext judge out`, which are of no run entry."""
+    """For the requests of `helm-ext judge out`, which belong to no run entry."""
 
     def to_dialect(self) -> Dialect:
         """Return how the requests are written."""

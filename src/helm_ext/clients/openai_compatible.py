@@ -36,7 +36,7 @@ from helm.common.request import Request, RequestResult
 from helm_ext.clients import event_loop
 from helm_ext.clients.asking import NotedResult, fail
 from helm_ext.clients.cache import RequestCache
-from helm_ext.clients.estimate import find_unkept_limit
+from helm_ext.clients.estimate import find_unenforced_limit
 from helm_ext.clients.openai_replies import ReplyError, parse_reply, to_result
 from helm_ext.clients.openai_requests import (
     PATHS,
@@ -69,7 +69,7 @@ class OpenAICompatibleClient(Client):
     """Asks a server's chat or completions endpoint. The class path is public API.
 
     Every parameter of a request is sent; what cannot be sent is an error (`openai_requests`). A reply is read before it
-    is put into HELM's cache (`openai_replies`), so that no broken one is kept, and one that an earlier version kept is
+    is put into HELM's cache (`openai_replies`), so that no broken one is cached, and one that another client cached is
     asked for again. Finish reasons are kept. What the server counted, the seed and the model's dated name are in the
     result's `notes`, which the executor of this package writes into the run's files.
     """
@@ -93,7 +93,7 @@ class OpenAICompatibleClient(Client):
         extra_body: Mapping[str, Any] | None = None,
         api_key_env: str | None = None,
         timeout: float = REPLY_SECONDS,
-        retries: int = Attempts.again,
+        retries: int = Attempts.retries,
         retry_seconds: float = Attempts.seconds,
     ) -> None:
         """Take the arguments of `client_spec.args`; those of the request's body are described in `Dialect`.
@@ -125,7 +125,7 @@ class OpenAICompatibleClient(Client):
             address,
             _read_key(api_key_env) if api_key_env else _require_plain(api_key, "the key in HELM's credentials"),
             reply_seconds=timeout,
-            attempts=Attempts(again=retries, seconds=retry_seconds),
+            attempts=Attempts(retries=retries, seconds=retry_seconds),
         )
         self.cache = RequestCache.of(cache_config)
         self._has_warned_of_length = False
@@ -133,7 +133,7 @@ class OpenAICompatibleClient(Client):
         self._sending: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def check_requests(self, requests: Sequence[Request]) -> None:
-        """Raise UnsendableError, once, for what of these requests cannot be sent; warn of what `omit` leaves out."""
+        """Raise UnsendableError, once, for what of these requests cannot be sent; warn of what `omit` drops."""
         reasons: Counter[str] = Counter()
         left_out: dict[str, set[Any]] = {}
         for request in requests:
@@ -160,11 +160,11 @@ class OpenAICompatibleClient(Client):
 
         HELM's own runner calls this, and its annotators; the streaming runner calls `send`.
         """
-        if limit := find_unkept_limit():
+        if limit := find_unenforced_limit():
             return fail(limit)
-        [kept] = self.find_kept([request])
-        if kept is not None:
-            return kept
+        [cached] = self.find_kept([request])
+        if cached is not None:
+            return cached
         try:
             result = event_loop.run(self.send(request, lambda _: None))
         except DeploymentError as error:
@@ -181,17 +181,17 @@ class OpenAICompatibleClient(Client):
         for place, request in enumerate(requests):
             with suppress(UnsendableError):  # `send` says so
                 keys[place] = self._make_key(to_body(request, self._dialect_for(request)), request)
-        for place, kept in zip(keys, self.cache.get_many(list(keys.values())), strict=True):
-            if kept is not None:
-                with suppress(ReplyError):  # kept by somebody who did not look at it: to be asked for again
-                    found[place] = self._read(kept, requests[place], cached=True)
+        for place, cached in zip(keys, self.cache.get_many(list(keys.values())), strict=True):
+            if cached is not None:
+                with suppress(ReplyError):  # another client cached it unread: it is asked for again
+                    found[place] = self._read(cached, requests[place], cached=True)
         return found
 
     async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
         """Return the server's answer, or what went wrong after all attempts: `clients.asking.AsyncClient`.
 
-        Equal requests are sent once, as long as there is a cache: a second run, which finds the one answer that is
-        kept, has the same results as the first.
+        Equal requests are sent once, as long as there is a cache: a second run, which finds the one cached
+        answer, has the same results as the first.
         """
         try:
             body = to_body(request, self._dialect_for(request))
@@ -203,9 +203,9 @@ class OpenAICompatibleClient(Client):
         name = hash(request_to_key(dict(key)))  # two of one hash cost a look into the cache
         async with self._sending.setdefault(name, asyncio.Lock()):
             if name in self._sent:
-                [kept] = self.find_kept([request])
-                if kept is not None:
-                    return kept
+                [cached] = self.find_kept([request])
+                if cached is not None:
+                    return cached
             self._sent.add(name)
             return await self._send(request, body, key, retrying)
 
@@ -215,7 +215,7 @@ class OpenAICompatibleClient(Client):
         started = time.time()
 
         def read(reply: Any) -> NotedResult:
-            """Read a reply, and keep it if it can be read."""
+            """Read a reply, and cache it if it can be read."""
             try:
                 result = self._read(reply, request, cached=False)
             except ReplyError as error:
@@ -277,7 +277,7 @@ def _require_address(base_url: str | None) -> str:
     try:
         parts = urlsplit(base_url or "")
         has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError as error:  # a port that is none, brackets of IPv6 that are not closed
+    except ValueError as error:  # not a port number, brackets of IPv6 that are not closed
         raise RunEntryError(f"{shown}: no address: {error}{hint}") from error
     if base_url is None or parts.scheme not in ("http", "https") or not has_host:
         raise RunEntryError(f"{shown}: expected the server's address{hint}")

@@ -25,11 +25,11 @@ __all__ = ["Choice", "Reply", "ReplyError", "ReplyToken", "parse_reply", "to_res
 
 
 ROUNDING = 1e-3
-"""How far above 0 a log-probability may come out. Larger ones are none: some servers give probabilities."""
+"""How far above 0 a rounded log-probability may lie. Larger numbers are an error: some servers give probabilities."""
 
 
 class ReplyError(HelmExtError):
-    """A reply is not one to the request: another shape, other numbers of choices, no log-probabilities."""
+    """A reply does not answer its request: another shape, another number of choices, no log-probabilities."""
 
 
 @dataclass(frozen=True)
@@ -264,8 +264,8 @@ def _is_count(value: Any) -> bool:
 def _to_generated(choice: Choice, request: Request) -> GeneratedOutput:
     """Return a completion, which ends before the first stop sequence: not every server stops there.
 
-    The tokens then end with the last one that begins before it. The reason of a text that was cut is `stop`, as in
-    HELM's `truncate_and_tokenize_response_text`.
+    The tokens then end with the last one that begins before it. The reason of a truncated text is `stop`, as in HELM's
+    `truncate_and_tokenize_response_text`.
     """
     start = len(request.prompt) if request.echo_prompt else 0
     ends = [choice.text.find(stop, start) for stop in request.stop_sequences if stop]

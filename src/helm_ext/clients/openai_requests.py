@@ -1,6 +1,6 @@
 """HELM's Request as the body of a request to a server that speaks OpenAI's protocol.
 
-Pure functions. What a Request asks for and a body cannot say is an error, never left out: an answer to another request
+Pure functions. What a Request asks for and a body cannot say is an error, never dropped: an answer to another request
 would be scored as if it were one to this. OpenAI's API: https://platform.openai.com/docs/api-reference (chat,
 completions); HELM's own conversion: helm/clients/openai_client.py.
 """
@@ -41,7 +41,7 @@ PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "completions": "/comp
 """Where an endpoint is, below the `/v1` of a server's address."""
 
 OMITTABLE = ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed")
-"""What may be left out of a body, where the user says so: some models (o1, gpt-5) refuse these."""
+"""What may be omitted from a body, where the user says so: some models (o1, gpt-5) refuse these."""
 
 MAX_STOPS = 4
 """OpenAI's API takes "up to 4 sequences"."""
@@ -80,7 +80,7 @@ class Dialect:
     seed: int | None = None
     """Sent with every request; with `Request.random`, one is made of both. None: the request's alone."""
     extra_token: bool = False
-    """Ask for one token where HELM asks for none, which some servers refuse; the reply's token is cut off."""
+    """Ask for one token where HELM asks for none, which some servers refuse; the reply's token is dropped."""
     prompt_logprobs: bool = False
     """Ask for the prompt's log-probabilities by vLLM's `prompt_logprobs`, not by `echo` and `logprobs`."""
     max_tokens_field: MaxTokensField | None = None

@@ -1,8 +1,8 @@
 """Lines of result files: OpenAI's Batch API, `vllm run-batch`, and whatever else answers such requests.
 
 https://platform.openai.com/docs/api-reference/batch/request-output. A line has `custom_id`, `response` and `error`; the
-body of the reply stands in `response.body`, in older versions of `vllm run-batch` in `response` itself. Lines that were
-kept (`clients.answers`) have `custom_id` and `body` alone.
+body of the reply stands in `response.body`, in older versions of `vllm run-batch` in `response` itself. Lines of
+`answers.jsonl` (`clients.answers`) have `custom_id` and `body` alone.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NOT_RUN = frozenset({"batch_expired", "batch_cancelled"})
 
 
 class OutputError(ValueError):
-    """A line that is no result."""
+    """A line is not a result."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a line says of a request: the body of a reply, or why there is none."""
+    """What a line says about a request: the body of the reply, or why there is no reply."""
 
     custom_id: str
     body: Any = None
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def parse_output(line: Any) -> Outcome:
-    """Return what a line of a result file says. Raises OutputError."""
+    """Return what a line of a file of results says. Raises OutputError."""
     if not isinstance(line, dict):
         raise OutputError(f"expected an object, got {show(line)}")
     if "body" in line and not line.keys().isdisjoint(("method", "url")) and "response" not in line:

@@ -35,7 +35,7 @@ CONNECT_SECONDS = 4.0
 """How long a name is looked up and a connection is made. Short: a wrong address is to be told at once."""
 
 FIRST_DELAY = 1.0
-"""Seconds before the second attempt; twice as many before each further one. Half of it, at random, is left out."""
+"""Seconds before the second attempt; twice as many before each further one. Up to half of it, at random, is dropped."""
 
 LONGEST_DELAY = 8.0
 
@@ -80,14 +80,14 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Attempts:
-    """How often a request is sent again."""
+    """How often, and for how long, a request is retried."""
 
-    again: int = 5
+    retries: int = 5
     """After errors that may pass. Where the server says when to come again, time alone decides."""
-    again_garbled: int = 2
+    retries_garbled: int = 2
     """After replies that cannot be read."""
     seconds: float = 60.0
-    """After its first error, a request waits for so long in all, and no attempt begins later."""
+    """How long a request may wait in all after its first error. No attempt begins later."""
 
 
 class Server:
@@ -155,7 +155,7 @@ class Server:
             # A server that is wrong about the time again and again is asked ever more rarely.
             least = min(FIRST_DELAY * 2.0 ** (number - 3), LONGEST_DELAY)
             return max(error.retry_after, least) + random.random() / 2  # noqa: S311
-        most = {Fault.PASSING: self.attempts.again, Fault.GARBLED: self.attempts.again_garbled}.get(error.fault, 0)
+        most = {Fault.PASSING: self.attempts.retries, Fault.GARBLED: self.attempts.retries_garbled}.get(error.fault, 0)
         return FIRST_DELAY * 2.0 ** (number - 1) * (1 - random.random() / 2) if number <= most else None  # noqa: S311
 
     async def _post(self, path: str, data: bytes) -> Any:
@@ -211,7 +211,7 @@ class Server:
     async def _explain(
         self, path: str, status: int, headers: Mapping[str, str], text: bytes, data: bytes
     ) -> ServerError:
-        """Return what a reply that is no success means."""
+        """Return what a reply with another status than 200 means."""
         url, (said, code) = self.url + path, _what_it_says(text)
         message, is_early = f"{url}: status {status}: {said}", not self.has_answered
         if code in _CODES_OF_ALL:

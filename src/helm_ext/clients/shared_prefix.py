@@ -84,7 +84,7 @@ class PrefixModel:
         """Append the values of the prefix's tokens to `values`, put those of the tails into `found`."""
         batches = list(cut_tails(tails, len(prefix)))
         begins = sorted(tail[0] for tail in tails if tail)
-        # The last token tells what follows it: it is left out where nothing does.
+        # The last token tells what follows it: it is not read where nothing follows.
         read = prefix if begins else prefix[:-1]
         told = prefix[first:]
         if len(told) + bool(begins) == 0:

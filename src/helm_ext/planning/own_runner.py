@@ -1,8 +1,8 @@
 """What a user sets for a runner of this package, where `helm-run` was told to use none.
 
-Limits of what is spent are kept or refused by the clients (`clients.estimate.find_unkept_limit`). What does no harm but
-makes a run slower than the user thinks is said here: run entries are planned in helm-run's process, before any run. So
-are settings that make no sense, before a file is read.
+Limits of what is spent are enforced or refused by the clients (`clients.estimate.find_unenforced_limit`). What does no
+harm but makes a run slower than the user thinks is said here: run entries are planned in helm-run's process, before any
+run. So are settings that make no sense, before a file is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _warned: set[str] = set()
 
 
 def check_settings() -> None:
-    """Raise HelmExtError for a number of workers, a limit, or a way to show progress that is none."""
+    """Raise HelmExtError for settings that make no sense: workers, limits, how progress is shown."""
     find_engine()
     read_mode()
     read_limits()

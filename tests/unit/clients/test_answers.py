@@ -193,7 +193,7 @@ def test_answers_are_counted_by_what_they_say_of_themselves(tmp_path):
     filtered["response"]["body"]["choices"][0]["finish_reason"] = "content_filter"
     refused = ok(IDS[2], None, refusal="No.")
     tally = join(make(), tmp_path, [write(tmp_path, "1.jsonl", cut, filtered, refused, ok(IDS[3], ""))]).tally
-    assert (tally.cut, tally.filtered, tally.refused, tally.empty) == (1, 1, 1, 2)
+    assert (tally.truncated, tally.filtered, tally.refused, tally.empty) == (1, 1, 1, 2)
 
 
 def test_a_compressed_file_is_read_as_any_other(tmp_path):

@@ -87,7 +87,7 @@ class _Asking:
     """The requests, each sent once, and what the first of them was answered."""
 
     def __init__(self, server: Server, dialect: Dialect) -> None:
-        once = Attempts(again=0, again_garbled=0, seconds=0)
+        once = Attempts(retries=0, retries_garbled=0, seconds=0)
         self.server = Server(server.url, server.api_key, reply_seconds=server.reply_seconds, attempts=once)
         self.dialect = replace(dialect, extra_token=False, prompt_logprobs=False, seed=None)
         self.refused: list[Finding] = []
@@ -217,7 +217,7 @@ class _Asking:
         return self._base.choices[0].text
 
     async def _ask(self, dialect: Dialect | None = None, *, more: Mapping[str, Any] = {}, **changes: Any) -> Reply:
-        """Ask once, with `more` in the body than the client would send. Raises ServerError, ReplyError."""
+        """Ask once; `more` goes into the body beside what the client would send. Raises ServerError, ReplyError."""
         dialect, request = dialect or self.dialect, replace(_make_request(), **changes)
         body = {**to_body(request, dialect), **more}
         reply = await self.server.ask(PATHS[dialect.endpoint], body, lambda found: found)
