@@ -13,23 +13,20 @@ __all__ = ["run", "run_last"]
 
 T = TypeVar("T")
 
-_loops: dict[int, asyncio.AbstractEventLoop] = {}
+_running: dict[int, tuple[asyncio.AbstractEventLoop, threading.Thread]] = {}
 """By process: a forked one has no threads of its parent, and starts a loop of its own."""
-
-_threads: dict[int, int | None] = {}
 
 _starting = threading.Lock()
 
 
 def _get_loop() -> asyncio.AbstractEventLoop:
     with _starting:
-        loop = _loops.get(os.getpid())
-        if loop is None:
-            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+        if os.getpid() not in _running:
+            loop = asyncio.new_event_loop()
             thread = threading.Thread(target=loop.run_forever, name="helm-ext-event-loop", daemon=True)
             thread.start()
-            _threads[os.getpid()] = thread.ident
-        return loop
+            _running[os.getpid()] = loop, thread
+        return _running[os.getpid()][0]
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -56,11 +53,11 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 def run_last(coroutine: Coroutine[Any, Any, object]) -> None:
     """Run a coroutine that tidies up: when an object goes, or the process ends. Waits a second for it at most."""
-    loop = _loops.get(os.getpid())
+    loop, thread = _running.get(os.getpid(), (None, None))
     if loop is None or not loop.is_running():
         coroutine.close()
         return
     future = asyncio.run_coroutine_threadsafe(coroutine, loop)
-    if threading.get_ident() != _threads.get(os.getpid()):
+    if threading.current_thread() is not thread:
         with contextlib.suppress(Exception):
             future.result(timeout=1)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from rapidfuzz.distance import OSA, LCSseq
-
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.analysis.lint.texts import words_of
 
@@ -168,6 +166,8 @@ def _turns_meaning(more: Counter[str], less: Counter[str]) -> bool:
 
 def _count_moved(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """Return how many words of the longer side have no partner when both are read side by side, in order."""
+    from rapidfuzz.distance import LCSseq  # its import takes 20 ms, and most files need none of it
+
     return LCSseq.distance(ours, theirs)
 
 
@@ -199,6 +199,8 @@ def edit_is_small(word: str, other: str) -> bool:
     long = max(word, other, key=len)
     if len(long) < 5 or word[0] != other[0] or not long.isalpha():
         return False
+    from rapidfuzz.distance import OSA
+
     return OSA.distance(word, other, score_cutoff=1) <= 1
 
 
